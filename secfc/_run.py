@@ -1,0 +1,211 @@
+"""`run`: k-means over the rows of several parties, from arrays to labels."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from secfc._arrays import Labels
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.setup import OnProgress, Outcome, Setup
+from secfc.errors import ConvergenceWarning, DataError, ParameterError
+from secfc.kmeans.search import set_sizes
+from secfc.params import Disclosure, Job, Layout, Limits
+from secfc.parties import Party, as_parties
+from secfc.result import Result
+from secfc.rows import check_labels, check_rows, largest_norm
+
+Driver = Literal["in-process", "multiprocess"]
+_DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
+    "in-process": run_in_process,
+    "multiprocess": run_multiprocess,
+}
+
+
+def run(
+    parties: Sequence[Any],
+    k: int,
+    t: int = 4,
+    ell: int = 2,
+    *,
+    init: str | Sequence[Any] = "random",
+    n_init: int = 1,
+    max_iter: int = 300,
+    precision: int = 28,
+    bound: float | None = None,
+    ids: None = None,
+    disclosure: Disclosure = "coded",
+    reveal_centres: None = None,
+    limits: Limits | None = None,
+    storage: None = None,
+    driver: Driver = "in-process",
+    seed: int | None = None,
+    progress: OnProgress | None = None,
+) -> Result:
+    """Cluster the rows of all parties as Lloyd's k-means would if they were pooled (SecFC).
+
+    Parameters
+    ----------
+    parties : sequence of array of shape (m_j, d), or DataFrame
+        One per client, numbers only; a party may be empty.
+    k : int
+        Clusters.
+    t : int
+        Clients that may collude and still learn nothing about other clients' rows.
+    ell : int
+        Segments a row is split in: more make shares and iterations cheaper and need more clients. At least
+        2(ell + t) - 1 clients are needed.
+    init : {"random", "separation"} or sequence of integer arrays of shape (m_j,)
+        "random": the means of a random partition (the paper). "separation": the cores after one Lloyd step
+        from a random partition, rows at most a third as far from their centre as from any other (the paper,
+        section 5). Or start labels, one array a party, each cluster with at least one row.
+    n_init : int
+        Starts; the result of least inertia is returned. Sharing is paid once.
+    max_iter : int
+        Most iterations of a start.
+    precision : int
+        Bits of a row relative to the bound, 1 to 52; rows are rounded to nearest.
+    bound : float, optional
+        Public bound on the Euclidean norm of a row. By default the largest norm in the data, which only a
+        simulation can know.
+    ids, reveal_centres, storage : None
+        Not available in this version.
+    disclosure : {"coded"}
+        What the server receives: every client's coded distances, as in the paper.
+    limits : Limits, optional
+        What each client refuses.
+    driver : {"in-process", "multiprocess"}
+        All parties in this process, or one OS process each.
+    seed : int, optional
+        Of public choices (the random start). Masks never depend on it.
+    progress : callable, optional
+        Called with a `Progress` whenever the server has taken a message.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    SecFCError
+        Naming the party, the argument and the number that is wrong; nothing has been shared then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_iter` ended the best start.
+    PrivacyWarning
+        When segments are so narrow that the server sees distances of single columns.
+
+    References
+    ----------
+    Songze Li, Sizai Hou, Baturalp Buyukates, Salman Avestimehr: *Secure Federated Clustering*, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np, secfc
+    >>> rows = np.array([[0.0], [0.1], [9.0], [9.1], [0.2]])
+    >>> result = secfc.run([rows[:2], rows[2:4], rows[4:]], k=2, t=1, ell=1, init=[[0, 0], [0, 1], [1]])
+    >>> [labels.tolist() for labels in result.labels]
+    [[1, 1], [0, 0], [1]]
+    """
+    for name, value in (("ids", ids), ("reveal_centres", reveal_centres), ("storage", storage)):
+        if value is not None:
+            raise ParameterError(f"{name}: not available in this version of secfc")
+    if driver not in get_args(Driver):
+        allowed = ", ".join(repr(one) for one in get_args(Driver))
+        raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
+    if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
+        raise ParameterError("seed: None or an integer >= 0 is needed")
+    members = as_parties(parties)
+    named = isinstance(init, str)
+    setup = _setup(
+        members,
+        starts=None if named else _start_labels(init, members),
+        limits=limits or Limits(),
+        seed=None if seed is None else int(seed),
+        bound=bound,
+        k=k,
+        t=t,
+        ell=ell,
+        init=init if named else "labels",
+        n_init=n_init,
+        max_iter=max_iter,
+        precision=precision,
+        disclosure=disclosure,
+    )
+    job = setup.job
+    warning = job.privacy_warning()
+    if warning is not None:
+        warnings.warn(warning, stacklevel=2)
+    outcome = _DRIVERS[driver](setup, progress)
+    if not outcome.converged:
+        warnings.warn(ConvergenceWarning(f"max_iter={max_iter} iterations did not converge"), stacklevel=2)
+    return _result(outcome, members, job)
+
+
+def _setup(
+    members: list[Party],
+    *,
+    starts: list[Labels] | None,
+    limits: Limits,
+    seed: int | None,
+    bound: float | None,
+    **parameters: Any,
+) -> Setup:
+    """Check everything that can be checked before a party is started."""
+    if bound is None:
+        bound = max(largest_norm(member.rows, name=member.name) for member in members)
+    if isinstance(bound, bool) or not isinstance(bound, int | float | np.integer | np.floating):
+        raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
+    for name, value in parameters.items():
+        if isinstance(value, np.integer):
+            parameters[name] = int(value)
+    job = Job(n=len(members), d=members[0].rows.shape[1], bound=float(bound), **parameters)
+    for member in members:
+        check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
+    Layout(tuple(member.rows.shape[0] for member in members)).check(job)
+    if starts is not None:
+        for member, start in zip(members, starts, strict=True):
+            check_labels(start, name=member.name, m=member.rows.shape[0], k=job.k)
+        starts = [start.astype(np.int32) for start in starts]
+        job.check_start(np.concatenate(starts))
+    return Setup(
+        job=job,
+        rows=[member.rows for member in members],
+        starts=starts,
+        names=[member.name for member in members],
+        limits=limits,
+        seed=seed,
+    )
+
+
+def _start_labels(init: Sequence[Any], members: list[Party]) -> list[Labels]:
+    if len(init) != len(members):
+        raise ParameterError(f"init: start labels of {len(init)} parties, there are {len(members)}")
+    starts = []
+    for member, given in zip(members, init, strict=True):
+        labels = np.asarray(given)
+        starts.append(labels.astype(np.int32) if labels.shape == (0,) else labels)
+        if starts[-1].ndim != 1 or starts[-1].dtype.kind not in "iu":
+            raise DataError(f"{member.name}: start labels must be a one-dimensional integer array")
+    return starts
+
+
+def _result(outcome: Outcome, members: list[Party], job: Job) -> Result:
+    labels = np.concatenate(outcome.labels)
+    ends = np.cumsum([member.rows.shape[0] for member in members])[:-1]
+    return Result(
+        labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
+        n_iter=outcome.n_iter,
+        converged=outcome.converged,
+        inertia=outcome.inertia,
+        sizes=set_sizes(labels, job.k),
+        history=np.array(outcome.history),
+        start=np.split(outcome.start, ends),
+        near_ties=outcome.near_ties,
+        costs=outcome.costs,
+        job=job,
+    )

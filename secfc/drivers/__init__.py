@@ -1,0 +1,1 @@
+"""What moves messages between the roles and owns clocks and processes."""

@@ -1,0 +1,129 @@
+"""What a run cost: messages, bytes and CPU seconds, per phase and role."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from secfc.protocol.messages import PHASES, SERVER
+from secfc.protocol.wire import Envelope
+
+Role = Literal["client", "server"]
+
+
+def role_of(party: int) -> Role:
+    """Role of a party's number: 0 is the server."""
+    return "server" if party == SERVER else "client"
+
+
+@dataclass(frozen=True, order=True)
+class MessageRecord:
+    """One message that was sent."""
+
+    kind: str
+    sender: int
+    recipient: int
+    round: int
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseCost:
+    """Cost of one phase in one role, all clients together.
+
+    Attributes
+    ----------
+    phase, role : str
+    seconds : float
+        CPU seconds of handling: decoding, computing, encoding.
+    sent_bytes, messages : int
+        What the role sent.
+    """
+
+    phase: str
+    role: Role
+    seconds: float
+    sent_bytes: int
+    messages: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Cost of a run.
+
+    Attributes
+    ----------
+    phases : tuple of PhaseCost
+        Phases that took place, in order; clients before the server.
+    messages : tuple of MessageRecord
+        Every message, in no particular order.
+    wall_seconds : float
+        From start to end of the driver, processes' start included.
+    """
+
+    phases: tuple[PhaseCost, ...]
+    messages: tuple[MessageRecord, ...]
+    wall_seconds: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Costs(messages={len(self.messages)}, bytes={sum(m.size for m in self.messages)}, "
+            f"wall_seconds={self.wall_seconds:.3g})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the single messages, for JSON."""
+        return {
+            "wall_seconds": self.wall_seconds,
+            "messages": len(self.messages),
+            "bytes": sum(message.size for message in self.messages),
+            "phases": [asdict(phase) for phase in self.phases],
+        }
+
+
+class Meter:
+    """Counts as a driver works. Times are CPU seconds of the process."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
+        self._sent: list[tuple[str, MessageRecord]] = []
+
+    @contextmanager
+    def work(self, phase: str, party: int) -> Iterator[None]:
+        """Add the CPU seconds of the block to a phase and role."""
+        before = time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds[phase, role_of(party)] += time.process_time() - before
+
+    def sent(self, envelope: Envelope, size: int) -> None:
+        """Count a message."""
+        record = MessageRecord(envelope.kind, envelope.sender, envelope.recipient, envelope.round, size)
+        self._sent.append((envelope.phase, record))
+
+    def costs(self) -> Costs:
+        """The sums so far."""
+        phases = []
+        for phase in PHASES:
+            for role in ("client", "server"):
+                sent = [r for p, r in self._sent if p == phase and role_of(r.sender) == role]
+                seconds = self.seconds.get((phase, role), 0.0)
+                if sent or seconds:
+                    phases.append(
+                        PhaseCost(
+                            phase=phase,
+                            role=role,
+                            seconds=seconds,
+                            sent_bytes=sum(record.size for record in sent),
+                            messages=len(sent),
+                        )
+                    )
+        return Costs(
+            phases=tuple(phases),
+            messages=tuple(record for _, record in self._sent),
+            wall_seconds=time.perf_counter() - self._started,
+        )

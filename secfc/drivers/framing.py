@@ -1,0 +1,92 @@
+"""How a party's process and the process that started it talk: frames over pipes.
+
+A frame is one byte of kind, eight bytes of length, and that many bytes: an encoded protocol message, a JSON
+object for the driver, or an array in NumPy's .npy format (read without pickle).
+"""
+
+import io
+import json
+import struct
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.params import MAX_MESSAGE_BYTES
+
+Kind = Literal[b"M", b"J", b"A"]
+MESSAGE: Kind = b"M"
+JSON: Kind = b"J"
+ARRAY: Kind = b"A"
+
+_HEAD = struct.Struct("<cQ")
+_MAX_JSON_BYTES = 1 << 26
+"""A job and an inertia per iteration are far smaller."""
+
+
+def write_frame(stream: BinaryIO, kind: Kind, payload: bytes | memoryview) -> None:
+    """Write a frame and flush it."""
+    stream.write(_HEAD.pack(kind, len(payload)))
+    stream.write(payload)
+    stream.flush()
+
+
+def write_json(stream: BinaryIO, value: dict[str, Any]) -> None:
+    """Write a JSON frame."""
+    write_frame(stream, JSON, json.dumps(value).encode())
+
+
+def write_array(stream: BinaryIO, array: NDArray[Any]) -> None:
+    """Write an array frame."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    write_frame(stream, ARRAY, buffer.getbuffer())
+
+
+def read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
+    """The next frame's kind and payload, None at the end of the stream.
+
+    Raises
+    ------
+    EOFError
+        When the stream ends inside a frame, or the frame is not one of ours.
+    """
+    head = stream.read(_HEAD.size)
+    if not head:
+        return None
+    if len(head) < _HEAD.size:
+        raise EOFError("a frame was cut off")
+    kind, size = _HEAD.unpack(head)
+    if kind not in (MESSAGE, JSON, ARRAY) or (kind == MESSAGE and size > MAX_MESSAGE_BYTES):
+        raise EOFError("not a frame")
+    if kind == JSON and size > _MAX_JSON_BYTES:
+        raise EOFError("an oversized frame")
+    payload = stream.read(size)
+    if len(payload) < size:
+        raise EOFError("a frame was cut off")
+    return kind, payload
+
+
+def read_json(stream: BinaryIO) -> dict[str, Any]:
+    """The next frame, which must be JSON."""
+    value = json.loads(_expect(stream, JSON))
+    assert isinstance(value, dict)
+    return value
+
+
+def read_array(stream: BinaryIO) -> NDArray[Any]:
+    """The next frame, which must be an array."""
+    return load_array(_expect(stream, ARRAY))
+
+
+def load_array(payload: bytes) -> NDArray[Any]:
+    """The array of an array frame."""
+    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
+    return array
+
+
+def _expect(stream: BinaryIO, kind: bytes) -> bytes:
+    frame = read_frame(stream)
+    if frame is None or frame[0] != kind:
+        raise EOFError(f"a {kind!r} frame was expected")
+    return frame[1]

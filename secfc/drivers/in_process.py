@@ -1,0 +1,61 @@
+"""All parties in this process, one message at a time: the readable reference of a run."""
+
+import secrets
+from collections import deque
+
+import numpy as np
+
+from secfc.drivers.costs import Meter
+from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
+from secfc.protocol.client import Client
+from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
+from secfc.protocol.server import Server
+from secfc.protocol.wire import decode, encode, envelope
+from secfc.randomness import MaskSource
+
+
+def run_in_process(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
+    """Run the protocol in one process.
+
+    Messages are encoded and decoded as between processes, and delivered in the order they were sent.
+    """
+    job, meter = setup.job, Meter()
+    run = secrets.token_bytes(RUN_ID_BYTES)
+    server = Server(job=job, run=run, rng=np.random.default_rng(setup.seed))
+    clients = [
+        Client(
+            number=j,
+            rows=setup.rows[j - 1],
+            job=job,
+            run=run,
+            masks=MaskSource(),
+            limits=setup.limits,
+            start=None if setup.starts is None else setup.starts[j - 1],
+            name=setup.names[j - 1],
+        )
+        for j in range(1, job.n + 1)
+    ]
+    roles: list[Server | Client] = [server, *clients]
+    post: deque[bytes] = deque()
+
+    def send(messages: list[Message]) -> None:
+        for message in messages:
+            data = encode(message, k=job.k)
+            meter.sent(envelope(data), len(data))
+            post.append(data)
+
+    for client in clients:
+        with meter.work("identify", client.number):
+            send(client.start())
+    while post:
+        data = post.popleft()
+        header = envelope(data)
+        with meter.work(header.work, header.recipient):
+            send(roles[header.recipient].receive(decode(data, k=job.k)))
+        if on_progress is not None and header.recipient == SERVER:
+            on_progress(server.progress)
+
+    assert server.outcome is not None
+    report = ServerReport.of(server.outcome, job)
+    labels = [client.labels for client in clients if client.labels is not None]
+    return Outcome(labels=labels, costs=meter.costs(), **vars(report))

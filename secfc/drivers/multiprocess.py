@@ -1,0 +1,221 @@
+"""One OS process per party on this machine; this process only carries encoded messages between them.
+
+The parties' processes are new interpreters, not forks: they hold nothing but what is sent to them, work in
+notebooks and scripts alike, and cannot repeat another's masks. Messages go over their standard input and
+output, so nothing listens on a port.
+"""
+
+import json
+import os
+import queue
+import secrets
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import secfc
+from secfc import errors
+from secfc._arrays import Labels
+from secfc.drivers import framing
+from secfc.drivers.costs import Meter
+from secfc.drivers.setup import OnProgress, Outcome, Setup
+from secfc.errors import MessageError, PartyError, SecFCError
+from secfc.protocol.messages import RUN_ID_BYTES, SERVER
+from secfc.protocol.server import Progress
+from secfc.protocol.wire import envelope
+
+_GRACE_SECONDS = 5.0
+"""How long a process may take to end by itself, before it is terminated, and again before it is killed."""
+
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+"""n + 1 processes share the cores; threads of their own would only get in each other's way."""
+
+# (party, frame kind, payload); a kind of b"" is the end of the party's output.
+_Event = tuple[int, bytes, bytes]
+
+
+def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
+    """Run the protocol with one process per party.
+
+    Raises
+    ------
+    SecFCError
+        A party's own error, or PartyError when its process failed or vanished. Every process has ended then.
+    """
+    meter = Meter()
+    with _Parties(setup, meter) as parties:
+        reports, arrays = _collect(parties, setup, meter, on_progress)
+    server = reports[SERVER]
+    labels = [cast(Labels, arrays[j]) for j in range(1, setup.job.n + 1)]
+    return Outcome(labels=labels, start=cast(Labels, arrays[SERVER]), costs=meter.costs(), **server)
+
+
+def _collect(
+    parties: "_Parties", setup: Setup, meter: Meter, on_progress: OnProgress | None
+) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
+    """Read the parties' events until each has reported."""
+    reports: dict[int, dict[str, Any]] = {}
+    arrays: dict[int, Any] = {}
+    while len(arrays) <= setup.job.n:
+        party, kind, payload = parties.events.get()
+        if kind == framing.ARRAY:
+            arrays[party] = framing.load_array(payload)
+        elif kind == framing.JSON:
+            event = json.loads(payload)
+            if "error" in event:
+                raise _error(setup, party, event["error"], event["text"])
+            if "progress" in event:
+                if on_progress is not None:
+                    on_progress(Progress(**event["progress"]))
+                continue
+            report = event["report"]
+            for phase, role, seconds in report.pop("seconds"):
+                meter.seconds[phase, role] += seconds
+            reports[party] = report
+        elif party not in arrays:
+            raise PartyError(
+                f"{_name(setup, party)}: its process ended without a result ({parties.exit(party)})"
+            )
+    return reports, arrays
+
+
+def _name(setup: Setup, party: int) -> str:
+    return "server" if party == SERVER else f"client {party} ({setup.names[party - 1]})"
+
+
+def _error(setup: Setup, party: int, kind: str, text: str) -> SecFCError:
+    """A party's error as our own type, with its name."""
+    found = getattr(errors, kind, PartyError)
+    error = found if isinstance(found, type) and issubclass(found, SecFCError) else PartyError
+    name = "server" if party == SERVER else setup.names[party - 1]
+    return error(text if text.startswith(name) else f"{_name(setup, party)}: {text}")
+
+
+class _Parties:
+    """The processes of a run, and the threads that carry their frames.
+
+    A thread per party reads its output and puts messages in the recipient's queue; another writes that queue
+    to the party's input. Reading never waits for a slow recipient, so parties cannot block each other.
+    """
+
+    def __init__(self, setup: Setup, meter: Meter) -> None:
+        self.events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        self._setup, self._meter = setup, meter
+        self._outgoing: list[queue.SimpleQueue[bytes | None]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "_Parties":
+        try:
+            run = secrets.token_bytes(RUN_ID_BYTES).hex()
+            for _ in range(self._setup.job.n + 1):
+                self._processes.append(_start())
+                self._outgoing.append(queue.SimpleQueue())
+            for party in range(self._setup.job.n + 1):
+                for work in (self._write, self._read):
+                    arguments = (party, run) if work == self._write else (party,)
+                    thread = threading.Thread(target=work, args=arguments, daemon=True)
+                    self._threads.append(thread)
+                    thread.start()
+        except BaseException:
+            self._end(grace=0.0)
+            raise
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._end(grace=_GRACE_SECONDS if kind is None else 0.0)
+
+    def exit(self, party: int) -> str:
+        """How a party's process ended, in words."""
+        try:
+            status = self._processes[party].wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "it still runs"
+        return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _read(self, party: int) -> None:
+        stream = cast(BinaryIO, self._processes[party].stdout)
+        try:
+            while (frame := framing.read_frame(stream)) is not None:
+                kind, payload = frame
+                if kind == framing.MESSAGE:
+                    self._carry(party, payload)
+                else:
+                    self.events.put((party, kind, payload))
+        except (EOFError, OSError, ValueError, MessageError):
+            pass  # a broken stream is an end of it; the event says whose
+        self.events.put((party, b"", b""))
+
+    def _carry(self, party: int, payload: bytes) -> None:
+        header = envelope(payload)
+        if header.sender != party or header.recipient > self._setup.job.n:
+            raise MessageError("a forged sender or unknown recipient")
+        with self._lock:
+            self._meter.sent(header, len(payload))
+        self._outgoing[header.recipient].put(payload)
+
+    def _write(self, party: int, run: str) -> None:
+        stream = cast(BinaryIO, self._processes[party].stdin)
+        try:
+            self._introduce(stream, party, run)
+            while (payload := self._outgoing[party].get()) is not None:
+                framing.write_frame(stream, framing.MESSAGE, payload)
+        except (OSError, ValueError):
+            pass  # the party has ended: what it missed was late, or its own error is on its way
+        finally:
+            with suppress(OSError):
+                stream.close()
+
+    def _introduce(self, stream: BinaryIO, party: int, run: str) -> None:
+        """Give a party its job and, to a client, its own rows."""
+        setup = self._setup
+        introduction: dict[str, Any] = {"party": party, "job": asdict(setup.job), "run": run}
+        if party == SERVER:
+            framing.write_json(stream, introduction | {"seed": setup.seed})
+            return
+        limits = asdict(setup.limits)
+        framing.write_json(stream, introduction | {"limits": limits, "name": setup.names[party - 1]})
+        framing.write_array(stream, setup.rows[party - 1])
+        if setup.starts is not None:
+            framing.write_array(stream, setup.starts[party - 1])
+
+    def _end(self, grace: float) -> None:
+        """End every process, by itself within `grace` seconds or by force, and every thread."""
+        for outgoing in self._outgoing:
+            outgoing.put(None)
+        for process in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(grace)
+            if process.poll() is None:
+                process.terminate()
+        for process in self._processes:
+            try:
+                process.wait(_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for thread in self._threads:
+            thread.join(_GRACE_SECONDS)
+        for process in self._processes:
+            with suppress(OSError):
+                cast(BinaryIO, process.stdout).close()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """A new interpreter that imports this very secfc, in a session of its own: Ctrl-C is ours to handle."""
+    package = str(Path(secfc.__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "secfc.drivers.party_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
+        start_new_session=True,
+    )

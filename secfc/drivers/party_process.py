@@ -1,0 +1,116 @@
+"""The program of one party's process: frames in on standard input, frames out on standard output.
+
+`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own.
+"""
+
+import os
+import sys
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import secfc
+from secfc.drivers import framing
+from secfc.drivers.costs import Meter
+from secfc.drivers.setup import ServerReport
+from secfc.errors import SecFCError
+from secfc.params import Job, Limits
+from secfc.protocol.client import Client
+from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.server import Server
+from secfc.protocol.states import State
+from secfc.protocol.wire import decode, encode, envelope
+from secfc.randomness import MaskSource
+
+
+def main() -> int:
+    """Run one party to its end."""
+    inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
+    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)
+    # Nothing that a library prints may end up between frames.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        _run(inbox, outbox)
+    except SecFCError as error:
+        framing.write_json(outbox, {"error": type(error).__name__, "text": str(error)})
+        return 1
+    except (EOFError, BrokenPipeError):
+        return 1  # the driver has gone; nobody is left to tell
+    except Exception as error:
+        # Not ours, so its text may hold a value: only its type and place leave the process.
+        framing.write_json(outbox, {"error": "PartyError", "text": f"{type(error).__name__} {_place(error)}"})
+        return 1
+    return 0
+
+
+def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
+    setup = framing.read_json(inbox)
+    party, job, run = setup["party"], Job(**setup["job"]), bytes.fromhex(setup["run"])
+    meter = Meter()
+    role: Server | Client
+    opening: list[Message] = []
+    if party == SERVER:
+        role = Server(job=job, run=run, rng=np.random.default_rng(setup["seed"]))
+    else:
+        rows = framing.read_array(inbox)
+        start = framing.read_array(inbox) if job.init == "labels" else None
+        with meter.work("identify", party):
+            role = Client(
+                number=party,
+                rows=rows,
+                job=job,
+                run=run,
+                masks=MaskSource(),
+                limits=Limits(**setup["limits"]),
+                start=start,
+                name=setup["name"],
+            )
+            del rows
+            opening = role.start()
+    _send(outbox, opening, job)
+    while role.state is not State.DONE:
+        frame = framing.read_frame(inbox)
+        if frame is None:
+            raise EOFError
+        header = envelope(frame[1])
+        with meter.work(header.work, party):
+            replies = role.receive(decode(frame[1], k=job.k))
+        if isinstance(role, Server):
+            framing.write_json(outbox, {"progress": asdict(role.progress)})
+        with meter.work(header.work, party):
+            _send(outbox, replies, job)
+    _report(outbox, role, job, meter)
+
+
+def _send(outbox: BinaryIO, messages: list[Message], job: Job) -> None:
+    for message in messages:
+        framing.write_frame(outbox, framing.MESSAGE, encode(message, k=job.k))
+
+
+def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> None:
+    report: dict[str, Any] = {"seconds": [[*key, value] for key, value in meter.seconds.items()]}
+    if isinstance(role, Server):
+        assert role.outcome is not None
+        summary = ServerReport.of(role.outcome, job)
+        array = summary.start
+        report |= {name: value for name, value in vars(summary).items() if name != "start"}
+    else:
+        assert role.labels is not None
+        array = role.labels
+    framing.write_json(outbox, {"report": report})
+    framing.write_array(outbox, array)
+
+
+def _place(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    package = Path(secfc.__file__).parent.parent
+    path = Path(frame.filename)
+    shown = path.relative_to(package) if path.is_relative_to(package) else path.name
+    return f"at {shown}:{frame.lineno} in {frame.name}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

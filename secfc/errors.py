@@ -1,0 +1,50 @@
+"""Every error and warning that secfc raises.
+
+::
+
+    SecFCError
+    ├── ParameterError     an argument of a call cannot be used (also a ValueError)
+    │   └── ThresholdError too few clients for (t, ell)
+    ├── DataError          a party's rows or labels cannot be used (also a ValueError)
+    ├── MessageError       a message that another party sent is refused; the receiver is unchanged
+    ├── LimitError         a client refuses a round because of its own limits
+    └── PartyError         a party's process failed or vanished
+
+Texts name the party, the argument and the number that is wrong, and never a data value.
+"""
+
+
+class SecFCError(Exception):
+    """Base of every error that secfc raises."""
+
+
+class ParameterError(SecFCError, ValueError):
+    """An argument cannot be used; the text names it and what would fit."""
+
+
+class ThresholdError(ParameterError):
+    """Fewer clients than the recovery threshold R = 2(ell + t) - 1."""
+
+
+class DataError(SecFCError, ValueError):
+    """A party's rows, labels or file cannot be used; the text never shows a value."""
+
+
+class MessageError(SecFCError):
+    """A received message is refused. The role that refused it has not changed."""
+
+
+class LimitError(SecFCError):
+    """A client's own limits forbid what the server asks for; the client stops."""
+
+
+class PartyError(SecFCError):
+    """A party failed or vanished; the text names it."""
+
+
+class ConvergenceWarning(UserWarning):
+    """The run ended at ``max_iter`` before two assignments were equal."""
+
+
+class PrivacyWarning(UserWarning):
+    """The parameters make the disclosure larger than a reader may expect."""

@@ -1,0 +1,68 @@
+"""Real rows to integers: a public power-of-two scale, rounding to nearest, and the bound it obeys.
+
+The scale follows the public bound on a row's norm, so the number of residues of a run does not depend on
+the units of its data.
+"""
+
+from fractions import Fraction
+from math import frexp, isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc._arrays import Floats
+
+_SLACK = Fraction(1, 2**40)
+"""Relative room for the rounding of a computed norm: (d + 4) 2**-53 for d <= 2**12 and pairwise sums
+far beyond; the modulus allows for it, so a row on the bound is never refused by a rounding error."""
+
+
+def row_norms(rows: NDArray[np.float64]) -> Floats:
+    """Euclidean norm of each row without overflow or underflow.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d), float64
+        Finite values.
+
+    Returns
+    -------
+    ndarray of shape (m,), float64
+        May be inf where the norm itself exceeds the largest float64.
+    """
+    largest = float(np.abs(rows).max(initial=0.0))
+    if largest == 0.0:
+        return np.zeros(rows.shape[0])
+    exponent = frexp(largest)[1]
+    scaled = np.ldexp(rows, -exponent)
+    with np.errstate(over="ignore"):
+        norms: Floats = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponent)
+    return norms
+
+
+def scale_exponent(bound: float, precision: int) -> int:
+    """E of the public scale 2**E = 2**(precision - ceil(log2 bound)); E = precision for bound 0."""
+    if bound == 0.0:
+        return precision
+    mantissa, exponent = frexp(bound)
+    # bound = mantissa * 2**exponent with 1/2 <= mantissa < 1: a power of two has mantissa 1/2.
+    return precision - (exponent - 1 if mantissa == 0.5 else exponent)
+
+
+def norm_limit(bound: float) -> float:
+    """The largest computed norm accepted for a public bound."""
+    return bound * (1.0 + float(_SLACK) / 2)
+
+
+def quantised_radius(bound: float, precision: int, d: int) -> int:
+    """An integer no quantised row's norm exceeds.
+
+    ||rint(s x)|| <= s ||x|| + sqrt(d)/2: rounding moves each of d entries by at most 1/2.
+    """
+    scaled = Fraction(bound) * (1 + _SLACK) * Fraction(2) ** scale_exponent(bound, precision)
+    return -(-scaled.numerator // scaled.denominator) + (isqrt(d) + 2) // 2 + 1
+
+
+def quantise(rows: NDArray[np.float64], exponent: int) -> Floats:
+    """Integers nearest to ``2**exponent * rows`` (ties to even), as float64, exact below 2**53."""
+    return np.rint(np.ldexp(rows, exponent))

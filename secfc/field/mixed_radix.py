@@ -1,0 +1,64 @@
+"""From residues back to integers: mixed-radix digits (Garner), floats with a proven error, exact integers.
+
+An integer 0 <= D < p_1 ... p_P is written D = v_1 + v_2 p_1 + v_3 p_1 p_2 + ... with 0 <= v_i < p_i. All
+terms are non-negative, so adding them up in floating point cancels nothing.
+"""
+
+from itertools import accumulate
+from operator import mul
+
+import numpy as np
+
+from secfc._arrays import Floats, Objects
+from secfc.field.residues import canonical, inverse, reduce
+
+
+class MixedRadix:
+    """The mixed-radix system of some primes.
+
+    Parameters
+    ----------
+    primes : tuple of int
+        Distinct primes below 2**24.
+    """
+
+    def __init__(self, primes: tuple[int, ...]) -> None:
+        self.primes = primes
+        self.radices: tuple[int, ...] = (1, *accumulate(primes[:-1], mul))
+        self.relative_error = (len(primes) + 2) * 2.0**-53
+        """Bound on the relative error of `approximate`: a rounded radix and product per term, P - 1 sums."""
+
+    def digits(self, residues: Floats) -> Floats:
+        """Digits of the integers in [0, Q) that have these residues.
+
+        Parameters
+        ----------
+        residues : ndarray of shape (P, ...), float64
+            Reduced residues, one plane per prime.
+
+        Returns
+        -------
+        ndarray of shape (P, ...), float64
+        """
+        digits = np.empty_like(residues)
+        for i, p in enumerate(self.primes):
+            rest = residues[i]
+            for j in range(i):
+                # |rest| + digit < 2**25 and a centred inverse < 2**23: exact before the reduction.
+                rest = reduce((rest - digits[j]) * inverse(self.primes[j], p), p)
+            digits[i] = canonical(rest, p)
+        return digits
+
+    def approximate(self, digits: Floats) -> Floats:
+        """float64 of the integers, with relative error at most `relative_error`; 0 is exact."""
+        total: Floats = digits[0].copy()
+        for digit, radix in zip(digits[1:], self.radices[1:], strict=True):
+            total += digit * float(radix)
+        return total
+
+    def integers(self, digits: Floats) -> Objects:
+        """Python integers, shape ``digits.shape[1:]``, dtype object."""
+        total: Objects = digits[0].astype(np.int64).astype(object)
+        for digit, radix in zip(digits[1:], self.radices[1:], strict=True):
+            total = total + digit.astype(np.int64).astype(object) * radix
+        return total

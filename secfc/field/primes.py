@@ -1,0 +1,63 @@
+"""The prime fields whose product is the ring Z_Q that a run computes in."""
+
+from dataclasses import dataclass
+from math import prod
+
+from secfc.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Prime:
+    """A prime 2**23 < p < 2**24 with 2**12 | p - 1.
+
+    Below 2**24 a residue packs into three bytes and a product of two centred residues stays below
+    2**46; 2**12 | p - 1 gives p the roots of unity of order 4096 on which evaluation points lie.
+    """
+
+    p: int
+    generator: int
+    """A primitive root modulo p (the smallest)."""
+
+
+# The eight largest such primes: uniform masks by rejection lose at most 1.2 % of the draws, and the
+# product, 191 bits, exceeds every bound that `residues_needed` can be asked for (params.MAX_ROWS rows
+# at 52 bits of precision need 168). Checked against trial division in tests/field/test_primes.py.
+PRIMES = (
+    Prime(16760833, 7),
+    Prime(16736257, 5),
+    Prime(16699393, 5),
+    Prime(16674817, 7),
+    Prime(16650241, 14),
+    Prime(16617473, 3),
+    Prime(16592897, 3),
+    Prime(16588801, 19),
+)
+
+TWO_ADIC_ORDER = 4096
+"""Order of the group of roots of unity that every prime in `PRIMES` has."""
+
+
+def residues_needed(radius: int, largest_set: int) -> int:
+    """Number of primes whose product exceeds every scaled squared distance of a round.
+
+    A quantised row has norm at most ``radius``, so ``mu_h``, a sum of ``|S_h|`` of them, and
+    ``|S_h| x_i`` have norm at most ``|S_h| radius`` each, and
+
+        D = ||mu_h - |S_h| x_i||^2 <= (2 |S_h| radius)^2          (docs/protocol.md, eq. 9).
+
+    D is never negative, so Q > D suffices.
+
+    Raises
+    ------
+    ParameterError
+        When all primes together are not enough.
+    """
+    limit = (2 * largest_set * radius) ** 2
+    for count in range(1, len(PRIMES) + 1):
+        if prod(prime.p for prime in PRIMES[:count]) > limit:
+            return count
+    available = prod(prime.p for prime in PRIMES).bit_length() - 1
+    raise ParameterError(
+        f"distances of sets of up to {largest_set} rows take {limit.bit_length()} bits, the modulus has "
+        f"{available}: lower precision by {(limit.bit_length() - available + 2) // 2} bits or use fewer rows"
+    )

@@ -1,0 +1,44 @@
+"""Emptied clusters, as scikit-learn relocates them, in an exact order."""
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints, Labels
+from secfc.field.mixed_radix import MixedRadix
+from secfc.kmeans.compare import order_keys, relative_tolerance
+
+
+def relocate(labels: Labels, own: Floats, radix: MixedRadix, sizes: Ints) -> Labels:
+    """The next sets: `labels`, with the rows farthest from their centres moved to emptied clusters.
+
+    In ascending index each cluster without a row takes the row farthest from its own centre, farthest
+    first and ties by row index. Where even the farthest row lies on its centre, nothing moves. A cluster
+    that gives its only row away stays empty.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,), int32
+        Nearest centre of each row.
+    own : ndarray of shape (P, m), float64
+        Digits of D to that centre.
+    radix : MixedRadix
+    sizes : ndarray of shape (k,), int64
+        Sizes of the sets that the distances were computed to.
+
+    Returns
+    -------
+    ndarray of shape (m,), int32
+        `labels` itself where nothing moves.
+    """
+    m = labels.size
+    emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)
+    if emptied.size == 0 or not own.any():
+        return labels
+    value = radix.approximate(own) / sizes[labels].astype(np.float64) ** 2
+    threshold = np.partition(value, m - emptied.size)[m - emptied.size]
+    # Rows that floats cannot exclude from the `emptied.size` farthest.
+    candidates = np.flatnonzero(value >= threshold * (1 - relative_tolerance(radix)))
+    keys = order_keys(radix.integers(own[:, candidates]), sizes[labels[candidates]], m)
+    farthest = candidates[np.argsort(-keys, kind="stable")[: emptied.size]]
+    sets = labels.copy()
+    sets[farthest] = emptied
+    return sets

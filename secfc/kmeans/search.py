@@ -1,0 +1,176 @@
+"""Lloyd's search as a sequence of questions: sets out, distances in, until two assignments are equal."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from secfc._arrays import Bools, Floats, Ints, Labels
+from secfc.field.mixed_radix import MixedRadix
+from secfc.kmeans.compare import Nearest, SquaredDistances, nearest
+from secfc.kmeans.relocation import relocate
+from secfc.kmeans.start import random_partition, separated_sets
+
+
+class _Step(Enum):
+    """What the sets now asked about are for."""
+
+    FIRST_OF_START = auto()
+    SECOND_OF_START = auto()
+    ITERATE = auto()
+    LAST_ASSIGNMENT = auto()
+
+
+@dataclass(kw_only=True)
+class Clustering:
+    """What one start ended in.
+
+    Attributes
+    ----------
+    start : ndarray of shape (m,), int32
+        The sets that the first iteration's centres were the means of; -1: in no set.
+    labels : ndarray of shape (m,), int32
+    n_iter : int
+        As scikit-learn counts.
+    converged : bool
+    inertia : Fraction
+        In squared quantised units.
+    history : list of Fraction
+        Inertia of each iteration.
+    near_ties : int
+        Comparisons that floats could not decide.
+    """
+
+    start: Labels
+    labels: Labels
+    n_iter: int = 0
+    converged: bool = False
+    inertia: Fraction = Fraction(0)
+    history: list[Fraction] = field(default_factory=list)
+    near_ties: int = 0
+
+
+class Search:
+    """Runs `n_init` starts of Lloyd's algorithm on distances that somebody else computes.
+
+    `sets` asks for the distances of every row to the means of these sets; `advance` takes them and returns
+    whether there is another question. `best` is then the result of least inertia (the first of equals).
+
+    Parameters
+    ----------
+    m, k : int
+        Rows and clusters, k <= m.
+    max_iter, n_init : int
+    separation : bool
+        Start from the cores after one Lloyd step from a random partition, else from the partition.
+    rng : numpy.random.Generator
+        For public choices only.
+    start : ndarray of shape (m,), int32, optional
+        Given sets instead of a random partition.
+    """
+
+    def __init__(
+        self,
+        *,
+        m: int,
+        k: int,
+        max_iter: int,
+        n_init: int,
+        separation: bool,
+        rng: np.random.Generator,
+        start: Labels | None = None,
+    ) -> None:
+        self._m, self._k = m, k
+        self._max_iter, self._separation, self._rng = max_iter, separation, rng
+        self._starts_left = n_init
+        self._given = start
+        self.best: Clustering | None = None
+        self.moved = m
+        self._begin()
+
+    def _begin(self) -> None:
+        self._starts_left -= 1
+        self.sets = random_partition(self._rng, self._m, self._k) if self._given is None else self._given
+        self._step = _Step.FIRST_OF_START if self._separation else _Step.ITERATE
+        self._previous: Labels | None = None
+        self.current = Clustering(start=self.sets, labels=self.sets)
+
+    def sizes(self) -> Ints:
+        """Rows of each set, shape (k,)."""
+        return set_sizes(self.sets, self._k)
+
+    def advance(self, blocks: Iterable[tuple[slice, SquaredDistances]]) -> bool:
+        """Take the distances to the means of `sets`, in blocks that cover all rows once.
+
+        Returns
+        -------
+        bool
+            True when `sets` holds another question.
+        """
+        found, radix = self._nearest(blocks)
+        sizes = self.sizes()
+        sets = relocate(found.labels, found.own, radix, sizes)
+        match self._step:
+            case _Step.FIRST_OF_START:
+                self.sets, self._step = sets, _Step.SECOND_OF_START
+                return True
+            case _Step.SECOND_OF_START:
+                self.sets = separated_sets(sets, found.labels, found.core, self._k)
+                self.current.start, self._step = self.sets, _Step.ITERATE
+                return True
+        run = self.current
+        run.labels = found.labels
+        run.inertia = _inertia(found, radix, sizes)
+        run.near_ties += found.near_ties
+        if self._step is _Step.ITERATE:
+            run.n_iter += 1
+            run.history.append(run.inertia)
+            previous, self._previous = self._previous, found.labels
+            self.moved = self._m if previous is None else int(np.count_nonzero(previous != found.labels))
+            run.converged = previous is not None and self.moved == 0
+            if not run.converged:
+                self.sets = sets
+                if run.n_iter == self._max_iter:
+                    self._step = _Step.LAST_ASSIGNMENT
+                return True
+        if self.best is None or run.inertia < self.best.inertia:
+            self.best = run
+        if self._starts_left:
+            self._begin()
+            return True
+        return False
+
+    def _nearest(self, blocks: Iterable[tuple[slice, SquaredDistances]]) -> tuple[Nearest, MixedRadix]:
+        labels: Labels = np.empty(self._m, dtype=np.int32)
+        core: Bools = np.empty(self._m, dtype=np.bool_)
+        own: Floats | None = None
+        near_ties = 0
+        for rows, block in blocks:
+            part = nearest(block, m=self._m, with_core=self._step is _Step.SECOND_OF_START)
+            if own is None:
+                own = np.empty((part.own.shape[0], self._m))
+            labels[rows], core[rows], own[:, rows] = part.labels, part.core, part.own
+            near_ties += part.near_ties
+        assert own is not None
+        return Nearest(labels=labels, own=own, core=core, near_ties=near_ties), block.radix
+
+
+def set_sizes(sets: Labels, k: int) -> Ints:
+    """Rows of each set, shape (k,); rows with label -1 are in none."""
+    return np.bincount(sets + 1, minlength=k + 1)[1:].astype(np.int64)
+
+
+def _inertia(found: Nearest, radix: MixedRadix, sizes: Ints) -> Fraction:
+    """Exact sum over rows of D / |S|^2, over the common denominator of all sets."""
+    occupied = np.unique(found.labels)
+    totals = np.zeros(occupied.size, dtype=object)
+    for digit, weight in zip(found.own, radix.radices, strict=True):
+        # Sums of digits stay below 2**24 m <= 2**53.
+        sums = np.bincount(found.labels, weights=digit, minlength=sizes.size)[occupied]
+        totals += sums.astype(np.int64).astype(object) * weight
+    squares = sizes[occupied].astype(object) ** 2
+    common = lcm(*squares)
+    return Fraction(int((totals * (common // squares)).sum()), common)

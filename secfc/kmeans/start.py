@@ -1,0 +1,44 @@
+"""Starts: the random partition, and the cores that "center separation" keeps of a first clustering."""
+
+import numpy as np
+
+from secfc._arrays import Bools, Labels
+
+_DRAWS = 64
+
+
+def random_partition(rng: np.random.Generator, m: int, k: int) -> Labels:
+    """A uniformly random label for each row, redrawn until no cluster is empty.
+
+    After 64 draws in vain (k close to m) each cluster is given one row, chosen without replacement, and the
+    other rows keep a random label; otherwise k = m = 40 would be redrawn some 10**16 times.
+    """
+    for _ in range(_DRAWS):
+        labels = rng.integers(k, size=m)
+        if np.unique(labels).size == k:
+            return labels.astype(np.int32)
+    labels = rng.integers(k, size=m)
+    labels[rng.permutation(m)[:k]] = np.arange(k)
+    return labels.astype(np.int32)
+
+
+def separated_sets(sets: Labels, labels: Labels, core: Bools, k: int) -> Labels:
+    """Sets of core rows only (the paper, section 5: S'_h), the other rows in no set.
+
+    Parameters
+    ----------
+    sets : ndarray of shape (m,), int32
+        `labels` after relocation.
+    labels : ndarray of shape (m,), int32
+        Nearest centre of each row.
+    core : ndarray of shape (m,), bool
+        Rows at most a third as far from their centre as from any other.
+
+    Returns
+    -------
+    ndarray of shape (m,), int32
+        -1 for rows in no set. A cluster without a core keeps all its rows: S'_h must have a mean.
+    """
+    kept = core & (sets == labels)
+    has_core = np.bincount(sets[kept], minlength=k) > 0
+    return np.where(kept | ~has_core[sets], sets, -1).astype(np.int32)

@@ -1,0 +1,1 @@
+"""Lagrange coding: evaluation points, basis polynomials, shares and what recovers them."""

@@ -1,0 +1,79 @@
+"""Lagrange basis polynomials, evaluated: the matrices that encode and the weights that decode."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints
+from secfc.field.residues import reduce
+
+
+def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
+    """``L_u(a)`` = prod_{v != u} (a - b_v) / (b_u - b_v) modulo p for nodes b and points a.
+
+    Parameters
+    ----------
+    nodes : sequence of int, length s
+        Distinct residues b_u.
+    at : sequence of int, length r
+        Residues a, none of them a node.
+    p : int
+        Prime below 2**24 (products below 2**48 fit int64).
+
+    Returns
+    -------
+    ndarray of shape (r, s), float64
+        Reduced residues.
+    """
+    b: Ints = np.asarray(nodes, dtype=np.int64)
+    a: Ints = np.asarray(at, dtype=np.int64)
+    differences = (a[:, np.newaxis] - b) % p
+    if not differences.all():
+        raise ValueError("an evaluation point is a node")
+    whole = _product(differences, p)
+    gaps = (b[:, np.newaxis] - b) % p
+    np.fill_diagonal(gaps, 1)
+    scale = _product(gaps, p)
+    if not scale.all():
+        raise ValueError("nodes are not distinct")
+    # L_u(a) = M(a) / ((a - b_u) M'(b_u)) with M(a) = prod_v (a - b_v).
+    return reduce((whole[:, np.newaxis] * _inverses(differences * scale % p, p) % p).astype(np.float64), p)
+
+
+def decoding_weights(*, alpha: Sequence[int], beta: Sequence[int], p: int) -> Floats:
+    """w_j = sum_u L_j(beta_u): one weighted sum decodes (docs/protocol.md, eq. 7).
+
+    Parameters
+    ----------
+    alpha : sequence of int, length R
+        The responders' evaluation points.
+    beta : sequence of int, length ell
+        The segments' points.
+
+    Returns
+    -------
+    ndarray of shape (R,), float64
+        Reduced residues: sum_j w_j phi(alpha_j) = sum_u phi(beta_u) for phi of degree below R.
+    """
+    return reduce(lagrange_basis(alpha, beta, p).sum(axis=0), p)
+
+
+def _product(x: Ints, p: int) -> Ints:
+    """Product along the last axis modulo p, by halving."""
+    while x.shape[-1] > 1:
+        if x.shape[-1] % 2:
+            x = np.concatenate([x, np.ones_like(x[..., :1])], axis=-1)
+        x = x[..., ::2] * x[..., 1::2] % p
+    return x[..., 0]
+
+
+def _inverses(x: Ints, p: int) -> Ints:
+    """Elementwise x**(p - 2) modulo p (Fermat)."""
+    result = np.ones_like(x)
+    exponent = p - 2
+    while exponent:
+        if exponent & 1:
+            result = result * x % p
+        x = x * x % p
+        exponent >>= 1
+    return result

@@ -1,0 +1,254 @@
+"""What every party agrees on before a run: the job, the threshold arithmetic, each client's limits."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from math import inf, isfinite
+from typing import Literal, get_args
+
+import numpy as np
+
+from secfc._arrays import Labels
+from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
+from secfc.field.fixed_point import quantised_radius, scale_exponent
+from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, residues_needed
+from secfc.lagrange.sharing import segment_width
+
+Start = Literal["random", "separation", "labels"]
+"""How the first sets are chosen; "labels": every client gives the labels of its rows."""
+
+Disclosure = Literal["coded"]
+"""What the server receives; "coded": every client's coded distances."""
+
+MAX_ROWS = 1 << 29
+"""A sum of this many reduced residues (below 2**24) stays below 2**53."""
+
+MAX_MESSAGE_BYTES = 1 << 32
+"""No message is larger, whatever its type."""
+
+_HEADER_ROOM = 64
+"""More than the fixed part of any message."""
+
+MAX_CLIENTS = TWO_ADIC_ORDER
+MAX_PRECISION = 52
+MAX_CLUSTERS = (1 << 16) - 1
+
+
+def recovery_threshold(t: int, ell: int) -> int:
+    """R = 2(ell + t) - 1: answers that determine a polynomial of degree 2(ell + t - 1)."""
+    return 2 * (ell + t) - 1
+
+
+def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
+    """The (t, ell) with R <= n nearest to those asked for: keep t, keep ell, or lower both."""
+    room = (n + 1) // 2
+    candidates = [(t, room - t), (room - ell, ell), (max(1, min(t, room - 1)), 1)]
+    fits = [(a, b) for a, b in candidates if a >= 1 and 1 <= b <= max(ell, 1) and a <= t and a + b <= room]
+    return list(dict.fromkeys(fits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """The public parameters of a run, the same at every party.
+
+    Parameters
+    ----------
+    n : int
+        Clients.
+    k : int
+        Clusters.
+    t : int
+        Colluding clients that learn nothing about other clients' rows.
+    ell : int
+        Segments a row is split in.
+    d : int
+        Columns.
+    bound : float
+        Public bound on the Euclidean norm of a row, in the data's units.
+    precision : int
+        Bits of a quantised row relative to the bound, 1 to 52.
+    init, n_init, max_iter
+        The start, the number of starts, and the most iterations of each.
+    disclosure : {"coded"}
+        What the server receives.
+
+    Raises
+    ------
+    ParameterError
+        Naming the parameter and what would fit; `ThresholdError` for too few clients.
+    """
+
+    n: int
+    k: int
+    t: int
+    ell: int
+    d: int
+    bound: float
+    precision: int = 28
+    init: Start = "random"
+    n_init: int = 1
+    max_iter: int = 300
+    disclosure: Disclosure = "coded"
+
+    def __post_init__(self) -> None:
+        for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
+            if value < 1:
+                raise ParameterError(f"{name}: at least 1 is needed, {value} was given")
+        if self.precision > MAX_PRECISION:
+            raise ParameterError(f"precision: at most {MAX_PRECISION} bits, {self.precision} was given")
+        if self.k > MAX_CLUSTERS:
+            raise ParameterError(f"k: at most {MAX_CLUSTERS} clusters, {self.k} was given")
+        if self.n > MAX_CLIENTS:
+            raise ParameterError(f"parties: at most {MAX_CLIENTS}, {self.n} were given")
+        if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
+            raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
+        for name, kinds in (("init", Start), ("disclosure", Disclosure)):
+            if getattr(self, name) not in get_args(kinds):
+                allowed = ", ".join(repr(kind) for kind in get_args(kinds))
+                raise ParameterError(f"{name}: {allowed} are possible, {getattr(self, name)!r} was given")
+        if self.init == "labels" and self.n_init != 1:
+            raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
+        self._check_threshold()
+
+    def _check_threshold(self) -> None:
+        if self.n >= self.threshold:
+            return
+        text = (
+            f"too few clients: n >= 2(ell + t) - 1 must hold, but {self.n} < 2({self.ell} + {self.t}) - 1 = "
+            f"{self.threshold}"
+        )
+        fits = fitting(self.n, self.t, self.ell)
+        if fits:
+            options = " or ".join(f"t={t}, ell={ell}" for t, ell in fits)
+            call = f"secfc.run(parties, k={self.k}, t={fits[0][0]}, ell={fits[0][1]})"
+            raise ThresholdError(f"{text}; with {self.n} clients {options} fit: {call}")
+        raise ThresholdError(f"{text}; no (t, ell) fits fewer than 3 clients")
+
+    @property
+    def threshold(self) -> int:
+        """Answers needed in a round, R."""
+        return recovery_threshold(self.t, self.ell)
+
+    @property
+    def width(self) -> int:
+        """Columns of a segment."""
+        return segment_width(self.d, self.ell)
+
+    @property
+    def exponent(self) -> int:
+        """E: rows are multiplied by 2**E before rounding."""
+        return scale_exponent(self.bound, self.precision)
+
+    @property
+    def radius(self) -> int:
+        """An integer that no quantised row's norm exceeds."""
+        return quantised_radius(self.bound, self.precision, self.d)
+
+    def residues(self, largest_set: int) -> int:
+        """Primes that a round needs whose largest set has this many rows."""
+        return residues_needed(self.radius, largest_set)
+
+    def in_data_units(self, inertia: Fraction) -> float:
+        """A sum of squared quantised distances in the data's units squared, correctly rounded."""
+        try:
+            return float(inertia / Fraction(4) ** self.exponent)
+        except OverflowError:
+            return inf
+
+    def check_start(self, start: Labels) -> None:
+        """Raise ParameterError unless every cluster has a row in the given start labels."""
+        missing = np.setdiff1d(np.arange(self.k), start)
+        if missing.size:
+            raise ParameterError(
+                f"init: {missing.size} of {self.k} clusters have no row in the start labels, "
+                f"the first is {missing[0]}"
+            )
+
+    @property
+    def max_rounds(self) -> int:
+        """Most rounds of a job: for each start two before it, its iterations and a last assignment."""
+        return self.n_init * (self.max_iter + 3)
+
+    def privacy_warning(self) -> PrivacyWarning | None:
+        """What ``disclosure="coded"`` gives away beyond a reader's expectation, if anything."""
+        if self.ell > 1 and self.width <= 2:
+            columns = "one column" if self.width == 1 else "two columns"
+            return PrivacyWarning(
+                f"disclosure 'coded' shows the server distances per segment, and with d={self.d}, "
+                f"ell={self.ell} a segment has {columns}; ell=1 shows whole distances only"
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which rows are whose: rows are numbered by client, then in the client's own order.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Rows of each client.
+    """
+
+    counts: tuple[int, ...]
+
+    @property
+    def m(self) -> int:
+        """Rows in all."""
+        return sum(self.counts)
+
+    def rows(self, client: int) -> slice:
+        """The rows of client 1..n."""
+        ends = (0, *accumulate(self.counts))
+        return slice(ends[client - 1], ends[client])
+
+    def check(self, job: Job) -> None:
+        """Raise ParameterError unless the job can be run on this many rows."""
+        if self.m > MAX_ROWS:
+            raise ParameterError(f"parties: at most {MAX_ROWS} rows in all, {self.m} were given")
+        if job.k > self.m:
+            raise ParameterError(f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all")
+        primes = job.residues(self.m)
+        columns = max(job.k * self.m, job.width * max(self.counts))
+        largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
+        if largest > MAX_MESSAGE_BYTES:
+            raise ParameterError(
+                f"parties: {self.m} rows make messages of {largest} bytes, at most {MAX_MESSAGE_BYTES} "
+                "are sent; lower k or use fewer rows"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a client refuses, whatever the server asks.
+
+    Parameters
+    ----------
+    smallest_set : int
+        A round with a non-empty set of fewer rows is refused. 1 refuses nothing: relocation of emptied
+        clusters makes sets of one row.
+    most_rounds : int, optional
+        Rounds answered; the job's own largest number by default.
+
+    Notes
+    -----
+    No full barrier: a set S in one round and S with one more row in the next give that row by difference.
+    """
+
+    smallest_set: int = 1
+    most_rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.smallest_set < 1:
+            raise ParameterError(f"limits.smallest_set: at least 1 is needed, {self.smallest_set} was given")
+        if self.most_rounds is not None and self.most_rounds < 1:
+            raise ParameterError(f"limits.most_rounds: at least 1 is needed, {self.most_rounds} was given")
+
+
+def primes_of(count: int) -> tuple[int, ...]:
+    """The first `count` primes of the ring."""
+    return tuple(prime.p for prime in PRIMES[:count])

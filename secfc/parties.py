@@ -1,0 +1,119 @@
+"""What users hand over as parties: arrays or DataFrames, made into checked float64 rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from secfc._arrays import Floats, Labels
+from secfc.errors import DataError, ParameterError
+from secfc.rows import check_finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class Party:
+    """One party's rows and how to give its labels back.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    rows : ndarray of shape (m_j, d), float64
+    frame : DataFrame or None
+        What the user gave, when it was a pandas DataFrame.
+    """
+
+    name: str
+    rows: Floats = field(repr=False)
+    frame: Any = field(default=None, repr=False)
+
+    def align(self, labels: Labels) -> Any:
+        """Labels as the user expects them: a Series with the DataFrame's index, or the array itself."""
+        if self.frame is None:
+            return labels
+        import pandas as pd  # noqa: PLC0415 - a user who gave a DataFrame has it
+
+        return pd.Series(labels, index=self.frame.index, name="label")
+
+
+def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> list[Party]:
+    """Check and convert every party's rows.
+
+    Raises
+    ------
+    ParameterError, DataError
+        Naming the party, and the column or row where there is one; never a value.
+    """
+    if (
+        isinstance(parties, np.ndarray | str | bytes)
+        or _is_frame(parties)
+        or not isinstance(parties, Sequence)
+    ):
+        raise ParameterError("parties: a list with one array or DataFrame per party is needed")
+    if not parties:
+        raise ParameterError("parties: the list is empty")
+    names = names or [f"parties[{j}]" for j in range(len(parties))]
+    arrays = [_as_array(party, name) for party, name in zip(parties, names, strict=True)]
+    _check_columns(parties, names)
+    widths = [array.shape[1] for array in arrays if array is not None]
+    if not widths:
+        raise ParameterError("parties: no party has a row or a column")
+    members = []
+    for name, given, array in zip(names, parties, arrays, strict=True):
+        rows = np.zeros((0, widths[0])) if array is None else array
+        if rows.shape[1] != widths[0]:
+            first = names[next(j for j, one in enumerate(arrays) if one is not None)]
+            raise DataError(f"{name}: {rows.shape[1]} columns, {first} has {widths[0]}")
+        check_finite(rows, name=name, d=widths[0])
+        members.append(Party(name=name, rows=rows, frame=given if _is_pandas(given) else None))
+    return members
+
+
+def _is_frame(party: Any) -> bool:
+    return hasattr(party, "columns") and hasattr(party, "to_numpy")
+
+
+def _is_pandas(party: Any) -> bool:
+    return _is_frame(party) and hasattr(party, "index")
+
+
+def _as_array(party: Any, name: str) -> Floats | None:
+    """The rows as a contiguous float64 array, None for an empty list or an array of shape (0,)."""
+    if _is_frame(party):
+        for column, values in ((column, party[column]) for column in party.columns):
+            if np.asarray(values).dtype.kind not in "buif":
+                raise DataError(f"{name}: column {column!r} is not numeric")
+        party = party.to_numpy()
+    elif np.ma.isMaskedArray(party) and np.ma.is_masked(party):
+        raise DataError(f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)")
+    elif hasattr(party, "toarray"):
+        raise DataError(f"{name}: sparse matrices are not supported, pass a dense array")
+    try:
+        array = np.asarray(party)
+    except ValueError:
+        raise DataError(f"{name}: its rows have different lengths") from None
+    if array.shape == (0,):
+        return None
+    if array.ndim != 2:
+        raise DataError(f"{name}: an array of shape (rows, columns) is needed, {array.shape} was given")
+    if array.shape[1] == 0:
+        raise DataError(f"{name}: it has no columns")
+    if array.dtype.kind not in "buif":
+        raise DataError(f"{name}: numbers are needed, dtype {array.dtype} was given")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _check_columns(parties: Sequence[Any], names: Sequence[str]) -> None:
+    """DataFrames must agree on their columns, in order: rows are clustered by position."""
+    frames = [
+        (name, list(party.columns)) for name, party in zip(names, parties, strict=True) if _is_frame(party)
+    ]
+    for name, columns in frames[1:]:
+        first, expected = frames[0]
+        if columns == expected:
+            continue
+        if len(columns) != len(expected):
+            raise DataError(f"{name}: {len(columns)} columns, {first} has {len(expected)}")
+        at = next(i for i, (a, b) in enumerate(zip(columns, expected, strict=True)) if a != b)
+        raise DataError(f"{name}: column {at} is {columns[at]!r}, in {first} it is {expected[at]!r}")

@@ -1,0 +1,108 @@
+"""The messages of a run. Frozen, keyword-only; what they hold of shares and labels never shows in a repr."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from secfc._arrays import Labels
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues
+
+Phase = Literal["identify", "union", "share", "check", "iterate", "reveal"]
+PHASES: tuple[Phase, ...] = ("identify", "union", "share", "check", "iterate", "reveal")
+
+SERVER = 0
+"""Number of the server; clients are 1 to n."""
+
+RUN_ID_BYTES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """What every message says of itself.
+
+    Parameters
+    ----------
+    run : bytes of length 16
+        Identifier of the run, random.
+    sender, recipient : int
+        0 for the server, 1 to n for clients.
+    round : int
+        Number of the question asked, from 1; 0 outside the iterations.
+    """
+
+    phase: ClassVar[Phase]
+    """Phase in which the message travels."""
+
+    work: ClassVar[Phase]
+    """Phase that its handling belongs to."""
+
+    run: bytes = field(repr=False)
+    sender: int
+    recipient: int
+    round: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.run) != RUN_ID_BYTES:
+            raise MessageError(f"a run identifier has {RUN_ID_BYTES} bytes, {len(self.run)} were given")
+        if self.sender == self.recipient:
+            raise MessageError(f"party {self.sender} sends a message to itself")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hello(Message):
+    """Client to server: how many rows it holds and, for given starts, their labels."""
+
+    phase = work = "identify"
+    rows: int
+    start: Labels | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Message):
+    """Server to clients: the rows that each client holds."""
+
+    phase = "identify"
+    work = "share"
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(Message):
+    """Client to client: the recipient's shares of the sender's rows, (primes, rows, width)."""
+
+    phase = work = "share"
+    residues: PackedResidues
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready(Message):
+    """Client to server: it holds its shares of every row."""
+
+    phase = work = "share"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment(Message):
+    """Server to clients: the sets whose centres are asked about, -1 for a row in no set."""
+
+    phase = work = "iterate"
+    sets: Labels = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodedDistances(Message):
+    """Client to server: coded distances of every row to every centre, (primes, m, k)."""
+
+    phase = work = "iterate"
+    residues: PackedResidues
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish(Message):
+    """Server to clients: the labels of all rows and how the search ended."""
+
+    phase = work = "reveal"
+    labels: Labels = field(repr=False)
+    n_iter: int
+    converged: bool
+    inertia: float

@@ -1,0 +1,66 @@
+"""The one table of who may send what to whom, and when. docs/protocol.md draws its diagram from it."""
+
+from enum import Enum
+
+from secfc.errors import MessageError
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Finish,
+    Hello,
+    Message,
+    Plan,
+    Ready,
+    Share,
+)
+
+
+class State(Enum):
+    """Where a role stands. Both roles pass through them in this order."""
+
+    IDENTIFY = "identify"
+    SHARE = "share"
+    ITERATE = "iterate"
+    DONE = "done"
+
+
+# A client may hear another client's Share before the Plan that both act on, since messages of different
+# senders may overtake each other; the server may hear an answer after it has gone on without it.
+CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
+    State.IDENTIFY: frozenset({Plan, Share}),
+    State.SHARE: frozenset({Share}),
+    State.ITERATE: frozenset({Assignment, Finish}),
+    State.DONE: frozenset(),
+}
+SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
+    State.IDENTIFY: frozenset({Hello}),
+    State.SHARE: frozenset({Ready}),
+    State.ITERATE: frozenset({CodedDistances}),
+    State.DONE: frozenset({CodedDistances}),
+}
+FROM_SERVER: frozenset[type[Message]] = frozenset({Plan, Assignment, Finish})
+
+
+def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State) -> None:
+    """Refuse a message that party `me` must not take in this state, before anything in it is used.
+
+    Raises
+    ------
+    MessageError
+        Another run, another recipient, a sender that cannot send it, or a type out of turn.
+    """
+    kind = type(message).__name__
+    if message.run != run:
+        raise MessageError(f"{kind}: of another run")
+    if message.recipient != me:
+        raise MessageError(f"{kind}: for party {message.recipient}, received by party {me}")
+    if message.sender > n:
+        raise MessageError(f"{kind}: from party {message.sender}, the clients are 1 to {n}")
+    if (message.sender == SERVER) != (type(message) in FROM_SERVER):
+        raise MessageError(f"{kind}: party {message.sender} does not send this")
+    takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
+    if type(message) not in takes[state]:
+        raise MessageError(f"{kind}: from party {message.sender}, out of turn in state {state.value}")
+    if message.round and not isinstance(message, Assignment | CodedDistances):
+        raise MessageError(f"{kind}: round {message.round}, this type has none")

@@ -1,0 +1,233 @@
+"""One compact binary encoding of the messages, canonical by construction.
+
+A message is a fixed header and a body that its type lays out: fixed-width little-endian integers, then at
+most one array whose length follows from them. There is one encoding of every message, its size is known
+before anything is allocated, and nothing in it is executable. Table: docs/protocol.md, "Messages".
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secfc._arrays import Labels
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues
+from secfc.params import MAX_MESSAGE_BYTES
+from secfc.protocol.messages import (
+    RUN_ID_BYTES,
+    Assignment,
+    CodedDistances,
+    Finish,
+    Hello,
+    Message,
+    Phase,
+    Plan,
+    Ready,
+    Share,
+)
+
+MAGIC = b"SFC1"
+"""Format and its version."""
+
+
+# magic, type, run, sender, recipient, round
+_HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
+_COUNT = struct.Struct("<I")
+_RESIDUES = struct.Struct("<BII")  # primes, rows, columns
+_OUTCOME = struct.Struct("<IBd")  # n_iter, converged, inertia
+
+_Parts = tuple[bytes | bytearray | memoryview, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Envelope:
+    """What a message's header says, for those who carry it and do not read it."""
+
+    kind: str
+    phase: Phase
+    work: Phase
+    sender: int
+    recipient: int
+    round: int
+
+
+class _Reader:
+    """Takes a message apart from the front; every shortage is a MessageError."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._at = 0
+
+    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
+        return layout.unpack(self.take(layout.size))
+
+    def take(self, size: int) -> memoryview:
+        if self._at + size > len(self._data):
+            raise MessageError(f"truncated message: {len(self._data)} bytes, {self._at + size} needed")
+        part = self._data[self._at : self._at + size]
+        self._at += size
+        return part
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+
+def _label_type(k: int) -> np.dtype[Any]:
+    """Smallest unsigned type for 0..k, where k stands for "in no set"."""
+    return np.dtype("<u1") if k < 1 << 8 else np.dtype("<u2")
+
+
+def _pack_labels(labels: Labels, k: int) -> _Parts:
+    return _COUNT.pack(labels.size), np.where(labels < 0, k, labels).astype(_label_type(k)).tobytes()
+
+
+def _unpack_labels(reader: _Reader, k: int) -> Labels:
+    (count,) = reader.unpack(_COUNT)
+    kind = _label_type(k)
+    labels = np.frombuffer(reader.take(count * kind.itemsize), dtype=kind).astype(np.int32)
+    if labels.size and labels.max() > k:
+        raise MessageError(f"a label is not below the number of clusters, {k}")
+    labels[labels == k] = -1
+    return labels
+
+
+def _pack_residues(message: Share | CodedDistances, k: int) -> _Parts:
+    return _RESIDUES.pack(*message.residues.shape), message.residues.payload
+
+
+def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
+    shape = reader.unpack(_RESIDUES)
+    return {"residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
+
+
+def _pack_hello(message: Hello, k: int) -> _Parts:
+    return _COUNT.pack(message.rows), *(() if message.start is None else _pack_labels(message.start, k))
+
+
+def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
+    (rows,) = reader.unpack(_COUNT)
+    return {"rows": rows, "start": _unpack_labels(reader, k) if reader.left else None}
+
+
+def _pack_plan(message: Plan, k: int) -> _Parts:
+    return tuple(_COUNT.pack(count) for count in message.counts)
+
+
+def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
+    if reader.left % _COUNT.size:
+        raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_COUNT.size}")
+    return {"counts": tuple(count for (count,) in _COUNT.iter_unpack(reader.take(reader.left)))}
+
+
+def _pack_ready(message: Ready, k: int) -> _Parts:
+    return ()
+
+
+def _unpack_ready(reader: _Reader, k: int) -> dict[str, Any]:
+    return {}
+
+
+def _pack_assignment(message: Assignment, k: int) -> _Parts:
+    return _pack_labels(message.sets, k)
+
+
+def _unpack_assignment(reader: _Reader, k: int) -> dict[str, Any]:
+    return {"sets": _unpack_labels(reader, k)}
+
+
+def _pack_finish(message: Finish, k: int) -> _Parts:
+    return _OUTCOME.pack(message.n_iter, message.converged, message.inertia), *_pack_labels(message.labels, k)
+
+
+def _unpack_finish(reader: _Reader, k: int) -> dict[str, Any]:
+    n_iter, converged, inertia = reader.unpack(_OUTCOME)
+    if converged > 1:
+        raise MessageError(f"Finish: converged is 0 or 1, {converged} was sent")
+    labels = _unpack_labels(reader, k)
+    return {"n_iter": n_iter, "converged": bool(converged), "inertia": inertia, "labels": labels}
+
+
+_Pack = Callable[[Any, int], _Parts]
+_Unpack = Callable[[_Reader, int], dict[str, Any]]
+
+# The position is the type's number on the wire.
+_TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
+    (Hello, _pack_hello, _unpack_hello),
+    (Plan, _pack_plan, _unpack_plan),
+    (Share, _pack_residues, _unpack_residues),
+    (Ready, _pack_ready, _unpack_ready),
+    (Assignment, _pack_assignment, _unpack_assignment),
+    (CodedDistances, _pack_residues, _unpack_residues),
+    (Finish, _pack_finish, _unpack_finish),
+)
+_NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
+
+
+def encode(message: Message, *, k: int) -> bytes:
+    """The bytes of a message.
+
+    Parameters
+    ----------
+    message : Message
+    k : int
+        Clusters of the job; labels take one byte each below 256, two above.
+    """
+    number = _NUMBERS[type(message)]
+    header = _HEADER.pack(MAGIC, number, message.run, message.sender, message.recipient, message.round)
+    return b"".join((header, *_TYPES[number][1](message, k)))
+
+
+def decode(data: bytes | memoryview, *, k: int, max_bytes: int = MAX_MESSAGE_BYTES) -> Message:
+    """The message of these bytes.
+
+    Parameters
+    ----------
+    data : bytes-like
+        Residues in the message keep a view of it; labels are copied.
+    k : int
+        Clusters of the job.
+    max_bytes : int
+        Larger messages are refused unread.
+
+    Raises
+    ------
+    MessageError
+        For everything that `encode` would not have written.
+    """
+    if len(data) > max_bytes:
+        raise MessageError(f"oversized message: {len(data)} bytes, at most {max_bytes} are taken")
+    reader = _Reader(memoryview(data))
+    number, run, sender, recipient, round_ = _read_header(reader)
+    kind, _, unpack = _TYPES[number]
+    fields = unpack(reader, k)
+    if reader.left:
+        raise MessageError(f"{kind.__name__}: {reader.left} bytes after its end")
+    return kind(run=run, sender=sender, recipient=recipient, round=round_, **fields)
+
+
+def envelope(data: bytes | memoryview) -> Envelope:
+    """The header of a message's bytes.
+
+    Raises
+    ------
+    MessageError
+        When it is no header of ours.
+    """
+    number, _, sender, recipient, round_ = _read_header(_Reader(memoryview(data)))
+    kind = _TYPES[number][0]
+    return Envelope(
+        kind=kind.__name__, phase=kind.phase, work=kind.work, sender=sender, recipient=recipient, round=round_
+    )
+
+
+def _read_header(reader: _Reader) -> tuple[int, bytes, int, int, int]:
+    magic, number, run, sender, recipient, round_ = reader.unpack(_HEADER)
+    if magic != MAGIC:
+        raise MessageError("not a secfc message, or of another version")
+    if number >= len(_TYPES):
+        raise MessageError(f"unknown message type {number}")
+    return number, run, sender, recipient, round_

@@ -1,0 +1,81 @@
+"""Where masks come from: a cryptographic keystream, uniform by rejection.
+
+Public choices (a random start) use a seeded NumPy generator elsewhere; nothing here takes a user's seed.
+"""
+
+import os
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from secfc._arrays import Floats
+from secfc.errors import SecFCError
+
+KEY_BYTES = 32
+_DRAW_BYTES = 4
+
+
+class MaskSource:
+    """Uniform residues from AES-256 in counter mode.
+
+    Parameters
+    ----------
+    key : bytes of length 32, optional
+        Fresh from the operating system by default. Known-answer tests pass a fixed key; nothing else does.
+
+    Notes
+    -----
+    The key is used for this one keystream, from counter zero, so no block is ever used twice. A source
+    refuses to be copied, pickled or used in a forked process: each would repeat masks.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        if key is None:
+            key = os.urandom(KEY_BYTES)
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"key: {len(key)} bytes given, {KEY_BYTES} needed")
+        # The key is fresh, so a counter that starts at zero repeats nothing.
+        self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self._process = os.getpid()
+
+    def __repr__(self) -> str:
+        return "MaskSource()"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("a MaskSource cannot be copied or pickled: its masks would repeat")
+
+    def uniform(self, p: int, shape: tuple[int, ...]) -> Floats:
+        """Independent, uniform, centred residues modulo p.
+
+        Parameters
+        ----------
+        p : int
+            Odd prime below 2**24.
+        shape : tuple of int
+
+        Returns
+        -------
+        ndarray of that shape, float64
+            |x| <= (p - 1)/2.
+
+        Notes
+        -----
+        Each draw is the low bits of a 32-bit word, as many as p has, and kept if below p: every residue is
+        equally likely. Subtracting the constant (p - 1)/2 keeps that.
+        """
+        if os.getpid() != self._process:
+            raise SecFCError("a MaskSource was used in a forked process: its masks would repeat")
+        wanted = int(np.prod(shape))
+        low_bits = np.uint32((1 << p.bit_length()) - 1)
+        kept = np.empty(wanted, dtype=np.float64)
+        filled = 0
+        while filled < wanted:
+            missing = wanted - filled
+            # Half of the draws at worst are refused, 1.2 % with the primes of secfc.field.primes.
+            draws = int(missing * (int(low_bits) + 1) / p) + 16
+            words = np.frombuffer(self._keystream.update(bytes(_DRAW_BYTES * draws)), dtype="<u4") & low_bits
+            accepted = words[words < p][:missing]
+            kept[filled : filled + accepted.size] = accepted
+            filled += accepted.size
+        kept -= (p - 1) // 2
+        return kept.reshape(shape)

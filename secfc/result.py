@@ -1,0 +1,49 @@
+"""What `secfc.run` returns."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from secfc._arrays import Floats, Ints, Labels
+from secfc.drivers.costs import Costs
+from secfc.params import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A clustering of the parties' rows, equal to Lloyd's on the pooled rows. There are no centres in it.
+
+    Attributes
+    ----------
+    labels : list of ndarray of shape (m_j,), int32
+        Cluster of each row, one array a party; a pandas Series with the DataFrame's index where the party
+        gave a DataFrame.
+    n_iter : int
+        Iterations of the best start, as scikit-learn counts them.
+    converged : bool
+        Whether two assignments in a row were equal; False at `max_iter`.
+    inertia : float
+        Sum of squared distances of the quantised rows to their centres, in the data's units squared.
+    sizes : ndarray of shape (k,), int64
+        Rows of each cluster.
+    history : ndarray of shape (n_iter,), float64
+        Inertia of each iteration.
+    start : list of ndarray of shape (m_j,), int32
+        The sets whose means were the first centres (-1: in no set), one array a party.
+    near_ties : int
+        Comparisons of the best start that floating point could not decide and exact integers did.
+    costs : Costs
+        Messages, bytes and CPU seconds per phase and role.
+    job : Job
+        The public parameters.
+    """
+
+    labels: list[Any] = field(repr=False)
+    n_iter: int
+    converged: bool
+    inertia: float
+    sizes: Ints
+    history: Floats = field(repr=False)
+    start: list[Labels] = field(repr=False)
+    near_ties: int
+    costs: Costs
+    job: Job

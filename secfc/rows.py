@@ -1,0 +1,69 @@
+"""A party's rows and labels, checked before anything is made of them. Texts never show a value."""
+
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc._arrays import Floats
+from secfc.errors import DataError
+from secfc.field.fixed_point import norm_limit, row_norms
+
+
+def check_rows(rows: Floats, *, name: str, d: int, bound: float) -> None:
+    """Raise DataError unless `rows` is a finite float64 array of shape (m, d) within the bound.
+
+    Parameters
+    ----------
+    rows : ndarray
+    name : str
+        What errors call the party.
+    d : int
+        Columns of the job.
+    bound : float
+        Public bound on a row's Euclidean norm.
+    """
+    check_finite(rows, name=name, d=d)
+    beyond = np.flatnonzero(row_norms(rows) > norm_limit(bound))
+    if beyond.size:
+        raise DataError(
+            f"{name}: {beyond.size} rows have a norm above the bound {bound!r}, the first is row {beyond[0]}"
+        )
+
+
+def check_finite(rows: Floats, *, name: str, d: int) -> None:
+    """Raise DataError unless `rows` is a finite float64 array of shape (m, d)."""
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.float64 or rows.ndim != 2:
+        raise DataError(f"{name}: rows must be a two-dimensional float64 array")
+    if rows.shape[1] != d:
+        raise DataError(f"{name}: {rows.shape[1]} columns, the other parties have {d}")
+    bad = ~np.isfinite(rows)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"{name}: {bad.sum()} values are NaN or infinite, the first in row {row}, column {column}"
+        )
+
+
+def largest_norm(rows: Floats, *, name: str) -> float:
+    """Largest Euclidean norm of a row, 0.0 for no rows.
+
+    Raises
+    ------
+    DataError
+        When it exceeds the largest float64.
+    """
+    norm = float(row_norms(rows).max(initial=0.0))
+    if not isfinite(norm):
+        raise DataError(f"{name}: a row's norm exceeds the largest float64; rescale the columns")
+    return norm
+
+
+def check_labels(labels: NDArray[np.integer], *, name: str, m: int, k: int) -> None:
+    """Raise DataError unless `labels` is an integer array of shape (m,) with values in 0..k-1."""
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise DataError(f"{name}: start labels must be a one-dimensional integer array")
+    if labels.size != m:
+        raise DataError(f"{name}: {labels.size} start labels for {m} rows")
+    if labels.size and not (labels.min() >= 0 and labels.max() < k):
+        raise DataError(f"{name}: start labels must lie in 0..{k - 1}")
