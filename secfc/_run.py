@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -10,14 +10,15 @@ from secfc._arrays import Labels
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
-from secfc.errors import ConvergenceWarning, DataError, ParameterError
+from secfc.errors import ConvergenceWarning, ParameterError
 from secfc.kmeans.search import set_sizes
-from secfc.params import Disclosure, Job, Layout, Limits
+from secfc.params import Disclosure, Job, Layout, Limits, Start
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
 
 Driver = Literal["in-process", "multiprocess"]
+_NAMED_STARTS = ("random", "separation")
 _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
     "in-process": run_in_process,
     "multiprocess": run_multiprocess,
@@ -114,45 +115,61 @@ def run(
     for name, value in (("ids", ids), ("reveal_centres", reveal_centres), ("storage", storage)):
         if value is not None:
             raise ParameterError(f"{name}: not available in this version of secfc")
-    if driver not in get_args(Driver):
-        allowed = ", ".join(repr(one) for one in get_args(Driver))
-        raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
-    if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
-        raise ParameterError("seed: None or an integer >= 0 is needed")
-    members = as_parties(parties)
-    named = isinstance(init, str)
-    setup = _setup(
-        members,
-        starts=None if named else _start_labels(init, members),
-        limits=limits or Limits(),
-        seed=None if seed is None else int(seed),
-        bound=bound,
+    return run_parties(
+        as_parties(parties),
         k=k,
         t=t,
         ell=ell,
-        init=init if named else "labels",
+        init=init,
         n_init=n_init,
         max_iter=max_iter,
         precision=precision,
+        bound=bound,
         disclosure=disclosure,
+        limits=limits,
+        driver=driver,
+        seed=seed,
+        progress=progress,
     )
-    job = setup.job
-    warning = job.privacy_warning()
+
+
+def run_parties(
+    members: list[Party],
+    *,
+    init: str | Sequence[Any],
+    bound: float | None,
+    limits: Limits | None,
+    driver: Driver,
+    seed: int | None,
+    progress: OnProgress | None,
+    **parameters: Any,
+) -> Result:
+    """`run` for parties that have names of their own."""
+    if driver not in get_args(Driver):
+        allowed = ", ".join(repr(one) for one in get_args(Driver))
+        raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise ParameterError("seed: None or an integer >= 0 is needed")
+    if limits is not None and not isinstance(limits, Limits):
+        raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
+    setup = _setup(members, init=init, bound=bound, limits=limits or Limits(), seed=seed, **parameters)
+    warning = setup.job.privacy_warning()
     if warning is not None:
-        warnings.warn(warning, stacklevel=2)
+        warnings.warn(warning, stacklevel=3)
     outcome = _DRIVERS[driver](setup, progress)
     if not outcome.converged:
-        warnings.warn(ConvergenceWarning(f"max_iter={max_iter} iterations did not converge"), stacklevel=2)
-    return _result(outcome, members, job)
+        text = f"max_iter: {setup.job.max_iter} iterations did not converge"
+        warnings.warn(ConvergenceWarning(text), stacklevel=3)
+    return _result(outcome, members, setup.job)
 
 
 def _setup(
     members: list[Party],
     *,
-    starts: list[Labels] | None,
+    init: str | Sequence[Any],
+    bound: float | None,
     limits: Limits,
     seed: int | None,
-    bound: float | None,
     **parameters: Any,
 ) -> Setup:
     """Check everything that can be checked before a party is started."""
@@ -163,34 +180,46 @@ def _setup(
     for name, value in parameters.items():
         if isinstance(value, np.integer):
             parameters[name] = int(value)
-    job = Job(n=len(members), d=members[0].rows.shape[1], bound=float(bound), **parameters)
+    job = Job(
+        n=len(members),
+        d=members[0].rows.shape[1],
+        bound=float(bound),
+        init=_start_name(init),
+        **parameters,
+    )
     for member in members:
         check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
     Layout(tuple(member.rows.shape[0] for member in members)).check(job)
-    if starts is not None:
-        for member, start in zip(members, starts, strict=True):
-            check_labels(start, name=member.name, m=member.rows.shape[0], k=job.k)
-        starts = [start.astype(np.int32) for start in starts]
-        job.check_start(np.concatenate(starts))
     return Setup(
         job=job,
         rows=[member.rows for member in members],
-        starts=starts,
+        starts=None if isinstance(init, str) else _start_labels(init, members, job),
         names=[member.name for member in members],
         limits=limits,
-        seed=seed,
+        seed=None if seed is None else int(seed),
     )
 
 
-def _start_labels(init: Sequence[Any], members: list[Party]) -> list[Labels]:
+def _start_name(init: str | Sequence[Any]) -> Start:
+    if not isinstance(init, str):
+        return "labels"
+    if init not in _NAMED_STARTS:
+        allowed = ", ".join(map(repr, _NAMED_STARTS))
+        raise ParameterError(f"init: {allowed} or start labels are possible, {init!r} was given")
+    return cast(Start, init)
+
+
+def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[Labels]:
     if len(init) != len(members):
         raise ParameterError(f"init: start labels of {len(init)} parties, there are {len(members)}")
     starts = []
     for member, given in zip(members, init, strict=True):
         labels = np.asarray(given)
-        starts.append(labels.astype(np.int32) if labels.shape == (0,) else labels)
-        if starts[-1].ndim != 1 or starts[-1].dtype.kind not in "iu":
-            raise DataError(f"{member.name}: start labels must be a one-dimensional integer array")
+        if labels.shape == (0,):
+            labels = labels.astype(np.int32)
+        check_labels(labels, name=member.name, m=member.rows.shape[0], k=job.k)
+        starts.append(labels.astype(np.int32))
+    job.check_start(np.concatenate(starts))
     return starts
 
 

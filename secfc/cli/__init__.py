@@ -1,0 +1,8 @@
+"""The command `secfc`."""
+
+from secfc.cli.app import app
+
+
+def main() -> None:
+    """Entry point."""
+    app()

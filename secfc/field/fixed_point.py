@@ -17,6 +17,9 @@ _SLACK = Fraction(1, 2**40)
 far beyond; the modulus allows for it, so a row on the bound is never refused by a rounding error."""
 
 
+_BLOCK_ELEMENTS = 1 << 17
+
+
 def row_norms(rows: NDArray[np.float64]) -> Floats:
     """Euclidean norm of each row without overflow or underflow.
 
@@ -34,9 +37,12 @@ def row_norms(rows: NDArray[np.float64]) -> Floats:
     if largest == 0.0:
         return np.zeros(rows.shape[0])
     exponent = frexp(largest)[1]
-    scaled = np.ldexp(rows, -exponent)
-    with np.errstate(over="ignore"):
-        norms: Floats = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponent)
+    norms = np.empty(rows.shape[0])
+    step = max(1, _BLOCK_ELEMENTS // rows.shape[1])
+    for start in range(0, rows.shape[0], step):
+        scaled = np.ldexp(rows[start : start + step], -exponent)
+        with np.errstate(over="ignore"):
+            norms[start : start + step] = np.ldexp(np.sqrt((scaled * scaled).sum(axis=1)), exponent)
     return norms
 
 

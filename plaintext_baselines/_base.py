@@ -1,0 +1,136 @@
+"""What all estimators of this package share: parties in, one label array per party out."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from plaintext_baselines._floats import nearest
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class FederatedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no stubs
+    """Base of the estimators: validation, pooling, and prediction by the nearest centre.
+
+    A subclass stores its constructor's arguments unchanged, and its ``fit`` sets the attributes below.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+        A centre that does not exist (its cluster is empty) is a row of nan.
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+    inertia_ : float
+        Sum of squared distances of all rows to the centres of their labels.
+    n_iter_ : int
+    n_features_in_ : int
+    """
+
+    n_clusters: int
+    cluster_centers_: FloatArray
+    labels_: list[IntArray]
+    inertia_: float
+    n_iter_: int
+    n_features_in_: int
+
+    def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
+        """Label every row with its nearest centre; ties go to the lowest cluster.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+
+        Returns
+        -------
+        list of ndarray of shape (n_rows_of_the_party,), int64
+        """
+        data = self._check_fitted_parties(parties)
+        return [nearest(rows, self.cluster_centers_) for rows in data]
+
+    def _check_fitted_parties(self, parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
+        """Validate the rows given to a fitted estimator."""
+        check_is_fitted(self)
+        data = check_parties(parties)
+        if data[0].shape[1] != self.n_features_in_:
+            raise ValueError(f"parties have {data[0].shape[1]} columns, fitted were {self.n_features_in_}")
+        return data
+
+    def _check_training_parties(self, parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
+        """Validate the parties together with ``n_clusters``."""
+        check_count("n_clusters", self.n_clusters)
+        data = check_parties(parties)
+        n_rows = sum(len(rows) for rows in data)
+        if self.n_clusters > n_rows:
+            raise ValueError(f"n_clusters={self.n_clusters} exceeds the parties' {n_rows} rows")
+        return data
+
+
+def check_parties(parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
+    """Validate the parties' rows.
+
+    Parameters
+    ----------
+    parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        Booleans, integers or floats; a party without rows has shape (0, n_features).
+
+    Returns
+    -------
+    list of C-contiguous ndarray of shape (n_rows_of_the_party, n_features), float64
+
+    Raises
+    ------
+    TypeError
+        If a party does not consist of real numbers.
+    ValueError
+        If there is no party or no column, a party is not two-dimensional, widths differ, or an entry is nan
+        or infinite. The text names party and column, never an entry.
+    """
+    data: list[FloatArray] = []
+    for index, party in enumerate(parties):
+        try:
+            raw = np.asarray(party)
+        except ValueError as error:  # rows of unequal length
+            raise ValueError(f"party {index} has rows of unequal length") from error
+        if raw.dtype.kind not in "buif":
+            raise TypeError(f"party {index} must hold real numbers, has dtype {raw.dtype}")
+        if raw.ndim != 2:
+            raise ValueError(f"party {index} must be a 2-D array of rows, has {raw.ndim} dimension(s)")
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused below
+            rows = np.ascontiguousarray(raw, dtype=np.float64)
+        if data and rows.shape[1] != data[0].shape[1]:
+            raise ValueError(f"party {index} has {rows.shape[1]} columns, party 0 has {data[0].shape[1]}")
+        if rows.shape[1] == 0:
+            raise ValueError(f"party {index} has no columns")
+        finite = np.isfinite(rows).all(axis=0)
+        if not finite.all():
+            raise ValueError(f"party {index} has nan or infinity in column {int(np.argmin(finite))}")
+        data.append(rows)
+    if not data:
+        raise ValueError("parties is empty, at least one party is needed")
+    return data
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise unless `value` is an integer >= 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise unless `value` is one of the names in `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def split(pooled: IntArray, data: Sequence[FloatArray]) -> list[IntArray]:
+    """Cut an array over the pool back into one array per party."""
+    return list(np.split(pooled, np.cumsum([len(rows) for rows in data])[:-1]))

@@ -1,0 +1,170 @@
+"""Float64 arithmetic of :class:`plaintext_baselines.Lloyd`, in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from plaintext_baselines._rounds import Assignment, BoolArray
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Entries of the largest temporary: 2 MB of float64 stay in the second-level cache.
+BLOCK_ENTRIES = 1 << 18
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows such that a temporary of `width` columns has about BLOCK_ENTRIES entries."""
+    step = max(1, BLOCK_ENTRIES // max(1, width))
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def set_sums(rows: FloatArray, sets: IntArray, n_clusters: int) -> FloatArray:
+    """Sum of each set's rows, added in row order.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    sets : ndarray of shape (n_rows,), int64
+        -1 for a row that is left out.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_features), float64
+    """
+    member = sets >= 0
+    starts = np.concatenate(([0], np.cumsum(member)))
+    indicator = sparse.csc_array((np.ones(starts[-1]), sets[member], starts), shape=(n_clusters, len(sets)))
+    sums: FloatArray = indicator @ rows
+    return sums
+
+
+def set_sizes(sets: IntArray, n_clusters: int) -> IntArray:
+    """Number of rows of each set, ndarray of shape (n_clusters,), int64."""
+    return np.bincount(sets[sets >= 0], minlength=n_clusters).astype(np.int64)
+
+
+def binary_exponent(*arrays: FloatArray) -> int:
+    """The e with 2^(e-1) <= max |x| < 2^e over all entries; 0 if all are 0."""
+    largest = max((float(np.abs(array).max()) for array in arrays if array.size), default=0.0)
+    return int(np.frexp(largest)[1])
+
+
+class Floats:
+    """Lloyd's operations in float64; centres are an array of shape (n_clusters, n_features), nan if empty.
+
+    The rows are scaled by a power of two into [-1, 1] (exact; squares then neither overflow nor vanish) and
+    moved to mean 0 (less cancellation, as in scikit-learn).
+
+    Parameters
+    ----------
+    pool : ndarray of shape (n_rows, n_features), float64
+    n_clusters : int
+    """
+
+    def __init__(self, pool: FloatArray, n_clusters: int) -> None:
+        self.n_clusters = n_clusters
+        self._exponent = binary_exponent(pool)
+        self._rows = np.ldexp(pool, -self._exponent)
+        self._mean = self._rows.mean(axis=0)
+        self._rows -= self._mean
+
+    def enter(self, centres: FloatArray) -> FloatArray:
+        """Bring centres in the data's units into this arithmetic's."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.ldexp(centres, -self._exponent) - self._mean)
+
+    def leave(self, centres: FloatArray) -> FloatArray:
+        """Bring centres back into the data's units."""
+        return np.asarray(np.ldexp(centres + self._mean, self._exponent))
+
+    def settled(self, tol: float, old: FloatArray, new: FloatArray) -> bool:
+        """Whether the squared movement of all centres is at most `tol` times the columns' mean variance."""
+        return float(np.nansum((new - old) ** 2)) <= tol * float(self._rows.var(axis=0).mean())
+
+    def means(self, sets: IntArray) -> FloatArray:
+        sizes = set_sizes(sets, self.n_clusters)
+        with np.errstate(invalid="ignore"):  # 0/0 makes the nan of an empty set
+            return np.asarray(set_sums(self._rows, sets, self.n_clusters) / sizes[:, None])
+
+    def assign(self, centres: FloatArray) -> Assignment:
+        labels = _argmin(self._rows, centres)
+        distances = np.empty(len(labels))
+        for block in blocks(len(labels), self._rows.shape[1]):
+            difference = self._rows[block] - centres[labels[block]]
+            distances[block] = np.einsum("ij,ij->i", difference, difference)
+        return Assignment(labels, distances)
+
+    def inertia(self, centres: FloatArray, assignment: Assignment) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(assignment.distances.sum(), 2 * self._exponent))
+
+    def farthest(self, centres: FloatArray, assignment: Assignment, count: int) -> list[int]:
+        order = np.argsort(-assignment.distances, kind="stable")[:count]
+        return [] if assignment.distances[order[0]] == 0 else [int(row) for row in order]
+
+    def separated(self, centres: FloatArray, assignment: Assignment) -> BoolArray:
+        result = np.ones(len(self._rows), dtype=np.bool_)
+        for cluster in np.flatnonzero(np.isfinite(centres[:, 0])):
+            others = assignment.labels != cluster
+            distances = np.empty(len(self._rows))
+            for block in blocks(len(self._rows), self._rows.shape[1]):
+                difference = self._rows[block] - centres[cluster]
+                distances[block] = np.einsum("ij,ij->i", difference, difference)
+            # 9: squares of the distances' ratio 3.
+            result[others & (9 * assignment.distances > distances)] = False
+        return result
+
+
+class KeepingFloats(Floats):
+    """Floats that relocate nothing: a cluster that becomes empty keeps the centre it had."""
+
+    _centres: FloatArray | None = None
+
+    def assign(self, centres: FloatArray) -> Assignment:
+        self._centres = centres
+        return super().assign(centres)
+
+    def means(self, sets: IntArray) -> FloatArray:
+        means = super().means(sets)
+        return means if self._centres is None else np.where(np.isnan(means), self._centres, means)
+
+    def farthest(self, centres: FloatArray, assignment: Assignment, count: int) -> list[int]:
+        return []
+
+
+def nearest(rows: FloatArray, centres: FloatArray) -> IntArray:
+    """Index of every row's nearest centre in float64; a centre of nan is never chosen.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    centres : ndarray of shape (n_clusters, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+    """
+    # A power of two near the distances that matter: centres far beyond it overflow to inf and are not chosen.
+    nearest_centre = np.nanmin(np.abs(centres).max(axis=1), keepdims=True)
+    exponent = binary_exponent(rows, nearest_centre)
+    with np.errstate(over="ignore"):
+        return _argmin(np.ldexp(rows, -exponent), np.ldexp(centres, -exponent))
+
+
+def _argmin(rows: FloatArray, centres: FloatArray) -> IntArray:
+    exists = np.asarray(np.isfinite(centres).all(axis=1))
+    centres = np.where(exists[:, None], centres, 0.0)
+    # |x - c|^2 without |x|^2, which does not change the argmin.
+    offsets = np.where(exists, np.einsum("ij,ij->i", centres, centres), np.inf)
+    labels = np.empty(len(rows), dtype=np.int64)
+    for block in blocks(len(rows), len(centres)):
+        scores = rows[block] @ (-2.0 * centres.T)
+        scores += offsets
+        labels[block] = scores.argmin(axis=1)
+    return labels

@@ -1,0 +1,83 @@
+"""From floats to the whole numbers that exact k-means computes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plaintext_baselines._floats import binary_exponent, blocks
+
+FloatArray = npt.NDArray[np.float64]
+
+# Up to 52 bits a quantised entry and the difference of two are whole numbers of at most 2^53, exact in
+# float64.
+MAX_PRECISION = 52
+
+
+def largest_norms(data: Sequence[FloatArray]) -> list[float]:
+    """Each party's largest Euclidean row norm in float64, 0 for a party without rows.
+
+    All entries are first scaled by one power of two, that of the largest entry of all parties, so that
+    squares neither overflow nor vanish.
+    """
+    exponent = binary_exponent(*data)
+    norms = []
+    for rows in data:
+        largest = 0.0
+        for block in blocks(*rows.shape):
+            scaled = np.ldexp(rows[block], -exponent)
+            largest = max(largest, float(np.sqrt((scaled * scaled).sum(axis=1)).max()))
+        with np.errstate(over="ignore"):
+            norms.append(float(np.ldexp(largest, exponent)))
+    return norms
+
+
+def check_bound(bound: Any, data: Sequence[FloatArray]) -> float:
+    """The public bound on a row's norm: the one given, else the largest norm in the data.
+
+    Raises
+    ------
+    ValueError
+        If `bound` is not a finite number >= 0, a party has a row beyond it, or without a `bound` the largest
+        norm is beyond float64.
+    """
+    norms = largest_norms(data)
+    if bound is None:
+        if not np.isfinite(max(norms)):
+            raise ValueError("the largest row norm exceeds the range of float64; rescale the data")
+        return max(norms)
+    if isinstance(bound, bool) or not isinstance(bound, (int, float, np.integer, np.floating)):
+        raise TypeError(f"bound must be a number or None, got {bound!r}")
+    limit = float(bound)
+    if not (np.isfinite(limit) and limit >= 0):
+        raise ValueError(f"bound must be finite and not negative, got {bound}")
+    for index, norm in enumerate(norms):
+        if norm > limit:
+            raise ValueError(f"party {index} has a row whose Euclidean norm exceeds bound={limit}")
+    return limit
+
+
+def scale_exponent(bound: float, precision: int) -> int:
+    """E = precision - ceil(log2 bound), exactly; E = precision for bound 0. The scale is 2^E."""
+    if bound == 0:
+        return precision
+    mantissa, exponent = np.frexp(bound)  # bound = mantissa 2^exponent, 1/2 <= mantissa < 1
+    return precision - (int(exponent) - 1 if mantissa == 0.5 else int(exponent))
+
+
+def quantise(data: Sequence[FloatArray], exponent: int) -> FloatArray:
+    """Pool of all parties times 2^exponent, rounded to the nearest whole number, halves to even.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features), float64
+        Whole numbers, at most 2^precision in magnitude for rows within the bound; inf where beyond float64.
+    """
+    pool = np.concatenate(data)
+    with np.errstate(over="ignore"):
+        np.ldexp(pool, exponent, out=pool)
+    np.rint(pool, out=pool)
+    return pool

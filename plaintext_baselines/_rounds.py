@@ -1,0 +1,129 @@
+"""Lloyd's iteration, written once for every arithmetic.
+
+A *set* is an assignment of rows to clusters that the next centres are the means of: one int64 per row of the
+pool, -1 for a row that belongs to none. Labels (the argmin of a round) are a set before empty clusters were
+relocated. How distances and means are computed is the business of an :class:`Arithmetic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Centres = TypeVar("Centres")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Every row's nearest centre.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows,), int64
+        Ties go to the lowest cluster; an empty cluster is never chosen.
+    distances : sequence of length n_rows
+        Squared distance to that centre, in a form only the arithmetic that made it reads.
+    """
+
+    labels: IntArray
+    distances: Any
+
+
+class Arithmetic(Protocol[Centres]):
+    """Rows of the pool and the five operations of k-means on them."""
+
+    n_clusters: int
+
+    def means(self, sets: IntArray) -> Centres:
+        """Means of the sets; an empty set gives a centre that is never chosen."""
+
+    def assign(self, centres: Centres) -> Assignment:
+        """Nearest centre of every row."""
+
+    def inertia(self, centres: Centres, assignment: Assignment) -> float:
+        """Sum of the squared distances of `assignment`, in the data's units."""
+
+    def farthest(self, centres: Centres, assignment: Assignment, count: int) -> list[int]:
+        """The `count` rows farthest from their own centre, farthest first, ties by the lowest row.
+
+        Empty if even the farthest row sits on its centre.
+        """
+
+    def separated(self, centres: Centres, assignment: Assignment) -> BoolArray:
+        """Rows at most 1/3 as far from their own centre as from every other existing centre."""
+
+
+@dataclass(frozen=True)
+class Rounds(Generic[Centres]):
+    """Outcome of :func:`run_rounds`; `centres` are those that `assignment` was computed against."""
+
+    assignment: Assignment
+    centres: Centres
+    inertia: float
+    history: list[float]
+    converged: bool
+
+
+def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: Assignment) -> IntArray:
+    """Give each empty cluster one of the rows farthest from their own centres, as scikit-learn does.
+
+    Empty clusters are served in ascending order. A cluster that loses its only row becomes empty and stays so
+    in this round.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        The sets that the next centres are the means of.
+    """
+    sizes = np.bincount(assignment.labels, minlength=arithmetic.n_clusters)
+    empty = np.flatnonzero(sizes == 0)
+    if not len(empty):
+        return assignment.labels
+    sets = assignment.labels.copy()
+    for cluster, row in zip(empty, arithmetic.farthest(centres, assignment, len(empty)), strict=False):
+        sets[row] = cluster
+    return sets
+
+
+def run_rounds(
+    arithmetic: Arithmetic[Centres],
+    centres: Centres,
+    max_iter: int,
+    settled: Callable[[Centres, Centres], bool] | None = None,
+) -> Rounds[Centres]:
+    """Iterate until two successive rounds give equal labels.
+
+    The order of the tests is that of scikit-learn's ``_kmeans_single_lloyd``.
+
+    Parameters
+    ----------
+    centres
+        What the first round's labels are computed against.
+    max_iter : int
+        If the labels still change in this round, one more assignment (not counted as a round) makes the
+        labels reported match the last centres.
+    settled : callable, optional
+        ``settled(old, new)`` may end the iteration because the centres hardly moved.
+    """
+    history: list[float] = []
+    previous: IntArray | None = None
+    stopped = False
+    for _ in range(max_iter):
+        assignment = arithmetic.assign(centres)
+        history.append(arithmetic.inertia(centres, assignment))
+        if previous is not None and np.array_equal(assignment.labels, previous):
+            return Rounds(assignment, centres, history[-1], history, True)
+        following = arithmetic.means(relocate(arithmetic, centres, assignment))
+        stopped = settled is not None and settled(centres, following)
+        centres = following
+        if stopped:
+            break
+        previous = assignment.labels
+    assignment = arithmetic.assign(centres)
+    return Rounds(assignment, centres, arithmetic.inertia(centres, assignment), history, stopped)

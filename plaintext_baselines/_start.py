@@ -1,0 +1,126 @@
+"""Starts: a random partition, the paper's 1/3 rule, given labels, given centres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plaintext_baselines._rounds import Arithmetic, Centres, relocate
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+NAMED_STARTS = ("random", "separation")
+
+# A uniform partition of m >= 10 k rows misses a cluster with probability below k e^-10, so few draws suffice;
+# only k close to m defeats them, and there the seats below settle it.
+RANDOM_DRAWS = 64
+
+
+def given_centres(init: Any, n_clusters: int, n_features: int) -> FloatArray | None:
+    """The first centres if the `init` argument of an estimator is an array of them, else None.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_features), float64, or None
+    """
+    if not (isinstance(init, np.ndarray) and init.ndim == 2):
+        return None
+    if init.dtype.kind not in "buif":
+        raise TypeError(f"init must hold real numbers, has dtype {init.dtype}")
+    if init.shape != (n_clusters, n_features):
+        raise ValueError(f"init has shape {init.shape}, centres need ({n_clusters}, {n_features})")
+    centres = init.astype(np.float64)
+    if not np.isfinite(centres).all():
+        raise ValueError("init has nan or infinity")
+    return centres
+
+
+def starting_sets(
+    arithmetic: Arithmetic[Centres], init: Any, data: Sequence[FloatArray], random_state: Any
+) -> IntArray:
+    """The first sets if the `init` argument of an estimator is a name or a list of label arrays.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        -1 for rows that belong to no set.
+    """
+    if isinstance(init, str):
+        if init not in NAMED_STARTS:
+            raise ValueError(f"init must be one of {', '.join(map(repr, NAMED_STARTS))}, got {init!r}")
+        sets = random_start(arithmetic.n_clusters, sum(len(rows) for rows in data), random_state)
+        return separate(arithmetic, sets) if init == "separation" else sets
+    if isinstance(init, Sequence):
+        return given_labels(init, arithmetic.n_clusters, data)
+    raise TypeError("init must be a name, a 2-D ndarray of centres, or a list of one label array per party")
+
+
+def given_labels(init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray]) -> IntArray:
+    """Validate and pool one label array per party."""
+    if len(init) != len(data):
+        raise ValueError(f"init has {len(init)} label arrays for {len(data)} parties")
+    labels: list[IntArray] = []
+    for index, (given, rows) in enumerate(zip(init, data, strict=True)):
+        array = np.asarray(given)
+        if array.shape != (len(rows),):
+            raise ValueError(f"init of party {index} has shape {array.shape}, expected ({len(rows)},)")
+        if len(rows) and array.dtype.kind not in "ui":
+            raise TypeError(f"init of party {index} must hold integer labels, has dtype {array.dtype}")
+        if ((array < 0) | (array >= n_clusters)).any():
+            raise ValueError(f"init of party {index} has labels outside 0..{n_clusters - 1}")
+        labels.append(array.astype(np.int64))
+    pooled = np.concatenate(labels)
+    sizes = np.bincount(pooled, minlength=n_clusters)
+    if (sizes == 0).any():
+        raise ValueError(f"init leaves cluster {int(np.argmin(sizes))} empty")
+    return pooled
+
+
+def random_start(n_clusters: int, n_rows: int, random_state: Any) -> IntArray:
+    """Draw a uniformly random partition of the pool without empty clusters.
+
+    If :data:`RANDOM_DRAWS` partitions all have an empty cluster, one more is drawn and n_clusters rows drawn
+    without replacement get the labels 0, 1, ... in turn.
+
+    Parameters
+    ----------
+    random_state : None, int or anything else that ``numpy.random.default_rng`` takes
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+    """
+    rng = np.random.default_rng(random_state)
+    for _ in range(RANDOM_DRAWS):
+        labels = rng.integers(n_clusters, size=n_rows)
+        if (np.bincount(labels, minlength=n_clusters) > 0).all():
+            return labels
+    labels = rng.integers(n_clusters, size=n_rows)
+    seats = rng.permutation(n_rows)[:n_clusters]
+    labels[seats] = np.arange(n_clusters)
+    return labels
+
+
+def separate(arithmetic: Arithmetic[Centres], sets: IntArray) -> IntArray:
+    """Two rounds of Lloyd from `sets`, then only the cores of the clusters: the 1/3 rule of SecFC and k-FED.
+
+    A core row is at most 1/3 as far from its own centre as from every other. From a random partition all
+    centres nearly coincide and no row would be core, hence the round before. A cluster without a core keeps
+    all its rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        -1 for rows outside the cores.
+    """
+    centres = arithmetic.means(sets)
+    centres = arithmetic.means(relocate(arithmetic, centres, arithmetic.assign(centres)))
+    assignment = arithmetic.assign(centres)
+    sets = relocate(arithmetic, centres, assignment)
+    core = (sets == assignment.labels) & arithmetic.separated(centres, assignment)
+    has_core = np.bincount(sets[core], minlength=arithmetic.n_clusters) > 0
+    return np.where(core | ~has_core[sets], sets, -1)

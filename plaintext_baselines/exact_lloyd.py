@@ -1,0 +1,197 @@
+"""Lloyd's k-means on the pooled, quantised rows without any rounding after the quantisation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from plaintext_baselines._base import (
+    FederatedClusterer,
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_count,
+    split,
+)
+from plaintext_baselines._integers import PythonIntegers
+from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._quantise import MAX_PRECISION, check_bound, quantise, scale_exponent
+from plaintext_baselines._ratios import RationalCentres
+from plaintext_baselines._rounds import run_rounds
+from plaintext_baselines._start import given_centres, starting_sets
+
+# n_rows n_clusters n_features up to which "auto" takes Python's integers: some tens of milliseconds a round.
+SMALL = 20_000
+
+
+class ExactLloyd(FederatedClusterer):
+    """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers has to reproduce.
+
+    Rows are multiplied by ``2^exponent_``, ``exponent_ = precision - ceil(log2(bound))``, and rounded to the
+    nearest integers (halves to even). From then on nothing is rounded: a centre is a rational vector mu_h /
+    s_h (sum and size of a set of rows), distances ||mu_h - s_h x||^2 / s_h^2 are compared as rationals, and
+    ties go to the lowest cluster. Rounds, relocation of empty clusters and the stop are those of
+    :class:`Lloyd`, with ties among the farthest rows going to the lowest row.
+
+    Parameters
+    ----------
+    n_clusters : int
+    init : {"random", "separation"}, ndarray of shape (n_clusters, n_features), or list of int ndarray
+        As for :class:`Lloyd`. Centres given as an array are not quantised: the first round's distances are
+        computed against exactly the numbers given.
+    max_iter : int
+    precision : int
+        Bits of a quantised row relative to `bound`, 1 to 52.
+    bound : float, optional
+        Public bound on the Euclidean norm of a row, in the data's units; by default the largest norm in the
+        data (float64).
+    arithmetic : {"auto", "integers", "limbs"}
+        "integers": Python's integers and fractions, for small data. "limbs": float64 where its proven error
+        bound decides, integers of several limbs elsewhere. Both give the same results; "auto" chooses by the
+        data's size.
+    random_state : None or int
+        Seed of the start, for ``numpy.random.default_rng``.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+        The centres that `labels_` were computed against, correctly rounded, in the data's units; nan for an
+        empty cluster.
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+    inertia_ : float
+        Sum of squared distances of all quantised rows to their own centres, correctly rounded, in the data's
+        units; inf beyond float64.
+    history_ : list of float
+        Inertia of each of the `n_iter_` rounds.
+    n_iter_ : int
+        Rounds, the one that found nothing to change included.
+    converged_ : bool
+        False if the labels still changed in round `max_iter`; `labels_` then come from one more assignment.
+    bound_ : float
+    exponent_ : int
+        Binary logarithm of the scale between data and quantised rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plaintext_baselines import ExactLloyd
+    >>> parties = [np.array([[0.0], [10.0]]), np.array([[1.0], [11.0]])]
+    >>> model = ExactLloyd(2, init=[np.array([0, 1]), np.array([1, 1])], precision=4).fit(parties)
+    >>> model.exponent_, model.inertia_, [labels.tolist() for labels in model.labels_]
+    (0, 1.0, [[0, 1], [0, 1]])
+    """
+
+    history_: list[float]
+    converged_: bool
+    bound_: float
+    exponent_: int
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        init: Any = "random",
+        max_iter: int = 300,
+        precision: int = 28,
+        bound: float | None = None,
+        arithmetic: Literal["auto", "integers", "limbs"] = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.precision = precision
+        self.bound = bound
+        self.arithmetic = arithmetic
+        self.random_state = random_state
+
+    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
+        """Cluster the rows of all parties.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        y : ignored
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument that cannot be used, naming it and the party; among them a row beyond `bound`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` rounds did not suffice.
+        """
+        data = self._check_training_parties(parties)
+        check_count("max_iter", self.max_iter)
+        check_count("precision", self.precision)
+        if self.precision > MAX_PRECISION:
+            raise ValueError(f"precision must be at most {MAX_PRECISION} bits, got {self.precision}")
+        check_choice("arithmetic", self.arithmetic, ("auto", "integers", "limbs"))
+        centres = given_centres(self.init, self.n_clusters, data[0].shape[1])
+        bound = check_bound(self.bound, data)
+        exponent = scale_exponent(bound, self.precision)
+        arithmetic = self._make_arithmetic(quantise(data, exponent), exponent)
+        if centres is None:
+            first = arithmetic.means(starting_sets(arithmetic, self.init, data, self.random_state))
+        else:
+            first = RationalCentres.from_floats(centres, exponent)
+        rounds = run_rounds(arithmetic, first, self.max_iter)
+
+        self.n_features_in_ = data[0].shape[1]
+        self.bound_ = bound
+        self.exponent_ = exponent
+        self._centres = rounds.centres
+        self.cluster_centers_ = rounds.centres.to_floats(exponent)
+        self.labels_ = split(rounds.assignment.labels, data)
+        self.inertia_ = rounds.inertia
+        self.history_ = rounds.history
+        self.n_iter_ = len(rounds.history)
+        self.converged_ = rounds.converged
+        if not rounds.converged:
+            warnings.warn(
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=2
+            )
+        return self
+
+    def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
+        """Label every row, quantised as in ``fit``, with its nearest centre by exact comparison.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+            Rows may exceed the bound.
+
+        Returns
+        -------
+        list of ndarray of shape (n_rows_of_the_party,), int64
+
+        Raises
+        ------
+        ValueError
+            If an entry times ``2^exponent_`` is beyond float64.
+        """
+        data = self._check_fitted_parties(parties)
+        labels = []
+        for index, rows in enumerate(data):
+            pool = quantise([rows], self.exponent_)
+            if not np.isfinite(pool).all():
+                raise ValueError(f"party {index} has an entry beyond float64 at scale 2^{self.exponent_}")
+            if len(rows):
+                labels.append(self._make_arithmetic(pool, self.exponent_).assign(self._centres).labels)
+            else:
+                labels.append(np.empty(0, dtype=np.int64))
+        return labels
+
+    def _make_arithmetic(self, pool: FloatArray, exponent: int) -> PythonIntegers | Limbs:
+        small = pool.size * self.n_clusters <= SMALL
+        beyond_limbs = float(np.abs(pool).max()) > 2**MAX_PRECISION if pool.size else False
+        if self.arithmetic == "integers" or (self.arithmetic == "auto" and small) or beyond_limbs:
+            return PythonIntegers(pool, self.n_clusters, exponent)
+        return Limbs(pool, self.n_clusters, exponent)

@@ -1,0 +1,136 @@
+"""Lloyd's k-means on the pooled rows in float64."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from plaintext_baselines._base import FederatedClusterer, check_choice, check_count, split
+from plaintext_baselines._floats import Floats, KeepingFloats
+from plaintext_baselines._rounds import run_rounds
+from plaintext_baselines._start import given_centres, starting_sets
+
+
+class Lloyd(FederatedClusterer):
+    """Lloyd's algorithm [1]_ on the concatenation of all parties' rows: k-means as if nothing were federated.
+
+    With ``tol=0`` the rounds, their order of tests and the relocation of empty clusters are those of
+    scikit-learn's ``KMeans(algorithm="lloyd", n_init=1, tol=0)`` from the same start, except that a run
+    always lasts at least two rounds: it ends on equal labels only, not on centres that did not move.
+
+    Parameters
+    ----------
+    n_clusters : int
+    init : {"random", "separation"}, ndarray of shape (n_clusters, n_features), or list of int ndarray
+        "random": the means of a random partition. "separation": two rounds from there, then the means of the
+        rows at most 1/3 as far from their own centre as from any other. An array: the first centres. A list
+        with one label array per party: the means of that partition, which has no empty cluster.
+    max_iter : int
+    tol : float
+        Also stop when the squared movement of all centres is at most `tol` times the columns' mean variance.
+    empty : {"relocate", "keep"}
+        What happens to a cluster that loses all its rows: it moves to the row farthest from its own centre,
+        or it keeps its old centre.
+    random_state : None or int
+        Seed of the start, for ``numpy.random.default_rng``.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+        The centres that `labels_` were computed against; nan for an empty cluster that could not be
+        relocated.
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+    inertia_ : float
+        Sum of squared distances of all rows to their own `cluster_centers_`.
+    history_ : list of float
+        Inertia of each of the `n_iter_` rounds.
+    n_iter_ : int
+        Rounds, the one that found nothing to change included.
+    converged_ : bool
+        False if the labels still changed in round `max_iter`; `labels_` then come from one more assignment.
+
+    References
+    ----------
+    .. [1] S. P. Lloyd, "Least squares quantization in PCM", IEEE Trans. Inf. Theory 28(2), 1982.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plaintext_baselines import Lloyd
+    >>> parties = [np.array([[0.0], [10.0]]), np.array([[1.0], [11.0]])]
+    >>> model = Lloyd(2, init=np.array([[0.0], [1.0]])).fit(parties)
+    >>> model.cluster_centers_.ravel().tolist(), [labels.tolist() for labels in model.labels_]
+    ([0.5, 10.5], [[0, 1], [0, 1]])
+    """
+
+    history_: list[float]
+    converged_: bool
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        init: Any = "random",
+        max_iter: int = 300,
+        tol: float = 0.0,
+        empty: Literal["relocate", "keep"] = "relocate",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.empty = empty
+        self.random_state = random_state
+
+    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
+        """Cluster the rows of all parties.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        y : ignored
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument that cannot be used, naming it and the party.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` rounds did not suffice.
+        """
+        data = self._check_training_parties(parties)
+        check_count("max_iter", self.max_iter)
+        check_choice("empty", self.empty, ("relocate", "keep"))
+        if not self.tol >= 0:
+            raise ValueError(f"tol must be at least 0, got {self.tol}")
+        centres = given_centres(self.init, self.n_clusters, data[0].shape[1])
+        pool = np.concatenate(data)
+        arithmetic = (Floats if self.empty == "relocate" else KeepingFloats)(pool, self.n_clusters)
+        if centres is None:
+            first = arithmetic.means(starting_sets(arithmetic, self.init, data, self.random_state))
+        else:
+            first = arithmetic.enter(centres)
+        settled = partial(arithmetic.settled, self.tol) if self.tol > 0 else None
+        rounds = run_rounds(arithmetic, first, self.max_iter, settled)
+
+        self.n_features_in_ = pool.shape[1]
+        self.cluster_centers_ = arithmetic.leave(rounds.centres)
+        self.labels_ = split(rounds.assignment.labels, data)
+        self.inertia_ = rounds.inertia
+        self.history_ = rounds.history
+        self.n_iter_ = len(rounds.history)
+        self.converged_ = rounds.converged
+        if not rounds.converged:
+            warnings.warn(
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=2
+            )
+        return self

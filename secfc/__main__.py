@@ -1,0 +1,5 @@
+"""`python -m secfc`: the command `secfc`."""
+
+from secfc.cli import main
+
+main()

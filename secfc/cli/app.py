@@ -1,0 +1,138 @@
+"""Subcommands and their options."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import secfc
+from secfc.cli.files import Options, run_files
+from secfc.cli.render import error_console
+
+_REFUSED = 2
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+app = typer.Typer(
+    help="Exact, secure k-means over data that may not be pooled.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+class StartName(StrEnum):
+    """Starts that a command line can name."""
+
+    random = "random"
+    separation = "separation"
+
+
+class DriverName(StrEnum):
+    """Drivers that run on one machine."""
+
+    in_process = "in-process"
+    multiprocess = "multiprocess"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"secfc {secfc.__version__}")
+        raise typer.Exit
+
+
+@contextmanager
+def _plain_endings() -> Iterator[None]:
+    """Our own errors are one clear line, and Ctrl-C ends without a trace of Python."""
+    try:
+        yield
+    except secfc.SecFCError as error:
+        error_console().print(f"[bold red]error:[/] {type(error).__name__}:", end=" ")
+        error_console().print(str(error), markup=False, soft_wrap=True)
+        raise typer.Exit(_REFUSED) from None
+    except KeyboardInterrupt:
+        error_console().print("interrupted; nothing was written")
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Exact, secure k-means over data that may not be pooled."""
+
+
+@app.command(epilog="Example: secfc run a.csv b.csv c.csv -k 4 --t 1 --ell 1 --out result --drop label")
+def run(
+    files: Annotated[
+        list[Path], typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
+    ],
+    k: Annotated[int, typer.Option("-k", "--clusters", help="Clusters.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results; must not hold anything.")],
+    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4,
+    ell: Annotated[
+        int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
+    ] = 2,
+    columns: Annotated[
+        str, typer.Option(help="Columns to cluster, separated by commas; all by default.")
+    ] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of row IDs: not clustered, written beside the labels.")
+    ] = None,
+    init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.random,
+    n_init: Annotated[int, typer.Option(help="Starts; the best is kept, sharing is paid once.")] = 1,
+    max_iter: Annotated[int, typer.Option(help="Most iterations of a start.")] = 300,
+    precision: Annotated[int, typer.Option(help="Bits of a row relative to the bound.")] = 28,
+    bound: Annotated[
+        float | None, typer.Option(help="Public bound on a row's norm; by default from the data.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of public choices; masks never depend on it.")
+    ] = None,
+    driver: Annotated[
+        DriverName, typer.Option(help="All parties in one process, or a process each.")
+    ] = DriverName.multiprocess,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
+) -> None:
+    """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
+    options = Options(
+        files=files,
+        k=k,
+        out=out,
+        t=t,
+        ell=ell,
+        columns=_names(columns),
+        drop=_names(drop),
+        id_column=id_column,
+        init=init.value,
+        n_init=n_init,
+        max_iter=max_iter,
+        precision=precision,
+        bound=bound,
+        seed=seed,
+        driver=driver.value,
+        quiet=quiet,
+    )
+    with _plain_endings():
+        run_files(options)
+
+
+@app.command(epilog="Example: secfc demo")
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0,
+) -> None:
+    """Eleven clients and a server, a process each, cluster handwritten digits that they may not pool."""
+    from secfc.cli.demo import run_demo  # noqa: PLC0415 - scikit-learn takes a second to import
+
+    with _plain_endings():
+        run_demo(seed=seed)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,127 @@
+"""What people see: a progress bar and tables."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from secfc.drivers.costs import Costs
+from secfc.drivers.setup import OnProgress
+from secfc.errors import ConvergenceWarning, PrivacyWarning
+from secfc.params import Job
+from secfc.protocol.server import Progress as Standing
+
+
+def console() -> Console:
+    """Standard output."""
+    return Console()
+
+
+def error_console() -> Console:
+    """Standard error, where progress and errors go."""
+    return Console(stderr=True)
+
+
+@contextmanager
+def our_warnings() -> Iterator[None]:
+    """Show our own warnings as one line each on standard error, at once; others as Python does."""
+    with warnings.catch_warnings():
+        python_shows = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, PrivacyWarning | ConvergenceWarning):
+                error_console().print(f"[yellow]{category.__name__}:[/] {message}", soft_wrap=True)
+            else:
+                python_shows(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def progress_bar(*, n: int, quiet: bool) -> Iterator[OnProgress | None]:
+    """A bar on standard error: parties that have joined and shared, then iterations and rows that moved."""
+    if quiet:
+        yield None
+        return
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description:<9}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=error_console(),
+    ) as bar:
+        task = bar.add_task("starting", total=n, note="")
+
+        def show(standing: Standing) -> None:
+            match standing.phase:
+                case "identify" | "share":
+                    done = n - standing.waiting_for
+                    note = f"{done} of {n} clients"
+                    bar.update(task, description=standing.phase, total=n, completed=done, note=note)
+                case "iterate":
+                    # How many iterations are left is not known before the last: the bar pulses.
+                    bar.update(task, description=standing.phase, total=None, note=_iteration(standing))
+                case _:
+                    bar.update(task, description="done", total=1, completed=1, note=_iteration(standing))
+
+        yield show
+
+
+def _iteration(standing: Standing) -> str:
+    if standing.inertia is None:
+        return f"round {standing.round}"
+    return f"iteration {standing.iteration}, {standing.moved} rows moved, inertia {standing.inertia:.6g}"
+
+
+def threshold_line(job: Job) -> str:
+    """The threshold arithmetic in words."""
+    return (
+        f"{job.n} clients, t = {job.t} may collude, ell = {job.ell} segments: a round needs "
+        f"2(ell + t) - 1 = {job.threshold} answers"
+    )
+
+
+def cost_table(costs: Costs, *, n: int) -> Table:
+    """Costs per phase and role."""
+    table = Table(title="Cost per phase and role", title_justify="left")
+    table.add_column("phase")
+    table.add_column("role")
+    for heading in ("CPU seconds", "bytes sent", "messages"):
+        table.add_column(heading, justify="right")
+    for phase in costs.phases:
+        role = f"{n} clients" if phase.role == "client" else "server"
+        table.add_row(
+            phase.phase, role, f"{phase.seconds:.3f}", bytes_text(phase.sent_bytes), str(phase.messages)
+        )
+    table.add_section()
+    table.add_row(
+        "all",
+        "",
+        f"{sum(phase.seconds for phase in costs.phases):.3f}",
+        bytes_text(sum(phase.sent_bytes for phase in costs.phases)),
+        str(len(costs.messages)),
+    )
+    return table
+
+
+def bytes_text(count: int) -> str:
+    """A count of bytes, with a decimal unit."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.2f} GB"

@@ -1,0 +1,164 @@
+"""A party's file: rows from CSV, Parquet or .npy, and labels back beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from secfc._arrays import Floats, Labels
+from secfc.errors import DataError
+
+READERS = (".csv", ".parquet", ".npy")
+"""File types by their ending."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The rows of a file.
+
+    Attributes
+    ----------
+    path : Path
+    columns : tuple of str
+        Names of the columns clustered, in order; positions for .npy.
+    rows : ndarray of shape (m, d), float64
+    ids : pyarrow.ChunkedArray or None
+        The ID column, to be written beside the labels.
+    id_name : str
+        Its name.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: Floats = field(repr=False)
+    ids: pa.ChunkedArray | None = field(default=None, repr=False)
+    id_name: str = "row"
+
+
+def read_table(
+    path: Path, *, columns: Sequence[str] = (), drop: Sequence[str] = (), id_column: str | None = None
+) -> Table:
+    """Read a party's rows.
+
+    Parameters
+    ----------
+    path : Path
+        A .csv file with a header, a .parquet file, or a .npy array of shape (m, d).
+    columns : sequence of str
+        Columns to cluster, in this order; all others by default. Positions ("0", "1") for .npy.
+    drop : sequence of str
+        Columns to leave out, such as a label.
+    id_column : str, optional
+        Column that identifies rows: left out of the clustering, written beside the labels.
+
+    Raises
+    ------
+    DataError
+        Naming the file and the column; never a value.
+    """
+    table = _load(path)
+    for name in (*columns, *drop, *([id_column] if id_column else [])):
+        if name not in table.column_names:
+            raise DataError(f"{path}: no column {name!r}; it has {', '.join(table.column_names)}")
+    if len(set(table.column_names)) < len(table.column_names):
+        raise DataError(f"{path}: two columns have the same name")
+    left_out = {*drop, *([id_column] if id_column else [])}
+    chosen = tuple(name for name in (columns or table.column_names) if name not in left_out)
+    if not chosen:
+        raise DataError(f"{path}: no column is left to cluster")
+    rows = np.empty((table.num_rows, len(chosen)))
+    for at, name in enumerate(chosen):
+        rows[:, at] = _numbers(table.column(name), path, name)
+    return Table(
+        path=path,
+        columns=chosen,
+        rows=rows,
+        ids=table.column(id_column) if id_column else None,
+        id_name=id_column or "row",
+    )
+
+
+def read_tables(
+    paths: Sequence[Path],
+    *,
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+) -> list[Table]:
+    """Read every party's file with the columns of the first one, in its order.
+
+    Raises
+    ------
+    DataError
+        Also when a file has a column that the first one lacks.
+    """
+    first = read_table(paths[0], columns=columns, drop=drop, id_column=id_column)
+    tables = [first]
+    for path in paths[1:]:
+        table = read_table(path, columns=columns, drop=drop, id_column=id_column)
+        unknown = [name for name in table.columns if name not in first.columns]
+        if unknown:
+            raise DataError(f"{path}: column {unknown[0]!r} is not in {first.path}; leave it out by name")
+        missing = [name for name in first.columns if name not in table.columns]
+        if missing:
+            raise DataError(f"{path}: no column {missing[0]!r}, {first.path} has it")
+        order = [table.columns.index(name) for name in first.columns]
+        tables.append(replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order])))
+    return tables
+
+
+def write_labels(path: Path, table: Table, labels: Labels) -> None:
+    """Write a CSV file with a line per row: its ID, or its number from 0, and its label."""
+    ids = pa.array(np.arange(labels.size)) if table.ids is None else table.ids
+    name = "cluster" if table.id_name == "label" else "label"
+    pyarrow.csv.write_csv(pa.table({table.id_name: ids, name: pa.array(labels)}), path)
+
+
+def _load(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    try:
+        match path.suffix.lower():
+            case ".csv":
+                return pyarrow.csv.read_csv(path)
+            case ".parquet":
+                return pyarrow.parquet.read_table(path)
+            case ".npy":
+                return _from_array(path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
+        # The reader's own text can quote the file.
+        raise DataError(f"{path}: not a readable {path.suffix.lower()} file") from None
+    raise DataError(f"{path}: unknown file type {path.suffix!r}; {', '.join(READERS)} are read")
+
+
+def _from_array(path: Path) -> pa.Table:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise DataError(f"{path}: not a .npy file of numbers") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 2:
+        raise DataError(f"{path}: an array of shape (rows, columns) is needed")
+    if array.dtype.kind not in "buif":
+        raise DataError(f"{path}: numbers are needed, dtype {array.dtype} was found")
+    return pa.table({str(at): pa.array(np.ascontiguousarray(array[:, at])) for at in range(array.shape[1])})
+
+
+def _numbers(column: pa.ChunkedArray, path: Path, name: str) -> Floats:
+    if column.null_count:
+        raise DataError(f"{path}: column {name!r} has {column.null_count} missing values")
+    kind = column.type
+    if pa.types.is_null(kind):  # a CSV file without rows has columns without a type
+        return np.zeros(len(column))
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise DataError(f"{path}: column {name!r} is not numeric ({kind}); leave it out or encode it")
+    numbers: Floats = column.to_numpy().astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise DataError(
+            f"{path}: column {name!r} has {bad.size} NaN or infinite values, the first in row {bad[0]}"
+        )
+    return numbers

@@ -1,0 +1,43 @@
+"""Runs that both drivers are given."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from secfc.drivers.setup import Setup
+from secfc.params import Job, Limits
+
+
+def make(
+    counts: tuple[int, ...] = (5, 0, 7),
+    *,
+    k: int = 3,
+    t: int = 1,
+    ell: int = 1,
+    d: int = 4,
+    starts: bool = False,
+    limits: Limits | None = None,
+    seed: int | None = 1,
+    **parameters: Any,
+) -> Setup:
+    """A run on three blobs; `starts` gives start labels too."""
+    rng = np.random.default_rng(2)
+    rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
+    m = sum(counts)
+    labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
+    init = {"init": "labels"} if starts else {}
+    return Setup(
+        job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, **init, **parameters),
+        rows=rows,
+        starts=labels if starts else None,
+        names=[f"parties[{j}]" for j in range(len(counts))],
+        limits=limits or Limits(),
+        seed=seed,
+    )
+
+
+@pytest.fixture(scope="session")
+def setup_of() -> Callable[..., Setup]:
+    return make

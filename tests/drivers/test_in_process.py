@@ -1,0 +1,180 @@
+"""The in-process driver: what it delivers, counts and measures."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from secfc.drivers.in_process import run_in_process
+from secfc.errors import DataError, LimitError, ParameterError
+from secfc.params import Limits
+
+HEADER = 29
+RESIDUES = HEADER + 9
+"""A header, one byte for the primes and four each for rows and columns; then three bytes a residue."""
+
+
+def of_kind(outcome, kind):
+    return [message for message in outcome.costs.messages if message.kind == kind]
+
+
+@pytest.mark.parametrize("start", [{"init": "random"}, {"init": "separation"}, {"starts": True}])
+def test_every_client_receives_a_label_for_each_of_its_rows(setup_of, start):
+    outcome = run_in_process(setup_of((5, 0, 7), **start))
+    assert [labels.shape for labels in outcome.labels] == [(5,), (0,), (7,)]
+    assert all(labels.dtype == np.int32 for labels in outcome.labels)
+
+
+def test_equal_seeds_give_equal_outcomes_and_messages(setup_of):
+    first, second = (run_in_process(setup_of(seed=5)) for _ in range(2))
+    assert first.costs.messages == second.costs.messages
+    assert [list(part) for part in first.labels] == [list(part) for part in second.labels]
+    assert first.history == second.history
+
+
+def test_history_ends_with_the_inertia_of_a_converged_run(setup_of):
+    outcome = run_in_process(setup_of())
+    assert outcome.converged
+    assert len(outcome.history) == outcome.n_iter
+    assert outcome.history[-1] == outcome.inertia
+
+
+def test_given_start_labels_are_the_start(setup_of):
+    setup = setup_of(starts=True)
+    assert run_in_process(setup).start.tolist() == np.concatenate(setup.starts).tolist()
+
+
+@pytest.mark.parametrize(("counts", "t"), [((5, 0, 7), 1), ((5, 0, 7, 2), 1), ((3, 4, 3, 4, 3), 2)])
+def test_messages_of_each_type_are_as_many_as_the_protocol_says(setup_of, counts, t):
+    outcome = run_in_process(setup_of(counts, t=t))
+    n, rounds = len(counts), max(message.round for message in outcome.costs.messages)
+    assert Counter(message.kind for message in outcome.costs.messages) == {
+        "Hello": n,
+        "Plan": n,
+        "Share": n * (n - 1),
+        "Ready": n,
+        "Assignment": n * rounds,
+        "CodedDistances": n * rounds,
+        "Finish": n,
+    }
+    assert rounds == outcome.n_iter
+
+
+def test_separation_takes_two_rounds_more_than_its_iterations(setup_of):
+    outcome = run_in_process(setup_of(init="separation"))
+    assert max(message.round for message in outcome.costs.messages) == outcome.n_iter + 2
+
+
+@pytest.mark.parametrize(("d", "ell", "width"), [(4, 1, 4), (4, 2, 2), (5, 2, 3), (1, 1, 1)])
+def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell, width):
+    counts = (5, 0, 7, 1, 2)
+    setup = setup_of(counts, d=d, ell=ell)
+    primes = setup.job.residues(sum(counts))
+    shares = of_kind(run_in_process(setup), "Share")
+    assert {(share.sender, share.size) for share in shares} == {
+        (j, RESIDUES + 3 * primes * count * width) for j, count in enumerate(counts, start=1)
+    }
+
+
+def test_an_answer_takes_three_bytes_a_residue_and_a_fixed_header(setup_of):
+    setup = setup_of((5, 0, 7), starts=True)
+    largest = max(np.bincount(np.concatenate(setup.starts)))
+    first = [answer for answer in of_kind(run_in_process(setup), "CodedDistances") if answer.round == 1]
+    assert {answer.size for answer in first} == {RESIDUES + 3 * setup.job.residues(largest) * 12 * 3}
+
+
+def test_an_answer_about_small_sets_takes_fewer_residues_than_a_share(setup_of):
+    setup = setup_of((1000, 1000, 1000), precision=24, starts=True)
+    assert (setup.job.residues(1000), setup.job.residues(3000)) == (3, 4)
+    outcome = run_in_process(setup)
+    first = [answer for answer in of_kind(outcome, "CodedDistances") if answer.round == 1]
+    assert {share.size for share in of_kind(outcome, "Share")} == {RESIDUES + 3 * 4 * 1000 * 4}
+    assert {answer.size for answer in first} == {RESIDUES + 3 * 3 * 3000 * 3}
+
+
+@pytest.mark.parametrize(("kind", "size"), [("Hello", 4), ("Plan", 4 * 3), ("Ready", 0)])
+def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
+    assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
+
+
+def test_labels_take_one_byte_a_row(setup_of):
+    outcome = run_in_process(setup_of((5, 0, 7), starts=True))
+    assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 12}
+    assert {message.size for message in of_kind(outcome, "Finish")} == {HEADER + 13 + 4 + 12}
+    assert [message.size for message in of_kind(outcome, "Hello")] == [
+        HEADER + 4 + 4 + rows for rows in (5, 0, 7)
+    ]
+
+
+def test_phases_come_in_order_and_add_up_to_the_messages(setup_of):
+    costs = run_in_process(setup_of()).costs
+    assert [(cost.phase, cost.role) for cost in costs.phases] == [
+        ("identify", "client"),
+        ("identify", "server"),
+        ("share", "client"),
+        ("share", "server"),
+        ("iterate", "client"),
+        ("iterate", "server"),
+        ("reveal", "client"),
+        ("reveal", "server"),
+    ]
+    assert sum(cost.messages for cost in costs.phases) == len(costs.messages)
+    assert sum(cost.sent_bytes for cost in costs.phases) == sum(message.size for message in costs.messages)
+    assert all(cost.seconds >= 0 for cost in costs.phases)
+    assert costs.wall_seconds > 0
+
+
+def test_costs_are_written_as_json(setup_of):
+    costs = run_in_process(setup_of()).costs
+    written = json.loads(json.dumps(costs.to_dict()))
+    assert written["messages"] == len(costs.messages)
+
+
+def test_progress_is_reported_after_each_message_to_the_server(setup_of):
+    seen = []
+    outcome = run_in_process(setup_of(), seen.append)
+    assert len(seen) == sum(message.recipient == 0 for message in outcome.costs.messages)
+    assert (seen[0].phase, seen[0].waiting_for) == ("identify", 2)
+    assert (seen[-1].phase, seen[-1].waiting_for) == ("reveal", 0)
+
+
+def test_an_error_of_the_progress_callback_comes_out_unchanged(setup_of):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_process(setup_of(), stop)
+
+
+def test_a_partys_data_error_names_the_party(setup_of):
+    setup = setup_of()
+    setup.rows[2][3, 1] = np.nan
+    with pytest.raises(DataError, match=r"^parties\[2\]: 1 values are NaN .* row 3, column 1$"):
+        run_in_process(setup)
+
+
+def test_a_clients_limit_ends_the_run(setup_of):
+    with pytest.raises(LimitError, match="sets of at least 12 rows"):
+        run_in_process(setup_of(limits=Limits(smallest_set=12)))
+
+
+def test_rows_that_do_not_fit_the_job_end_the_run(setup_of):
+    setup = setup_of((1, 0, 1), k=2)
+    with pytest.raises(ParameterError, match="5 clusters asked for, the parties hold 2 rows"):
+        run_in_process(replace(setup, job=replace(setup.job, k=5)))
+
+
+def test_rows_are_not_modified(setup_of):
+    setup, before = setup_of(), setup_of()
+    run_in_process(setup)
+    for rows, copy in zip(setup.rows, before.rows, strict=True):
+        np.testing.assert_array_equal(rows, copy)
+
+
+def test_repr_of_setup_and_outcome_shows_no_row_or_label(setup_of):
+    setup = setup_of(starts=True)
+    assert "rows=" not in repr(setup)
+    assert "starts=" not in repr(setup)
+    assert "array" not in repr(run_in_process(setup))

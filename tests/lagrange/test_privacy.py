@@ -1,0 +1,227 @@
+"""Any t shares say nothing: exhaustively at tiny primes, by rank and by statistics at the real ones."""
+
+from collections import Counter
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from secfc._arrays import Floats
+from secfc.field.primes import PRIMES, Prime
+from secfc.field.residues import canonical, centred
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.sharing import recover, share
+from secfc.params import Job
+from secfc.protocol.client import Client
+from secfc.protocol.messages import SERVER, Plan, Share
+from secfc.randomness import MaskSource
+
+RUN = bytes(16)
+
+
+class Tiny:
+    """Five clients at a prime so small that every mask can be tried; points chosen by hand."""
+
+    def __init__(self, p: int, *, t: int, ell: int) -> None:
+        self.p, self.t, self.ell, self.n = p, t, ell, 5
+        self.beta = list(range(ell + t))
+        self.alpha = list(range(ell + t, ell + t + 5))
+        assert max(self.alpha) < p
+        self.encoding = lagrange_basis(self.beta, self.alpha, p)
+        self.masks = np.array(list(product(range(p), repeat=t)))
+        self.data = list(product(range(p), repeat=ell))
+
+    def shares(self, data: tuple[int, ...]) -> Floats:
+        """Canonical shares of one data value under every mask, shape (n, p**t)."""
+        p, count = self.p, len(self.masks)
+        segments = np.array([[centred(x, p)] * count for x in data], dtype=np.float64)[..., np.newaxis]
+        masks = np.where(self.masks > p // 2, self.masks - p, self.masks).T.astype(np.float64)
+        return canonical(share(segments, masks[..., np.newaxis], self.encoding, p), p)[..., 0]
+
+    def view(self, data: tuple[int, ...], clients: tuple[int, ...]) -> Counter[tuple[float, ...]]:
+        """How often these clients together see each tuple of shares."""
+        return Counter(map(tuple, self.shares(data)[list(clients)].T.tolist()))
+
+
+TINY = [
+    pytest.param(Tiny(11, t=2, ell=1), id="p=11,t=2,ell=1"),
+    pytest.param(Tiny(13, t=2, ell=1), id="p=13,t=2,ell=1"),
+    pytest.param(Tiny(11, t=1, ell=2), id="p=11,t=1,ell=2"),
+    pytest.param(Tiny(13, t=1, ell=2), id="p=13,t=1,ell=2"),
+    pytest.param(Tiny(13, t=2, ell=2), id="p=13,t=2,ell=2"),
+]
+each_tiny = pytest.mark.parametrize("tiny", TINY)
+
+
+def rank(matrix: list[list[int]], p: int) -> int:
+    """Rank modulo p by Gaussian elimination on Python integers."""
+    rows, found = [list(row) for row in matrix], 0
+    for column in range(len(rows[0])):
+        pivot = next((i for i in range(found, len(rows)) if rows[i][column] % p), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        scale = pow(rows[found][column], -1, p)
+        for i in range(found + 1, len(rows)):
+            factor = rows[i][column] * scale % p
+            rows[i] = [(x - factor * y) % p for x, y in zip(rows[i], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+def chi_square(counts: np.ndarray) -> float:
+    """Standardised chi-square statistic against equal counts: mean 0, deviation 1."""
+    expected = counts.sum() / counts.size
+    degrees = counts.size - 1
+    return float((((counts - expected) ** 2).sum() / expected - degrees) / (2 * degrees) ** 0.5)
+
+
+class TestExhaustively:
+    @each_tiny
+    def test_any_t_shares_are_uniform_whatever_the_data(self, tiny: Tiny) -> None:
+        for data in tiny.data:
+            shares = tiny.shares(data)
+            for clients in combinations(range(tiny.n), tiny.t):
+                seen = np.zeros((tiny.p,) * tiny.t, dtype=int)
+                np.add.at(seen, tuple(shares[list(clients)].astype(int)), 1)
+                assert (seen == 1).all()
+
+    @each_tiny
+    def test_any_t_shares_are_distributed_alike_for_different_data(self, tiny: Tiny) -> None:
+        some = tiny.data[:: max(1, len(tiny.data) // 12)]
+        for clients in combinations(range(tiny.n), tiny.t):
+            first = tiny.view(some[0], clients)
+            assert all(tiny.view(data, clients) == first for data in some)
+
+    @each_tiny
+    def test_fewer_than_t_shares_are_uniform_too(self, tiny: Tiny) -> None:
+        for client in range(tiny.n):
+            counts = tiny.view(tiny.data[-1], (client,))
+            assert set(counts.values()) == {tiny.p ** (tiny.t - 1)}
+            assert len(counts) == tiny.p
+
+    @each_tiny
+    def test_any_t_plus_one_shares_are_not_uniform(self, tiny: Tiny) -> None:
+        for clients in combinations(range(tiny.n), tiny.t + 1):
+            assert len(tiny.view(tiny.data[0], clients)) == tiny.p**tiny.t < tiny.p ** (tiny.t + 1)
+
+    @each_tiny
+    def test_any_t_plus_one_shares_depend_on_the_data(self, tiny: Tiny) -> None:
+        # Two data that differ in the first segment alone: no tuple of t + 1 shares fits both.
+        one, other = (0,) * tiny.ell, (1,) + (0,) * (tiny.ell - 1)
+        for clients in combinations(range(tiny.n), tiny.t + 1):
+            assert not tiny.view(one, clients).keys() & tiny.view(other, clients).keys()
+
+    @each_tiny
+    def test_any_ell_plus_t_shares_recover_every_datum(self, tiny: Tiny) -> None:
+        for data in tiny.data:
+            shares = np.where((s := tiny.shares(data)) > tiny.p // 2, s - tiny.p, s)
+            for clients in combinations(range(tiny.n), min(tiny.n, tiny.ell + tiny.t)):
+                basis = lagrange_basis([tiny.alpha[j] for j in clients], tiny.beta[: tiny.ell], tiny.p)
+                recovered = canonical(recover(shares[list(clients), :, np.newaxis], basis, tiny.p), tiny.p)
+                assert (recovered[..., 0] == np.array(data)[:, np.newaxis]).all()
+
+    def test_masks_used_twice_do_show_the_difference_of_the_data(self) -> None:
+        # Why a mask is used once: one client alone then tells equal rows from different ones.
+        tiny = Tiny(11, t=2, ell=1)
+        difference = (tiny.shares((3,)) - tiny.shares((4,))) % tiny.p
+        assert all(np.unique(row).size == 1 and row[0] != 0 for row in difference)
+
+
+class TestRank:
+    @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+    @pytest.mark.parametrize(("n", "t", "ell"), [(11, 4, 2), (11, 1, 5), (11, 5, 1), (9, 3, 2)])
+    def test_masks_of_any_t_clients_are_an_invertible_image(
+        self, prime: Prime, n: int, t: int, ell: int
+    ) -> None:
+        points = evaluation_points(prime, n=n, coded=ell + t)
+        basis = lagrange_basis(points.beta, points.alpha, prime.p).astype(np.int64)[:, ell:].tolist()
+        for clients in combinations(range(n), t):
+            assert rank([basis[j] for j in clients], prime.p) == t
+
+    @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+    def test_any_ell_plus_t_clients_determine_the_polynomial(self, prime: Prime) -> None:
+        points = evaluation_points(prime, n=11, coded=6)
+        basis = lagrange_basis(points.beta, points.alpha, prime.p).astype(np.int64).tolist()
+        for clients in combinations(range(11), 6):
+            assert rank([basis[j] for j in clients], prime.p) == 6
+
+    def test_elimination_finds_a_singular_matrix(self) -> None:
+        assert rank([[1, 2], [2, 4]], 11) == 1
+        assert rank([[0, 1], [1, 0]], 11) == 2
+        assert rank([[3, 1], [1, 4]], 11) == 1
+
+
+class TestStatistics:
+    M = 40_000
+    DATA = (0.0, 1.0, 8_000_000.0, -8_000_000.0)
+
+    def sharing(self, value: float, index: int) -> Floats:
+        """Canonical shares of M equal rows of one column: n = 5, t = 2, ell = 1."""
+        prime = PRIMES[index]
+        points = evaluation_points(prime, n=5, coded=3)
+        basis = lagrange_basis(points.beta, points.alpha, prime.p)
+        masks = MaskSource(bytes([index]) * 32).uniform(prime.p, (2, self.M, 1))
+        return canonical(share(np.full((1, self.M, 1), value), masks, basis, prime.p), prime.p)[..., 0]
+
+    @pytest.mark.parametrize("index", range(len(PRIMES)))
+    @pytest.mark.parametrize("value", DATA)
+    def test_each_share_of_equal_rows_is_uniform(self, value: float, index: int) -> None:
+        for plane in self.sharing(value, index):
+            counts, _ = np.histogram(plane, bins=128, range=(0, PRIMES[index].p))
+            assert abs(chi_square(counts)) < 6
+
+    @pytest.mark.parametrize("value", DATA)
+    def test_each_pair_of_shares_of_equal_rows_is_uniform(self, value: float) -> None:
+        p, shares = PRIMES[0].p, self.sharing(value, 0)
+        for one, other in combinations(range(5), 2):
+            counts, _, _ = np.histogram2d(shares[one], shares[other], bins=16, range=[(0, p), (0, p)])
+            assert abs(chi_square(counts)) < 6
+
+    def test_low_bits_of_shares_are_uniform(self) -> None:
+        for plane in self.sharing(5.0, 0):
+            assert abs(chi_square(np.bincount(plane.astype(np.int64) % 256, minlength=256))) < 6
+
+    def test_three_shares_of_equal_rows_are_recognised_as_dependent(self) -> None:
+        # The same statistic on what t + 1 clients can compute: the datum itself, one bucket.
+        prime = PRIMES[0]
+        points = evaluation_points(prime, n=5, coded=3)
+        shares = self.sharing(8_000_000.0, 0)
+        basis = lagrange_basis(points.alpha[:3], points.beta[:1], prime.p)
+        data = canonical(recover(shares[:3, :, np.newaxis] - prime.p // 2, basis, prime.p), prime.p)
+        counts, _ = np.histogram(data, bins=128, range=(0, prime.p))
+        assert chi_square(counts) > 1000
+
+    @pytest.mark.parametrize("value", [0.0, 1.0, -0.7])
+    def test_shares_that_a_client_sends_are_uniform(self, value: float) -> None:
+        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0)
+        client = Client(
+            number=1, rows=np.full((self.M, 1), value), job=job, run=RUN, masks=MaskSource(bytes(range(32)))
+        )
+        plan = Plan(run=RUN, sender=SERVER, recipient=1, counts=(self.M, 0, 0, 0, 0))
+        sent = [message for message in client.receive(plan) if isinstance(message, Share)]
+        assert [message.recipient for message in sent] == [2, 3, 4, 5]
+        for message in sent:
+            for index in range(message.residues.shape[0]):
+                plane = message.residues.read(index, slice(0, self.M))
+                counts, _ = np.histogram(plane, bins=128, range=(0, PRIMES[index].p))
+                assert abs(chi_square(counts)) < 6
+
+    def test_pairs_of_shares_that_a_client_sends_are_uniform_across_primes_and_recipients(self) -> None:
+        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0)
+        client = Client(
+            number=1, rows=np.ones((self.M, 1)), job=job, run=RUN, masks=MaskSource(bytes(range(32)))
+        )
+        plan = Plan(run=RUN, sender=SERVER, recipient=1, counts=(self.M, 0, 0, 0, 0))
+        sent = [message for message in client.receive(plan) if isinstance(message, Share)]
+        primes = sent[0].residues.shape[0]
+        assert primes > 1
+        views = [
+            (message.residues.read(index, slice(0, self.M))[:, 0], PRIMES[index].p)
+            for message in sent[:2]
+            for index in range(primes)
+        ]
+        for (x, p), (y, q) in combinations(views, 2):
+            counts, _, _ = np.histogram2d(x, y, bins=16, range=[(0, p), (0, q)])
+            assert abs(chi_square(counts)) < 6

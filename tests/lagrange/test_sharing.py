@@ -1,0 +1,251 @@
+"""Segments, shares and recovery: the laws of the code, and galois as an independent witness."""
+
+from itertools import combinations
+
+import galois
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secfc._arrays import Floats
+from secfc.field.primes import PRIMES, Prime
+from secfc.field.residues import canonical, reduce
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import EvaluationPoints, evaluation_points
+from secfc.lagrange.sharing import recover, segment_width, share, split
+from secfc.randomness import MaskSource
+
+laws = settings(deadline=None, max_examples=40)
+SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]
+"""(n, t, ell)"""
+
+each_scheme = pytest.mark.parametrize(("n", "t", "ell"), SCHEMES)
+each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+
+
+class Scheme:
+    """A prime, its points and its bases."""
+
+    def __init__(self, prime: Prime, *, n: int, t: int, ell: int) -> None:
+        self.p, self.n, self.t, self.ell = prime.p, n, t, ell
+        self.points: EvaluationPoints = evaluation_points(prime, n=n, coded=ell + t)
+        self.encoding = lagrange_basis(self.points.beta, self.points.alpha, self.p)
+        self.rng = np.random.default_rng(n * 100 + t * 10 + ell)
+
+    def residues(self, *shape: int) -> Floats:
+        half = self.p // 2
+        return self.rng.integers(-half, half + 1, shape).astype(np.float64)
+
+    def share(self, segments: Floats, masks: Floats) -> Floats:
+        return share(segments, masks, self.encoding, self.p)
+
+    def recover(self, shares: Floats, clients: list[int]) -> Floats:
+        alpha = [self.points.alpha[j] for j in clients]
+        basis = lagrange_basis(alpha, self.points.beta[: self.ell], self.p)
+        return recover(shares[clients], basis, self.p)
+
+
+def congruent(x: Floats, y: Floats, p: int) -> bool:
+    assert np.abs(x).max(initial=0) <= p / 2 + 4
+    return np.array_equal(canonical(reduce(x, p), p), canonical(reduce(y, p), p))
+
+
+class TestSplit:
+    def test_six_columns_in_two_segments(self) -> None:
+        rows = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]])
+        expected = [[[1, 2, 3], [7, 8, 9]], [[4, 5, 6], [10, 11, 12]]]
+        assert split(rows, 2).tolist() == expected
+
+    def test_last_segment_is_padded_with_zeros(self) -> None:
+        assert split(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), 2).tolist() == [[[1, 2, 3]], [[4, 5, 0]]]
+
+    def test_more_segments_than_columns_leaves_whole_segments_zero(self) -> None:
+        assert split(np.array([[1.0, 2.0]]), 4).tolist() == [[[1]], [[2]], [[0]], [[0]]]
+
+    def test_whole_segments_can_be_padding_when_columns_run_out(self) -> None:
+        # d = 5, ell = 4: width 2, and nothing is left for the fourth segment.
+        assert split(np.arange(1.0, 6.0).reshape(1, 5), 4).tolist() == [
+            [[1, 2]],
+            [[3, 4]],
+            [[5, 0]],
+            [[0, 0]],
+        ]
+
+    def test_one_segment_is_the_row(self) -> None:
+        rows = np.arange(6.0).reshape(2, 3)
+        assert np.array_equal(split(rows, 1)[0], rows)
+
+    @pytest.mark.parametrize(
+        ("d", "ell", "width"), [(6, 2, 3), (7, 2, 4), (1, 5, 1), (784, 4, 196), (785, 4, 197)]
+    )
+    def test_width_is_rounded_up(self, d: int, ell: int, width: int) -> None:
+        assert segment_width(d, ell) == width
+
+    @laws
+    @given(m=st.integers(0, 4), d=st.integers(1, 12), ell=st.integers(1, 15))
+    def test_segments_side_by_side_are_the_row_and_zeros(self, m: int, d: int, ell: int) -> None:
+        rows = np.arange(1.0, m * d + 1).reshape(m, d)
+        segments = split(rows, ell)
+        assert segments.shape == (ell, m, segment_width(d, ell))
+        joined = np.concatenate(list(segments), axis=1)
+        assert np.array_equal(joined[:, :d], rows)
+        assert not joined[:, d:].any()
+
+    @laws
+    @given(d=st.integers(1, 12), ell=st.integers(1, 15))
+    def test_squared_distance_is_the_sum_over_segments(self, d: int, ell: int) -> None:
+        x, y = np.random.default_rng(d).integers(-99, 99, (2, 1, d)).astype(np.float64)
+        whole = ((x - y) ** 2).sum()
+        assert ((split(x, ell) - split(y, ell)) ** 2).sum() == whole
+
+    def test_argument_is_not_shared(self) -> None:
+        rows = np.ones((2, 3))
+        split(rows, 1)[:] = 5.0
+        assert np.array_equal(rows, np.ones((2, 3)))
+
+
+class TestShare:
+    def test_line_is_as_computed_by_hand(self) -> None:
+        # n = 3, t = ell = 1, beta = (1, 2), alpha = (3, 4, 5): f(x) = 10 + (x - 1)(7 - 10).
+        p = PRIMES[0].p
+        basis = lagrange_basis([1, 2], [3, 4, 5], p)
+        shares = share(np.array([[[10.0]]]), np.array([[[7.0]]]), basis, p)
+        assert shares.ravel().tolist() == [4.0, 1.0, -2.0]
+
+    @each_prime
+    @each_scheme
+    def test_equals_the_lagrange_polynomial_of_galois(self, prime: Prime, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(prime, n=n, t=t, ell=ell)
+        p = scheme.p
+        field = galois.GF(p, primitive_element=prime.generator, compile="python-calculate")
+        segments, masks = scheme.residues(ell, 2, 2), scheme.residues(t, 2, 2)
+        shares = scheme.share(segments, masks)
+        values = np.concatenate([segments, masks]).astype(np.int64) % p
+        for i, c in np.ndindex(2, 2):
+            polynomial = galois.lagrange_poly(field(scheme.points.beta), field(values[:, i, c]))
+            expected = polynomial(field(scheme.points.alpha))
+            assert canonical(shares[:, i, c], p).tolist() == expected.tolist()
+
+    @each_prime
+    @each_scheme
+    def test_any_segments_at_the_largest_magnitude_are_encoded_exactly(
+        self, prime: Prime, n: int, t: int, ell: int
+    ) -> None:
+        scheme = Scheme(prime, n=n, t=t, ell=ell)
+        top = (scheme.p + 8) // 2
+        values = np.where(scheme.rng.integers(0, 2, (ell + t, 4)), top, -top)
+        shares = scheme.share(
+            values[:ell, np.newaxis].astype(np.float64), values[ell:, np.newaxis].astype(np.float64)
+        )
+        basis = scheme.encoding.astype(np.int64).astype(object)
+        expected = (basis @ values.astype(object)) % scheme.p
+        assert (canonical(shares[:, 0], scheme.p).astype(np.int64) == expected).all()
+
+    def test_more_than_128_coded_values_are_encoded_exactly(self) -> None:
+        scheme = Scheme(PRIMES[0], n=399, t=150, ell=50)
+        segments, masks = scheme.residues(50, 1, 2), scheme.residues(150, 1, 2)
+        shares = scheme.share(segments, masks)
+        values = np.concatenate([segments, masks])[:, 0].astype(np.int64).astype(object)
+        expected = scheme.encoding.astype(np.int64).astype(object) @ values % scheme.p
+        assert (canonical(shares[:, 0], scheme.p).astype(np.int64) == expected).all()
+
+    @each_scheme
+    def test_sum_of_shares_is_the_share_of_sums(self, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(PRIMES[1], n=n, t=t, ell=ell)
+        x, y = scheme.residues(2, ell, 3, 2)
+        r, s = scheme.residues(2, t, 3, 2)
+        of_sums = scheme.share(reduce(x + y, scheme.p), reduce(r + s, scheme.p))
+        assert congruent(of_sums, scheme.share(x, r) + scheme.share(y, s), scheme.p)
+
+    @each_scheme
+    def test_multiple_of_shares_is_the_share_of_multiples(self, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(PRIMES[2], n=n, t=t, ell=ell)
+        x, r = scheme.residues(ell, 3, 2), scheme.residues(t, 3, 2)
+        factor = 8_000_001.0
+        of_multiples = scheme.share(reduce(factor * x, scheme.p), reduce(factor * r, scheme.p))
+        assert congruent(of_multiples, factor * scheme.share(x, r), scheme.p)
+
+    def test_rows_and_columns_are_encoded_independently(self) -> None:
+        scheme = Scheme(PRIMES[0], n=11, t=4, ell=2)
+        x, r = scheme.residues(2, 5, 3), scheme.residues(4, 5, 3)
+        shares = scheme.share(x, r)
+        for i, c in np.ndindex(5, 3):
+            one = scheme.share(x[:, i : i + 1, c : c + 1], r[:, i : i + 1, c : c + 1])
+            assert congruent(one.ravel(), shares[:, i, c], scheme.p)
+
+    def test_no_rows_give_empty_shares(self) -> None:
+        scheme = Scheme(PRIMES[0], n=5, t=1, ell=2)
+        assert scheme.share(np.zeros((2, 0, 3)), np.zeros((1, 0, 3))).shape == (5, 0, 3)
+
+    def test_arguments_are_left_alone(self) -> None:
+        scheme = Scheme(PRIMES[0], n=5, t=1, ell=2)
+        x, r = scheme.residues(2, 2, 2), scheme.residues(1, 2, 2)
+        before = x.copy(), r.copy(), scheme.encoding.copy()
+        scheme.share(x, r)
+        assert all(np.array_equal(a, b) for a, b in zip(before, (x, r, scheme.encoding), strict=True))
+
+
+class TestRecover:
+    @pytest.mark.parametrize("prime", PRIMES[:3], ids=lambda prime: str(prime.p))
+    @each_scheme
+    def test_any_ell_plus_t_shares_give_the_segments(self, prime: Prime, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(prime, n=n, t=t, ell=ell)
+        segments = scheme.residues(ell, 2, 3)
+        shares = scheme.share(segments, scheme.residues(t, 2, 3))
+        subsets = list(combinations(range(n), ell + t))
+        chosen = [subsets[0], subsets[-1], *scheme.rng.permutation(subsets)[:8].tolist()]
+        for clients in chosen:
+            assert congruent(scheme.recover(shares, list(clients)), segments, scheme.p)
+
+    @each_scheme
+    def test_order_of_the_shares_does_not_matter(self, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(PRIMES[0], n=n, t=t, ell=ell)
+        segments = scheme.residues(ell, 1, 2)
+        shares = scheme.share(segments, scheme.residues(t, 1, 2))
+        clients = scheme.rng.permutation(n)[: ell + t].tolist()
+        assert congruent(scheme.recover(shares, clients), segments, scheme.p)
+
+    @each_scheme
+    def test_more_shares_than_needed_give_the_segments(self, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(PRIMES[0], n=n, t=t, ell=ell)
+        segments = scheme.residues(ell, 1, 2)
+        shares = scheme.share(segments, scheme.residues(t, 1, 2))
+        assert congruent(scheme.recover(shares, list(range(n))), segments, scheme.p)
+
+    @each_scheme
+    def test_one_share_too_few_does_not_give_the_segments(self, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(PRIMES[0], n=n, t=t, ell=ell)
+        segments = scheme.residues(ell, 1, 2)
+        shares = scheme.share(segments, scheme.residues(t, 1, 2))
+        assert not congruent(scheme.recover(shares, list(range(ell + t - 1))), segments, scheme.p)
+
+    @each_scheme
+    def test_a_changed_share_changes_the_result(self, n: int, t: int, ell: int) -> None:
+        scheme = Scheme(PRIMES[0], n=n, t=t, ell=ell)
+        segments = scheme.residues(ell, 1, 1)
+        shares = scheme.share(segments, scheme.residues(t, 1, 1))
+        shares[0] += 1
+        clients = list(range(ell + t))
+        assert not congruent(scheme.recover(shares, clients), segments, scheme.p)
+
+    @laws
+    @given(
+        data=st.data(),
+        scheme=st.sampled_from(SCHEMES),
+        prime=st.sampled_from(PRIMES),
+        m=st.integers(0, 3),
+        d=st.integers(1, 9),
+    )
+    def test_recovers_rows_of_any_width(
+        self, data: st.DataObject, scheme: tuple[int, int, int], prime: Prime, m: int, d: int
+    ) -> None:
+        n, t, ell = scheme
+        coded = Scheme(prime, n=n, t=t, ell=ell)
+        half = prime.p // 2
+        values = data.draw(st.lists(st.integers(-half, half), min_size=m * d, max_size=m * d))
+        clients = data.draw(st.permutations(range(n)))[: ell + t]
+        segments = split(np.array(values, dtype=np.float64).reshape(m, d), ell)
+        masks = MaskSource(bytes(32)).uniform(prime.p, (t, *segments.shape[1:]))
+        recovered = coded.recover(coded.share(segments, masks), clients)
+        assert congruent(recovered, segments, prime.p)

@@ -1,0 +1,507 @@
+"""ExactLloyd: cases by hand, both arithmetics against each other, and scikit-learn on real numbers."""
+
+import warnings
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from plaintext_baselines import ExactLloyd
+from plaintext_baselines._integers import PythonIntegers
+from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._quantise import largest_norms, quantise, scale_exponent
+from plaintext_baselines._start import random_start, separate
+
+MAKE = {"integers": PythonIntegers, "limbs": Limbs}
+
+both = pytest.mark.parametrize("arithmetic", list(MAKE))
+
+
+def column(*values):
+    return np.array(values, dtype=float)[:, None]
+
+
+def fit_quietly(parties, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ExactLloyd(**parameters).fit(parties)
+
+
+def lists(labels):
+    return [party.tolist() for party in labels]
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+@both
+def test_four_points_by_hand(arithmetic):
+    # Start {0} and {10, 1, 11}: centres 0 and 22/3. Row 1 is nearer to 0, so labels 0 1 | 0 1 at a cost of
+    # 0 + (10 - 22/3)^2 + 1 + (11 - 22/3)^2 = 64/9 + 1 + 121/9 = 194/9. Round 2: centres 1/2, 21/2, cost 1.
+    parties = [column(0, 10), column(1, 11)]
+    start = [np.array([0, 1]), np.array([1, 1])]
+    model = ExactLloyd(2, init=start, precision=4, arithmetic=arithmetic).fit(parties)
+    assert lists(model.labels_) == [[0, 1], [0, 1]]
+    assert model.cluster_centers_.tolist() == [[0.5], [10.5]]
+    assert model.history_ == [194 / 9, 1.0]
+    assert (model.n_iter_, model.inertia_, model.converged_) == (2, 1.0, True)
+    assert (model.bound_, model.exponent_) == (11.0, 0)
+
+
+@both
+def test_tie_goes_to_lowest_cluster(arithmetic):
+    # 1 is halfway between the centres 0 and 2, in either order of the clusters.
+    for centres in ([[0.0], [2.0]], [[2.0], [0.0]]):
+        model = fit_quietly(
+            [column(1, 3)], n_clusters=2, init=np.array(centres), max_iter=1, arithmetic=arithmetic
+        )
+        assert model.history_[0] == 2.0
+        model = ExactLloyd(2, init=np.array(centres), arithmetic=arithmetic, precision=4).fit([column(0, 2)])
+        assert model.predict([column(1)])[0].tolist() == [0]
+
+
+@both
+def test_relocation_moves_the_farthest_row_to_the_empty_cluster(arithmetic):
+    # Centres 0, 100, 100: cluster 2 ties with 1 and gets no row; 7, the row farthest from its own centre,
+    # founds it. Round 2 has centres 1/2, 100 and 7.
+    model = ExactLloyd(3, init=column(0, 100, 100), arithmetic=arithmetic).fit([column(0, 1, 7, 100)])
+    assert lists(model.labels_) == [[0, 0, 2, 1]]
+    assert model.history_[0] == 50.0
+    assert model.inertia_ == 0.5
+
+
+@both
+def test_relocation_serves_empty_clusters_in_order_with_ties_by_row(arithmetic):
+    # All rows go to centre 0 of cluster 1; -5 and 5 are equally far, so the lower row founds cluster 0.
+    model = ExactLloyd(3, init=column(90, 0, 90), arithmetic=arithmetic).fit([column(1, -5, 5, -1)])
+    assert lists(model.labels_) == [[1, 0, 2, 1]]
+
+
+@both
+def test_donor_that_loses_its_only_row_stays_empty(arithmetic):
+    # Centres 0, 10, 80: labels 0 0 0 1, cluster 2 is empty, and 30, alone in cluster 1, is the row farthest
+    # from its own centre. It founds cluster 2; cluster 1 takes no row in round 2, then gets the farthest, 3.
+    parties = [column(0, 1, 3, 30)]
+    one = fit_quietly(parties, n_clusters=3, init=column(0, 10, 80), max_iter=1, arithmetic=arithmetic)
+    assert lists(one.labels_) == [[0, 0, 0, 2]]
+    assert np.isnan(one.cluster_centers_).tolist() == [[False], [True], [False]]
+    model = ExactLloyd(3, init=column(0, 10, 80), arithmetic=arithmetic).fit(parties)
+    assert lists(model.labels_) == [[0, 0, 1, 2]]
+
+
+@both
+def test_nothing_is_relocated_when_all_rows_sit_on_their_centres(arithmetic):
+    model = ExactLloyd(3, random_state=0, arithmetic=arithmetic).fit([np.full((5, 2), 7.5)])
+    assert lists(model.labels_) == [[0] * 5]
+    assert (model.n_iter_, model.inertia_, model.history_) == (2, 0.0, [0.0, 0.0])
+    assert model.cluster_centers_[0].tolist() == [7.5, 7.5]
+    assert np.isnan(model.cluster_centers_[1:]).all()
+
+
+@both
+def test_separation_by_hand(arithmetic):
+    # Sets {0, 1, 4}, {9, 10}: centres 5/3 and 19/2; the labels repeat the sets, so round 2 has the same
+    # centres. Squared distances of 4 are 49/9 and 121/4: 49 <= 30.25 fails, 4 is no core. The others are (1:
+    # 4 <= 72.25, 9: 2.25 <= 53.8).
+    pool = column(0, 1, 4, 9, 10)
+    sets = separate(MAKE[arithmetic](pool, 2, 0), np.array([0, 0, 0, 1, 1]))
+    assert sets.tolist() == [0, 0, -1, 1, 1]
+
+
+@both
+def test_separation_keeps_a_row_exactly_three_times_nearer(arithmetic):
+    # Centres 0 and 40: row 10 is 10 and 30 away from them, row 11 is 11 and 29 away.
+    for offset, expected in ((10, [0, 0, 1]), (11, [0, -1, 1])):
+        rows = MAKE[arithmetic](column(-offset, offset, 40), 2, 0)
+        assert separate(rows, np.array([0, 0, 1])).tolist() == expected
+
+
+@both
+def test_separation_decides_to_the_last_of_51_bits(arithmetic):
+    # As above: 4a is three times as far from a as the centre 0 is; one less is not. Squares need 100 bits.
+    for seed in range(20):
+        a = int(np.random.default_rng(seed).integers(2**48, 2**49))
+        for step, expected in ((-1, [0, -1, 1]), (0, [0, 0, 1]), (1, [0, 0, 1])):
+            rows = MAKE[arithmetic](column(-a, a, 4 * a + step), 2, 0)
+            assert separate(rows, np.array([0, 0, 1])).tolist() == expected
+
+
+@both
+def test_separation_keeps_all_rows_of_a_cluster_without_core(arithmetic):
+    # Centres 3/2 and 11/2: 0 is 3/2 and 11/2 away, 3 is 3/2 and 5/2. Both clusters have a core.
+    kind = MAKE[arithmetic]
+    assert separate(kind(column(0, 3, 4, 7), 2, 0), np.array([0, 0, 1, 1])).tolist() == [0, -1, -1, 1]
+    # Corners of squares around (0, 0) and (3, 0): squared distances 2 and 17 at best, none is core.
+    square = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]], dtype=float)
+    pool = np.concatenate([square, square + np.array([3.0, 0.0])])
+    assert separate(kind(pool, 2, 0), np.repeat([0, 1], 4)).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+@both
+def test_start_rounds_of_separation_are_not_counted(arithmetic):
+    parties = [column(0, 1, 2), column(100, 101, 102)]
+    model = ExactLloyd(2, init="separation", random_state=3, arithmetic=arithmetic).fit(parties)
+    assert (model.n_iter_, model.history_) == (2, [4.0, 4.0])
+
+
+@both
+def test_max_iter_reports_one_more_assignment_and_warns(arithmetic):
+    start = [np.array([0, 1, 1, 1])]
+    model = ExactLloyd(2, init=start, max_iter=1, arithmetic=arithmetic)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model.fit([column(0, 1, 10, 11)])
+    assert lists(model.labels_) == [[0, 0, 1, 1]]
+    assert model.cluster_centers_.tolist() == [[0.5], [10.5]]
+    assert (model.n_iter_, model.converged_, len(model.history_)) == (1, False, 1)
+    assert model.inertia_ == 1.0
+
+
+def test_as_many_clusters_as_rows_gives_every_row_its_own():
+    for arithmetic in MAKE:
+        model = ExactLloyd(5, random_state=1, arithmetic=arithmetic).fit([column(0, 3, 1), column(9, 5)])
+        assert sorted(np.concatenate(model.labels_).tolist()) == [0, 1, 2, 3, 4]
+        assert model.inertia_ == 0.0
+
+
+# --- quantisation ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        (0.0, 28),
+        (1.0, 28),
+        (1.5, 27),
+        (2.0, 27),
+        (0.5, 29),
+        (0.75, 28),
+        (5e-324, 28 + 1074),
+        (1e300, 28 - 997),
+    ],
+)
+def test_exponent_is_precision_less_ceil_log2_of_bound(bound, expected):
+    assert scale_exponent(bound, 28) == expected
+
+
+def test_exponent_next_to_a_power_of_two():
+    assert scale_exponent(np.nextafter(8.0, 9.0), 10) == 6
+    assert scale_exponent(8.0, 10) == 7
+    assert scale_exponent(np.nextafter(8.0, 7.0), 10) == 7
+
+
+def test_halves_are_rounded_to_even():
+    assert quantise([column(0.5, 1.5, 2.5, -0.5, -1.5)], 0).ravel().tolist() == [0, 2, 2, 0, -2]
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-6, 1.0, 1e300])
+def test_norms_neither_overflow_nor_vanish(scale):
+    parties = [np.array([[3.0, 4.0]]) * scale, np.empty((0, 2)), np.array([[1.0, 0.0]]) * scale]
+    assert largest_norms(parties) == pytest.approx([5 * scale, 0.0, scale])
+
+
+@both
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-20, 1.0, 2.0**1000])
+def test_scaling_by_a_power_of_two_changes_nothing(arithmetic, scale):
+    rows = np.random.default_rng(5).normal(size=(60, 3))
+    reference = ExactLloyd(4, random_state=2).fit([rows])
+    model = ExactLloyd(4, random_state=2, arithmetic=arithmetic).fit([rows * scale])
+    assert lists(model.labels_) == lists(reference.labels_)
+    assert (model.cluster_centers_ / scale).tolist() == reference.cluster_centers_.tolist()
+    square = Fraction(scale) ** 2 * Fraction(reference.inertia_)
+    assert model.inertia_ == (np.inf if square > 2**1024 else float(square))
+
+
+# --- the two arithmetics --------------------------------------------------------------------------
+
+
+def assert_same(parties, **parameters):
+    reference = fit_quietly(parties, arithmetic="integers", **parameters)
+    model = fit_quietly(parties, arithmetic="limbs", **parameters)
+    assert lists(model.labels_) == lists(reference.labels_)
+    assert model.n_iter_ == reference.n_iter_
+    assert model.converged_ == reference.converged_
+    assert model.inertia_ == reference.inertia_
+    assert model.history_ == reference.history_
+    np.testing.assert_array_equal(model.cluster_centers_, reference.cluster_centers_)
+    assert lists(model.predict(parties)) == lists(reference.labels_)
+    assert lists(reference.predict(parties)) == lists(reference.labels_)
+
+
+@st.composite
+def tied_problems(draw):
+    """Few distinct small integers, so ties, duplicates and emptied clusters are the rule."""
+    n_features = draw(st.integers(1, 3))
+    n_rows = draw(st.integers(1, 14))
+    reach = draw(st.sampled_from([1, 2, 5, 1000]))
+    entry = st.integers(-reach, reach)
+    rows = draw(
+        st.lists(st.lists(entry, min_size=n_features, max_size=n_features), min_size=n_rows, max_size=n_rows)
+    )
+    offset = draw(st.sampled_from([0, 0, 10**6]))
+    unit = draw(st.sampled_from([1.0, 1 / 3, 1e-300, 1e290]))
+    pool = (np.array(rows, dtype=float) + offset) * unit
+    cut = draw(st.integers(0, n_rows))
+    n_clusters = draw(st.integers(1, min(n_rows, 6)))
+    centres = st.lists(
+        st.lists(entry, min_size=n_features, max_size=n_features), min_size=n_clusters, max_size=n_clusters
+    )
+    init = draw(st.one_of(st.sampled_from(["random", "separation"]), centres))
+    return {
+        "parties": [pool[:cut], pool[cut:]],
+        "n_clusters": n_clusters,
+        "init": init if isinstance(init, str) else (np.array(init) + offset) * unit,
+        "random_state": draw(st.integers(0, 10)),
+        "precision": draw(st.sampled_from([1, 2, 3, 8, 20, 28, 51, 52])),
+        "max_iter": draw(st.sampled_from([1, 2, 3, 50])),
+    }
+
+
+@settings(max_examples=300, deadline=None)
+@given(tied_problems())
+def test_limbs_equal_integers_on_ties(problem):
+    assert_same(**problem)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tied_problems())
+def test_distances_in_limbs_order_as_integers_do_for_every_operation(problem):
+    pool = quantise(
+        problem["parties"], scale_exponent(max(largest_norms(problem["parties"])), problem["precision"])
+    )
+    k = problem["n_clusters"]
+    sets = random_start(k, len(pool), problem["random_state"])
+    slow, fast = PythonIntegers(pool, k, 0), Limbs(pool, k, 0)
+    centres = slow.means(sets)
+    assert centres.numerators.tolist() == fast.means(sets).numerators.tolist()
+    reference, assignment = slow.assign(centres), fast.assign(centres)
+    assert reference.labels.tolist() == assignment.labels.tolist()
+    for count in range(1, len(pool) + 1):
+        assert slow.farthest(centres, reference, count) == fast.farthest(centres, assignment, count)
+    assert slow.separated(centres, reference).tolist() == fast.separated(centres, assignment).tolist()
+
+
+@pytest.mark.parametrize("precision", [1, 2, 7, 28, 40, 52])
+@pytest.mark.parametrize(("n_rows", "n_features", "k"), [(200, 1, 3), (150, 7, 5), (40, 130, 4), (30, 2, 30)])
+def test_limbs_equal_integers_on_real_numbers(precision, n_rows, n_features, k):
+    rng = np.random.default_rng(n_rows + precision)
+    pool = rng.normal(size=(n_rows, n_features)) + 3
+    parties = [pool[:10], np.empty((0, n_features)), pool[10:]]
+    for init in ("random", "separation", pool[:k] / 3):
+        assert_same(parties, n_clusters=k, init=init, precision=precision, random_state=precision)
+
+
+@pytest.mark.parametrize("far", [1e30, 1e200, 1e308])
+def test_limbs_equal_integers_from_centres_far_away(far):
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    centres = np.array([[far, far], [0.0, 1.0], [-far, far]])
+    assert_same([rows], n_clusters=3, init=centres)
+    assert_same([rows * 1e-300], n_clusters=3, init=centres)
+
+
+def test_limbs_equal_integers_on_offset_data_where_float64_cannot_decide():
+    # At 52 bits, rows differ from one another in the last bits only.
+    rng = np.random.default_rng(1)
+    pool = 1.0 + rng.integers(-8, 9, size=(60, 4)) * 2.0**-50
+    assert_same([pool], n_clusters=5, precision=52, random_state=0)
+    pool[:, 0] *= rng.choice([-1, 1], size=60)  # no common shift helps
+    for seed in range(5):
+        assert_same([pool], n_clusters=12, precision=52, random_state=seed)
+
+
+def test_sums_beyond_53_and_64_bits_are_exact():
+    # 2^20 rows of 52 bits sum to 2^72; one column of ones in the last bit checks that nothing is lost.
+    n_rows = 2**20
+    pool = np.empty((n_rows, 2))
+    pool[:, 0] = 2.0**52
+    pool[:, 1] = -(2.0**52) + 1
+    pool[0] = 0.0
+    sets = np.zeros(n_rows, dtype=np.int64)
+    limbs = Limbs(pool, 1, 0)
+    centres = limbs.means(sets)
+    assert centres.numerators.tolist() == [[(n_rows - 1) * 2**52, (n_rows - 1) * (1 - 2**52)]]
+    assert centres.denominators == (n_rows,)
+    # One row apart: sum of squared distances is n (n-1) / n^2 times the squared step.
+    step = 2**104 + (2**52 - 1) ** 2
+    assignment = limbs.assign(centres)
+    assert limbs.inertia(centres, assignment) == float(Fraction(n_rows - 1, n_rows) * step)
+
+
+def test_unassigned_rows_belong_to_no_mean():
+    pool = column(1, 5, 100)
+    for arithmetic in (PythonIntegers(pool, 2, 0), Limbs(pool, 2, 0)):
+        centres = arithmetic.means(np.array([0, 0, -1]))
+        assert centres.numerators.tolist() == [[6], [0]]
+        assert centres.denominators == (2, 0)
+
+
+# --- scikit-learn ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("arithmetic", list(MAKE))
+def test_equals_scikit_learn_on_blobs(arithmetic, seed):
+    k = 3 + seed % 3
+    pool, _ = make_blobs(n_samples=150, centers=k, n_features=2 + seed, cluster_std=4.0, random_state=seed)
+    start = random_start(k, len(pool), seed)
+    centres = np.array([pool[start == cluster].mean(axis=0) for cluster in range(k)])
+    reference = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
+    model = ExactLloyd(k, random_state=seed, arithmetic=arithmetic).fit(np.split(pool, [40, 90]))
+    assert np.concatenate(model.labels_).tolist() == reference.labels_.tolist()
+    assert model.n_iter_ == reference.n_iter_
+    assert model.inertia_ == pytest.approx(reference.inertia_, rel=1e-6)
+    np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_, atol=1e-6)
+
+
+def test_equals_scikit_learn_where_clusters_are_relocated():
+    rng = np.random.default_rng(4)
+    pool = rng.normal(size=(80, 2))
+    centres = np.concatenate([pool[:2], np.full((3, 2), 50.0) + np.arange(3)[:, None]])
+    reference = KMeans(5, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
+    model = ExactLloyd(5, init=centres).fit([pool])
+    assert model.labels_[0].tolist() == reference.labels_.tolist()
+    assert model.n_iter_ == reference.n_iter_
+
+
+# --- estimator ------------------------------------------------------------------------------------
+
+
+def test_split_among_parties_does_not_matter():
+    pool = np.random.default_rng(2).normal(size=(50, 3))
+    whole = ExactLloyd(4, random_state=9).fit([pool])
+    parts = ExactLloyd(4, random_state=9).fit([pool[:1], pool[1:1], pool[1:30], pool[30:]])
+    assert [len(labels) for labels in parts.labels_] == [1, 0, 29, 20]
+    assert np.concatenate(parts.labels_).tolist() == whole.labels_[0].tolist()
+    assert parts.history_ == whole.history_
+
+
+def test_history_never_rises_without_relocation():
+    pool = np.random.default_rng(3).normal(size=(200, 2))
+    history = ExactLloyd(6, random_state=0).fit([pool]).history_
+    assert all(later <= earlier for earlier, later in pairwise(history))
+
+
+def test_clone_and_parameters():
+    model = ExactLloyd(
+        3, init="separation", max_iter=7, precision=20, bound=2.5, arithmetic="limbs", random_state=4
+    )
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert copy.set_params(precision=30).precision == 30
+    assert model.precision == 20
+
+
+def test_fit_predict_returns_a_list():
+    assert [len(labels) for labels in ExactLloyd(2).fit_predict([column(1, 2), column(9)])] == [2, 1]
+
+
+@both
+def test_predict_rounds_rows_as_fit_does_and_takes_rows_beyond_the_bound(arithmetic):
+    model = ExactLloyd(2, init=column(0, 8), precision=3, arithmetic=arithmetic).fit([column(0, 8)])
+    assert lists(model.predict([column(4, 4.4, 4.6, 1e200), np.empty((0, 1))])) == [[0, 0, 1, 1], []]
+
+
+def test_given_bound_sets_the_scale():
+    model = ExactLloyd(1, bound=100.0, precision=10).fit([column(3)])
+    assert (model.bound_, model.exponent_) == (100.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be at least 1"),
+        ({"n_clusters": 5}, "n_clusters=5 exceeds the parties' 4 rows"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"precision": 53}, "precision must be at most 52"),
+        ({"precision": 0}, "precision must be at least 1"),
+        ({"arithmetic": "floats"}, "arithmetic must be one of"),
+        ({"bound": -1.0}, "bound must be finite"),
+        ({"bound": np.nan}, "bound must be finite"),
+        ({"bound": 6.0}, "party 1 has a row whose Euclidean norm exceeds bound=6.0"),
+        ({"init": "k-means++"}, "init must be one of 'random', 'separation'"),
+        ({"init": np.zeros((2, 2))}, r"init has shape \(2, 2\)"),
+        ({"init": np.full((2, 1), np.nan)}, "init has nan"),
+        ({"init": [np.array([0, 0]), np.array([0, 0])]}, "init leaves cluster 1 empty"),
+        ({"init": [np.array([0, 1])]}, "init has 1 label arrays for 2 parties"),
+        ({"init": [np.array([0, 1]), np.array([0])]}, "init of party 1 has shape"),
+        ({"init": [np.array([0, 1]), np.array([0, 2])]}, "init of party 1 has labels outside 0..1"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, text):
+    with pytest.raises(ValueError, match=text):
+        ExactLloyd(**({"n_clusters": 2} | parameters)).fit([column(1, 2), column(3, 7)])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"n_clusters": 2.0}, "n_clusters must be an integer"),
+        ({"precision": True}, "precision must be an integer"),
+        ({"bound": "1"}, "bound must be a number"),
+        ({"init": 3}, "init must be a name"),
+        ({"init": [np.array([0.0, 1.0]), np.array([0.0, 1.0])]}, "init of party 0 must hold integer labels"),
+    ],
+)
+def test_parameters_of_wrong_type_are_named(parameters, text):
+    with pytest.raises(TypeError, match=text):
+        ExactLloyd(**({"n_clusters": 2} | parameters)).fit([column(1, 2), column(3, 7)])
+
+
+@pytest.mark.parametrize(
+    ("parties", "error", "text"),
+    [
+        ([], ValueError, "at least one party"),
+        ([column(1, 2), np.array([1.0, 2.0])], ValueError, "party 1 must be a 2-D array"),
+        ([column(1, 2), np.ones((2, 3))], ValueError, "party 1 has 3 columns, party 0 has 1"),
+        ([np.ones((3, 0))], ValueError, "party 0 has no columns"),
+        ([[[1.0], [1.0, 2.0]]], ValueError, "party 0 has rows of unequal length"),
+        ([np.array([["a"], ["b"]])], TypeError, "party 0 must hold real numbers"),
+        ([np.array([[1j], [2j]])], TypeError, "party 0 must hold real numbers"),
+        (
+            [np.ones((2, 2)), np.array([[1, 12345], [1, np.nan]])],
+            ValueError,
+            "party 1 has nan or infinity in column 1",
+        ),
+        ([np.array([[-np.inf], [1.0]])], ValueError, "party 0 has nan or infinity in column 0"),
+        ([np.full((2, 9), 1.7e308)], ValueError, "largest row norm exceeds the range"),
+    ],
+)
+def test_bad_parties_are_named(parties, error, text):
+    with pytest.raises(error, match=text) as caught:
+        ExactLloyd(2).fit(parties)
+    assert "12345" not in str(caught.value)
+
+
+def test_predict_checks_its_rows():
+    with pytest.raises(NotFittedError):
+        ExactLloyd(2).predict([column(1)])
+    model = ExactLloyd(1).fit([column(1e-300, 2e-300)])
+    with pytest.raises(ValueError, match="parties have 2 columns"):
+        model.predict([np.ones((1, 2))])
+    with pytest.raises(ValueError, match="party 1 has an entry beyond float64"):
+        model.predict([column(1e-300), column(1e300)])
+
+
+# --- random start ---------------------------------------------------------------------------------
+
+
+def test_random_start_redraws_until_no_cluster_is_empty():
+    rng = np.random.default_rng(7)
+    draws = [rng.integers(4, size=6) for _ in range(64)]
+    expected = next(labels for labels in draws if len(set(labels.tolist())) == 4)
+    assert expected is not draws[0]
+    assert random_start(4, 6, 7).tolist() == expected.tolist()
+
+
+def test_random_start_seats_clusters_when_redrawing_fails():
+    rng = np.random.default_rng(7)
+    for _ in range(65):
+        expected = rng.integers(50, size=50)
+    expected[rng.permutation(50)] = np.arange(50)
+    assert random_start(50, 50, 7).tolist() == expected.tolist()

@@ -1,0 +1,159 @@
+"""Lloyd in float64: cases by hand, scikit-learn, ExactLloyd."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from plaintext_baselines import ExactLloyd, Lloyd
+from plaintext_baselines._floats import Floats, nearest
+from plaintext_baselines._start import random_start, separate
+
+
+def column(*values):
+    return np.array(values, dtype=float)[:, None]
+
+
+def lists(labels):
+    return [party.tolist() for party in labels]
+
+
+def test_four_points_by_hand():
+    # Start {0} and {10, 1, 11}: centres 0 and 22/3; labels 0 1 | 0 1 at a cost of 194/9, then of 1.
+    start = [np.array([0, 1]), np.array([1, 1])]
+    model = Lloyd(2, init=start).fit([column(0, 10), column(1, 11)])
+    assert lists(model.labels_) == [[0, 1], [0, 1]]
+    assert model.cluster_centers_.ravel() == pytest.approx([0.5, 10.5])
+    assert model.history_ == pytest.approx([194 / 9, 1.0])
+    assert (model.n_iter_, model.converged_) == (2, True)
+    assert model.inertia_ == model.history_[-1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_equals_scikit_learn_on_blobs(seed):
+    k = 3 + seed % 3
+    pool, _ = make_blobs(n_samples=300, centers=k, n_features=2 + seed, cluster_std=4.0, random_state=seed)
+    start = random_start(k, len(pool), seed)
+    centres = np.array([pool[start == cluster].mean(axis=0) for cluster in range(k)])
+    reference = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
+    for init in ("random", centres):
+        model = Lloyd(k, init=init, random_state=seed).fit(np.split(pool, [40, 90]))
+        assert np.concatenate(model.labels_).tolist() == reference.labels_.tolist()
+        assert model.n_iter_ == reference.n_iter_
+        assert model.inertia_ == pytest.approx(reference.inertia_)
+        np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-2, 1.0])
+def test_tolerance_is_that_of_scikit_learn(tol):
+    pool = np.random.default_rng(0).normal(size=(500, 3)) * [1, 2, 3]
+    centres = pool[:5]
+    reference = KMeans(5, init=centres, n_init=1, algorithm="lloyd", tol=tol).fit(pool)
+    model = Lloyd(5, init=centres, tol=tol).fit([pool])
+    assert (model.n_iter_, model.converged_) == (reference.n_iter_, True)
+    assert model.labels_[0].tolist() == reference.labels_.tolist()
+    assert model.inertia_ == pytest.approx(reference.inertia_)
+
+
+def test_equals_scikit_learn_where_clusters_are_relocated():
+    pool = np.random.default_rng(4).normal(size=(80, 2))
+    centres = np.concatenate([pool[:2], np.full((3, 2), 50.0) + np.arange(3)[:, None]])
+    reference = KMeans(5, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
+    model = Lloyd(5, init=centres).fit([pool])
+    assert model.labels_[0].tolist() == reference.labels_.tolist()
+    assert model.n_iter_ == reference.n_iter_
+
+
+@pytest.mark.parametrize("init", ["random", "separation"])
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_exact_lloyd_where_nothing_is_tied(init, seed):
+    pool = np.random.default_rng(seed).normal(size=(120, 3))
+    model = Lloyd(4, init=init, random_state=seed).fit([pool[:50], pool[50:]])
+    exact = ExactLloyd(4, init=init, random_state=seed).fit([pool[:50], pool[50:]])
+    assert lists(model.labels_) == lists(exact.labels_)
+    assert model.history_ == pytest.approx(exact.history_)
+
+
+def test_relocation_moves_the_farthest_row_to_the_empty_cluster():
+    model = Lloyd(3, init=column(0, 100, 100.5)).fit([column(0, 1, 7, 100)])
+    assert lists(model.labels_) == [[0, 0, 2, 1]]
+    assert model.inertia_ == pytest.approx(0.5)
+
+
+def test_kept_empty_cluster_stays_where_it_was():
+    model = Lloyd(3, init=column(0, 100, 200), empty="keep").fit([column(0, 1, 7, 100)])
+    assert lists(model.labels_) == [[0, 0, 0, 1]]
+    assert model.cluster_centers_.ravel() == pytest.approx([8 / 3, 100, 200])
+    assert lists(model.predict([column(190)])) == [[2]]
+
+
+def test_kept_cluster_can_win_rows_again():
+    # Round 1: 4, 6 and 9.4 go to 7. Round 2: 9.4 is 2.93 from their mean, 2.6 from the kept centre 12.
+    model = Lloyd(3, init=column(0, 7, 12), empty="keep").fit([column(1, 4, 6, 9.4)])
+    assert lists(model.labels_) == [[0, 1, 1, 2]]
+
+
+def test_identical_rows_leave_clusters_empty():
+    model = Lloyd(3, random_state=0).fit([np.full((5, 2), 0.25)])
+    assert lists(model.labels_) == [[0] * 5]
+    assert (model.n_iter_, model.inertia_) == (2, 0.0)
+    assert np.isnan(model.cluster_centers_[1:]).all()
+
+
+def test_separation_by_hand():
+    # Centres 5/3 and 19/2: only row 4 is more than 1/3 as far from its own centre as from the other.
+    assert separate(Floats(column(0, 1, 4, 9, 10), 2), np.array([0, 0, 0, 1, 1])).tolist() == [0, 0, -1, 1, 1]
+
+
+def test_max_iter_reports_one_more_assignment_and_warns():
+    model = Lloyd(2, init=[np.array([0, 1, 1, 1])], max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model.fit([column(0, 1, 10, 11)])
+    assert lists(model.labels_) == [[0, 0, 1, 1]]
+    assert (model.n_iter_, model.converged_, len(model.history_)) == (1, False, 1)
+    assert model.inertia_ == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-20, 2.0**1000])
+def test_scaling_by_a_power_of_two_changes_nothing(scale):
+    pool = np.random.default_rng(5).normal(size=(60, 3))
+    reference = Lloyd(4, random_state=2).fit([pool])
+    model = Lloyd(4, random_state=2).fit([pool * scale])
+    assert lists(model.labels_) == lists(reference.labels_)
+    assert (model.cluster_centers_ / scale).tolist() == reference.cluster_centers_.tolist()
+    assert lists(model.predict([pool * scale])) == lists(model.labels_)
+
+
+def test_nearest_skips_missing_and_unreachable_centres():
+    centres = np.array([[np.nan, np.nan], [1e300, 0.0], [1e-200, 0.0], [3e-200, 0.0]])
+    assert nearest(np.array([[0.0, 0.0], [2.9e-200, 0.0]]), centres).tolist() == [2, 3]
+
+
+def test_predict_gives_the_fitted_labels():
+    pool = np.random.default_rng(6).normal(size=(90, 2))
+    model = Lloyd(5, random_state=0).fit([pool[:40], pool[40:40], pool[40:]])
+    assert lists(model.predict([pool[:40], pool[40:40], pool[40:]])) == lists(model.labels_)
+
+
+def test_clone_and_parameters():
+    model = Lloyd(3, init="separation", max_iter=7, tol=1e-3, empty="keep", random_state=4)
+    assert clone(model).get_params() == model.get_params()
+    assert clone(model).set_params(tol=0.5).tol == 0.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"n_clusters": 9}, "n_clusters=9 exceeds the parties' 4 rows"),
+        ({"tol": -1.0}, "tol must be at least 0"),
+        ({"tol": np.nan}, "tol must be at least 0"),
+        ({"empty": "drop"}, "empty must be one of 'relocate', 'keep'"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"init": [np.array([0, 0]), np.array([0, 0])]}, "init leaves cluster 1 empty"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, text):
+    with pytest.raises(ValueError, match=text):
+        Lloyd(**({"n_clusters": 2} | parameters)).fit([column(1, 2), column(3, 7)])

@@ -1,0 +1,215 @@
+"""A fake wire that joins a server and its clients, and pictures of roles that show whether one changed."""
+
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pytest
+
+from secfc.field.packing import PackedResidues
+from secfc.params import Job, Limits
+from secfc.protocol.client import Client
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Finish,
+    Hello,
+    Message,
+    Plan,
+    Ready,
+    Share,
+)
+from secfc.protocol.server import Server
+from secfc.protocol.wire import decode, encode
+from secfc.randomness import MaskSource
+
+RUN = bytes(range(16))
+Link = tuple[int, int]
+
+
+class CountedMasks(MaskSource):
+    """Masks that tell how many were drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = 0
+
+    def uniform(self, p: int, shape: tuple[int, ...]) -> Any:
+        self.drawn += int(np.prod(shape))
+        return super().uniform(p, shape)
+
+
+class Wire:
+    """A server, its clients, and the mail between them: one queue for each sender and recipient."""
+
+    def __init__(
+        self,
+        rows: list[Any],
+        *,
+        k: int = 2,
+        t: int = 1,
+        ell: int = 1,
+        bound: float = 20.0,
+        starts: list[Any] | None = None,
+        limits: Limits | None = None,
+        seed: int = 0,
+        **parameters: Any,
+    ) -> None:
+        self.rows = [np.asarray(part, dtype=np.float64) for part in rows]
+        if starts is not None:
+            parameters["init"] = "labels"
+            starts = [np.asarray(part, dtype=np.int32) for part in starts]
+        self.job = Job(n=len(rows), k=k, t=t, ell=ell, d=self.rows[0].shape[1], bound=bound, **parameters)
+        self.m = sum(part.shape[0] for part in self.rows)
+        self.server = Server(job=self.job, run=RUN, rng=np.random.default_rng(seed))
+        self.clients = {
+            j: Client(
+                number=j,
+                rows=self.rows[j - 1],
+                job=self.job,
+                run=RUN,
+                masks=CountedMasks(),
+                limits=limits,
+                start=None if starts is None else starts[j - 1],
+            )
+            for j in range(1, self.job.n + 1)
+        }
+        self._links: dict[Link, deque[tuple[int, bytes]]] = defaultdict(deque)
+        self._posted = 0
+        for client in self.clients.values():
+            self.post(client.start())
+
+    def role(self, number: int) -> Server | Client:
+        return self.server if number == SERVER else self.clients[number]
+
+    def post(self, messages: list[Message]) -> None:
+        for message in messages:
+            self._posted += 1
+            link = message.sender, message.recipient
+            self._links[link].append((self._posted, encode(message, k=self.job.k)))
+
+    def pending(self) -> list[Link]:
+        """Links with mail, the one with the oldest message first."""
+        return sorted((link for link, mail in self._links.items() if mail), key=lambda at: self._links[at][0])
+
+    def take(self, link: Link) -> Message:
+        """Take the oldest message off a link without delivering it."""
+        return decode(self._links[link].popleft()[1], k=self.job.k)
+
+    def deliver(self, message: Message) -> None:
+        self.post(self.role(message.recipient).receive(message))
+
+    def run(
+        self,
+        *,
+        until: Callable[[], bool] = lambda: False,
+        choose: Callable[[list[Link]], Link] = lambda links: links[0],
+        drop: Callable[[Message], bool] = lambda message: False,
+    ) -> None:
+        """Deliver messages, the oldest first unless `choose` says otherwise."""
+        while not until() and (links := self.pending()):
+            message = self.take(choose(links))
+            if not drop(message):
+                self.deliver(message)
+
+    def hold(self, kind: type[Message], *, recipient: int, sender: int | None = None) -> Message:
+        """Deliver everything older than the first such message, and give that one out undelivered."""
+        while True:
+            message = self.take(self.pending()[0])
+            if (
+                isinstance(message, kind)
+                and message.recipient == recipient
+                and sender in (None, message.sender)
+            ):
+                return message
+            self.deliver(message)
+
+    def labels(self) -> list[list[int]]:
+        return [client.labels.tolist() for client in self.clients.values()]
+
+    def residues(self, rows: int, columns: int) -> PackedResidues:
+        """Zeros of the right number of primes; every round of these small jobs takes as many."""
+        assert self.job.residues(1) == self.job.residues(self.m)
+        return PackedResidues.empty((self.job.residues(self.m), rows, columns))
+
+    def message(self, kind: type[Message], *, sender: int, recipient: int) -> Message:
+        """A well-formed message of a type that the recipient can act on when it is its turn."""
+        counts = tuple(part.shape[0] for part in self.rows)
+        labels = np.arange(self.m, dtype=np.int32) % self.job.k
+        held = counts[max(sender, 1) - 1]
+        round_ = max(1, self.server.progress.round)
+        envelope = {"run": RUN, "sender": sender, "recipient": recipient}
+        makers: dict[type[Message], Callable[[], Message]] = {
+            Hello: lambda: Hello(**envelope, rows=held),
+            Plan: lambda: Plan(**envelope, counts=counts),
+            Share: lambda: Share(**envelope, residues=self.residues(held, self.job.width)),
+            Ready: lambda: Ready(**envelope),
+            Assignment: lambda: Assignment(**envelope, round=1, sets=labels),
+            CodedDistances: lambda: CodedDistances(
+                **envelope, round=round_, residues=self.residues(self.m, self.job.k)
+            ),
+            Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
+        }
+        return makers[kind]()
+
+
+def picture(value: Any) -> Any:
+    """All that a role holds, down to bytes of arrays and generator states, as values that == compares."""
+    match value:
+        case np.ndarray():
+            return value.shape, value.dtype.str, value.tobytes()
+        case PackedResidues():
+            return value.shape, bytes(value.payload)
+        case np.random.Generator():
+            return picture(value.bit_generator.state)
+        case CountedMasks():
+            return value.drawn
+        case dict():
+            return {key: picture(one) for key, one in value.items()}
+        case list() | tuple():
+            return [picture(one) for one in value]
+        case set() | Enum():
+            return frozenset(value) if isinstance(value, set) else value
+        case _ if hasattr(value, "__dict__"):
+            return type(value).__name__, picture(vars(value))
+    return value
+
+
+@pytest.fixture(scope="session")
+def wire() -> type[Wire]:
+    return Wire
+
+
+@pytest.fixture(scope="session")
+def refuses() -> Callable[..., None]:
+    """Assert that a role refuses a message with an error of a kind and a text, and has not changed."""
+
+    def check(role: Server | Client, message: Message, kind: type[Exception], text: str) -> None:
+        before = picture(role)
+        with pytest.raises(kind, match=text):
+            role.receive(message)
+        assert picture(role) == before
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def altered() -> Callable[..., Message]:
+    """A message with residues of another shape, or one residue replaced."""
+
+    def alter(message: Message, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
+        residues = PackedResidues.empty(shape or message.residues.shape)
+        if first:
+            residues.payload[:3] = first.to_bytes(3, "little")
+        return replace(message, residues=residues)
+
+    return alter
+
+
+@pytest.fixture(scope="session")
+def pictured() -> Callable[[Any], Any]:
+    return picture

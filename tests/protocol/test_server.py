@@ -1,0 +1,346 @@
+"""The server against an adversary: duplicates, replays, wrong answers, reordered, late and missing mail."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secfc.errors import MessageError, ParameterError
+from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready
+from secfc.protocol.states import State
+
+ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
+STARTS = [[0, 1], [0, 1, 0], [1]]
+P = 16760833
+"""The first prime of the ring."""
+
+_RNG = np.random.default_rng(5)
+MANY = [_RNG.normal(size=(size, 3)).round(3) for size in (6, 9, 0, 5, 8)]
+"""Five clients where three answers are enough."""
+
+
+@pytest.fixture
+def answered(wire):
+    """A run with given starts and client 1's first answer, not delivered."""
+    net = wire(ROWS, starts=STARTS)
+    return net, net.hold(CodedDistances, recipient=SERVER, sender=1)
+
+
+@pytest.fixture(scope="module")
+def expected(wire):
+    """How the run of MANY ends when all mail arrives in order."""
+    return ending(wire(MANY, k=4, seed=3))
+
+
+def ending(net, **how):
+    """Labels and count of iterations of a run delivered in some way."""
+    net.run(**how)
+    assert net.server.state is State.DONE
+    return net.labels(), net.server.outcome.n_iter, net.server.outcome.inertia
+
+
+# Duplicates and replays
+
+
+def test_a_second_hello_is_refused(wire, refuses):
+    net = wire(ROWS)
+    hello = net.hold(Hello, recipient=SERVER, sender=1)
+    net.deliver(hello)
+    refuses(net.server, hello, MessageError, "^Hello: a second one from client 1$")
+
+
+def test_a_second_hello_with_other_rows_is_refused(wire, refuses):
+    net = wire(ROWS)
+    hello = net.hold(Hello, recipient=SERVER, sender=1)
+    net.deliver(hello)
+    refuses(net.server, replace(hello, rows=5), MessageError, "^Hello: a second one from client 1$")
+
+
+def test_a_hello_after_the_plan_is_refused(wire, refuses):
+    net = wire(ROWS)
+    hello = net.hold(Hello, recipient=SERVER, sender=1)
+    net.deliver(hello)
+    net.run(until=lambda: net.server.state is State.SHARE)
+    refuses(net.server, hello, MessageError, "^Hello: .*out of turn in state share$")
+
+
+def test_a_second_ready_is_refused(wire, refuses):
+    net = wire(ROWS)
+    ready = net.hold(Ready, recipient=SERVER)
+    net.deliver(ready)
+    refuses(net.server, ready, MessageError, f"^Ready: a second one from client {ready.sender}$")
+
+
+def test_a_ready_replayed_in_the_iterations_is_refused(wire, refuses):
+    net = wire(ROWS)
+    ready = net.hold(Ready, recipient=SERVER)
+    net.deliver(ready)
+    net.run(until=lambda: net.server.state is State.ITERATE)
+    refuses(net.server, ready, MessageError, "^Ready: .*out of turn in state iterate$")
+
+
+def test_a_second_answer_in_a_round_is_refused(answered, refuses):
+    net, answer = answered
+    net.deliver(answer)
+    text = "^CodedDistances: round 1 from client 1, which answered round 1; the server is in round 1$"
+    refuses(net.server, answer, MessageError, text)
+
+
+def test_an_answer_replayed_in_a_later_round_is_refused(answered, refuses):
+    net, answer = answered
+    net.deliver(answer)
+    net.run(until=lambda: net.server.progress.round == 2)
+    text = "^CodedDistances: round 1 from client 1, which answered round 1; the server is in round 2$"
+    refuses(net.server, answer, MessageError, text)
+
+
+def test_an_answer_replayed_after_the_end_is_refused(answered, refuses):
+    net, answer = answered
+    net.deliver(answer)
+    net.run()
+    refuses(net.server, answer, MessageError, "^CodedDistances: round 1 from client 1")
+
+
+@pytest.mark.parametrize("round_", [0, 2, 2**32 - 1])
+def test_an_answer_to_a_round_never_asked_is_refused(answered, refuses, round_):
+    net, answer = answered
+    text = f"^CodedDistances: round {round_} from client 1, which answered round 0; the server is in round 1$"
+    refuses(net.server, replace(answer, round=round_), MessageError, text)
+
+
+# Hellos
+
+
+def test_start_labels_nobody_asked_for_are_refused(wire, refuses):
+    net = wire(ROWS)
+    hello = replace(net.hold(Hello, recipient=SERVER, sender=1), start=np.array([0, 1], dtype=np.int32))
+    text = "^Hello: given start labels from client 1, init='random'$"
+    refuses(net.server, hello, MessageError, text)
+
+
+def test_missing_start_labels_are_refused(wire, refuses):
+    net = wire(ROWS, starts=STARTS)
+    hello = replace(net.hold(Hello, recipient=SERVER, sender=1), start=None)
+    refuses(net.server, hello, MessageError, "^Hello: no start labels from client 1, init='labels'$")
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_start_labels_of_another_number_of_rows_are_refused(wire, refuses, size):
+    net = wire(ROWS, starts=STARTS)
+    hello = net.hold(Hello, recipient=SERVER, sender=1)
+    message = replace(hello, start=np.zeros(size, dtype=np.int32))
+    refuses(net.server, message, MessageError, f"^Hello: {size} start labels for 2 rows from client 1$")
+
+
+def test_a_row_without_a_start_label_is_refused(wire, refuses):
+    net = wire(ROWS, starts=STARTS)
+    hello = net.hold(Hello, recipient=SERVER, sender=1)
+    message = replace(hello, start=np.array([0, -1], dtype=np.int32))
+    refuses(net.server, message, MessageError, "^Hello: a row of client 1 has no start label$")
+
+
+def last_hello(net, **changes):
+    """Deliver all Hellos but client 3's; that one, changed."""
+    return replace(net.hold(Hello, recipient=SERVER, sender=3), **changes)
+
+
+def test_fewer_rows_than_clusters_end_the_run_before_a_plan(wire):
+    net = wire([[[0.0]], np.zeros((0, 1)), np.zeros((0, 1))])
+    with pytest.raises(ParameterError, match=r"^k: 2 clusters asked for, the parties hold 1 rows in all$"):
+        net.server.receive(last_hello(net))
+    assert net.pending() == []
+
+
+def test_more_rows_than_a_run_can_have_end_it_before_a_plan(wire):
+    net = wire(ROWS)
+    with pytest.raises(ParameterError, match=f"at most {2**29} rows in all, {2**32 + 4} were given"):
+        net.server.receive(last_hello(net, rows=2**32 - 1))
+    assert net.pending() == []
+
+
+def test_rows_whose_messages_would_be_oversized_end_the_run_before_a_plan(wire):
+    net = wire(ROWS)
+    with pytest.raises(ParameterError, match=f"at most {2**32} are sent; lower k or use fewer rows"):
+        net.server.receive(last_hello(net, rows=2**29 - 5))
+    assert net.pending() == []
+
+
+def test_a_start_cluster_without_a_row_ends_the_run_before_a_plan(wire):
+    net = wire(ROWS, starts=[[0, 0], [0, 0, 0], [0]])
+    with pytest.raises(ParameterError, match="1 of 2 clusters have no row in the start labels"):
+        net.server.receive(last_hello(net))
+    assert net.pending() == []
+
+
+def test_the_plan_tells_every_client_the_same_counts(wire):
+    net = wire(ROWS)
+    plans = net.server.receive(last_hello(net))
+    assert [(plan.recipient, plan.counts) for plan in plans] == [(j, (2, 3, 1)) for j in (1, 2, 3)]
+    assert all(isinstance(plan, Plan) for plan in plans)
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 6, 2), (4, 6, 2), (0, 6, 2), (3, 5, 2), (3, 7, 2), (3, 6, 1), (3, 6, 3), (3, 2, 6)]
+)
+def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses, altered, shape):
+    net, answer = answered
+    assert answer.residues.shape == (3, 6, 2)
+    shown = ", ".join(map(str, shape))
+    text = rf"^CodedDistances: of shape \({shown}\) from client 1, expected \(3, 6, 2\)$"
+    refuses(net.server, altered(answer, shape=shape), MessageError, text)
+
+
+@pytest.mark.parametrize("residue", [P, P + 1, 2**24 - 1])
+def test_an_answer_with_a_residue_not_below_its_prime_is_refused(answered, refuses, altered, residue):
+    net, answer = answered
+    refuses(net.server, altered(answer, first=residue), MessageError, f"not below its prime {P}$")
+
+
+def test_a_refused_answer_can_be_followed_by_the_right_one(answered, refuses, altered):
+    net, answer = answered
+    in_order = type(net)(ROWS, starts=STARTS)
+    refuses(net.server, altered(answer, first=P), MessageError, "prime")
+    net.deliver(answer)
+    assert ending(net) == ending(in_order)
+
+
+# Mail in another order, late or lost
+
+
+def test_labels_are_those_computed_by_hand(wire):
+    # The means are 3.03 of {0, 0.1, 9} and 4.65 of {9.1, 0.2}: 9 and 9.1 are nearer to the second.
+    net = wire([[[0.0], [0.1]], [[9.0], [9.1]], [[0.2]]], starts=[[0, 0], [0, 1], [1]])
+    net.run()
+    assert net.labels() == [[0, 0], [1, 1], [0]]
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=40)
+def test_any_order_between_different_links_gives_the_same_result(wire, expected, seed):
+    net = wire(MANY, k=4, seed=3)
+    assert ending(net, choose=random.Random(seed).choice) == expected
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=25)
+def test_any_order_gives_the_same_result_when_every_answer_is_needed(wire, seed):
+    def net():
+        return wire(MANY, k=4, t=2, ell=1, seed=3)
+
+    assert net().job.threshold == net().job.n
+    assert ending(net(), choose=random.Random(seed).choice) == ending(net())
+
+
+@given(st.lists(st.sets(st.integers(1, 5), max_size=2), min_size=1, max_size=8))
+@settings(deadline=None, max_examples=40)
+def test_a_round_needs_any_three_of_five_answers(wire, expected, silent):
+    def drop(message):
+        return isinstance(message, CodedDistances) and message.sender in silent[message.round % len(silent)]
+
+    assert ending(wire(MANY, k=4, seed=3), drop=drop) == expected
+
+
+@pytest.mark.parametrize("silent", [(1, 2), (1, 5), (3, 4), (4, 5)])
+def test_two_of_five_clients_may_fall_silent_for_good(wire, expected, silent):
+    def drop(message):
+        return isinstance(message, CodedDistances) and message.sender in silent
+
+    assert ending(wire(MANY, k=4, seed=3), drop=drop) == expected
+
+
+def test_too_few_answers_leave_the_round_open(wire):
+    net = wire(MANY, k=4)
+    net.run(drop=lambda message: isinstance(message, CodedDistances) and message.sender > 2)
+    assert net.server.state is State.ITERATE
+    assert (net.server.progress.round, net.server.progress.waiting_for) == (1, 1)
+
+
+def test_a_late_answer_changes_nothing_but_the_count_of_its_rounds(wire, expected):
+    net = wire(MANY, k=4, seed=3)
+    late = net.hold(CodedDistances, recipient=SERVER, sender=5)
+    net.run(until=lambda: net.server.progress.round == 2)
+    sets = net.server._search.sets.copy()
+    assert net.server.receive(late) == []
+    assert net.server._answers == {}
+    np.testing.assert_array_equal(net.server._search.sets, sets)
+    assert ending(net) == expected
+
+
+def test_a_late_answer_after_the_end_changes_nothing(wire, expected):
+    net = wire(MANY, k=4, seed=3)
+    late = net.hold(CodedDistances, recipient=SERVER, sender=5)
+    assert ending(net, drop=lambda message: message.sender == 5 and message.recipient == SERVER) == expected
+    assert net.server.receive(late) == []
+    assert (net.server.outcome.n_iter, net.server.outcome.inertia) == expected[1:]
+
+
+def test_a_late_answer_is_not_taken_twice(wire, refuses):
+    net = wire(MANY, k=4)
+    late = net.hold(CodedDistances, recipient=SERVER, sender=5)
+    net.run(until=lambda: net.server.progress.round == 2)
+    net.server.receive(late)
+    refuses(net.server, late, MessageError, "^CodedDistances: round 1 from client 5, which answered round 1")
+
+
+def test_a_late_answer_may_skip_rounds_but_not_go_back(wire, refuses):
+    net = wire(MANY, k=4, seed=3)
+    first = net.hold(CodedDistances, recipient=SERVER, sender=5)
+    net.run(drop=lambda message: message.sender == 5 and message.recipient == SERVER)
+    assert net.server.progress.round > 2
+    assert net.server.receive(replace(first, round=2)) == []
+    refuses(net.server, first, MessageError, "^CodedDistances: round 1 from client 5, which answered round 2")
+
+
+# What it asks and shows
+
+
+def test_every_client_is_asked_about_the_same_sets(wire):
+    net = wire(ROWS, starts=STARTS)
+    questions = [net.hold(Assignment, recipient=j) for j in (1, 2, 3)]
+    assert [question.sets.tolist() for question in questions] == [[0, 1, 0, 1, 0, 1]] * 3
+
+
+def test_every_client_hears_the_same_end(wire):
+    net = wire(ROWS, starts=STARTS)
+    ends = [net.hold(Finish, recipient=j) for j in (1, 2, 3)]
+    assert len({(tuple(end.labels), end.n_iter, end.converged, end.inertia) for end in ends}) == 1
+
+
+def test_equal_seeds_draw_equal_random_starts(wire):
+    sets = [wire(MANY, k=4, seed=seed).hold(Assignment, recipient=1).sets.tolist() for seed in (8, 8, 9)]
+    assert sets[0] == sets[1] != sets[2]
+
+
+def test_progress_counts_whom_the_server_waits_for(wire):
+    net = wire(ROWS)
+    seen = [(net.server.progress.phase, net.server.progress.waiting_for)]
+
+    def note():
+        now = net.server.progress.phase, net.server.progress.waiting_for
+        if now != seen[-1]:
+            seen.append(now)
+        return net.server.progress.round == 2
+
+    net.run(until=note)
+    phases = ["identify"] * 3 + ["share"] * 3 + ["iterate"] * 3
+    assert seen == [*zip(phases, [3, 2, 1] * 3, strict=True), ("iterate", 3)]
+
+
+def test_progress_ends_with_reveal_and_the_inertia_in_data_units(wire):
+    net = wire([[[0.0], [1.0]], [[8.0]], [[9.0]]], starts=[[0, 0], [1], [1]], bound=16.0)
+    net.run()
+    assert (net.server.progress.phase, net.server.progress.waiting_for) == ("reveal", 0)
+    assert net.server.progress.inertia == 1.0
+
+
+def test_repr_shows_state_and_round_only(wire):
+    net = wire(ROWS, starts=STARTS)
+    assert repr(net.server) == "Server(state=identify, round=0)"
+    net.hold(CodedDistances, recipient=SERVER)
+    assert repr(net.server) == "Server(state=iterate, round=1)"

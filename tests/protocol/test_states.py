@@ -1,0 +1,184 @@
+"""The table of who may send what, when: every state against every message type, and every bad envelope."""
+
+from dataclasses import replace
+
+import pytest
+
+from secfc.errors import MessageError
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Finish,
+    Hello,
+    Plan,
+    Ready,
+    Share,
+)
+from secfc.protocol.states import State
+
+KINDS = [Hello, Plan, Share, Ready, Assignment, CodedDistances, Finish]
+FROM_SERVER = {Plan, Assignment, Finish}
+CLIENT_TAKES = {
+    (State.IDENTIFY, Plan),
+    (State.IDENTIFY, Share),
+    (State.SHARE, Share),
+    (State.ITERATE, Assignment),
+    (State.ITERATE, Finish),
+}
+SERVER_TAKES = {
+    (State.IDENTIFY, Hello),
+    (State.SHARE, Ready),
+    (State.ITERATE, CodedDistances),
+    (State.DONE, CodedDistances),
+}
+ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]], [[8.5]]]
+"""Four clients where three answers are enough: client 4's is late."""
+
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+states = pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+servers = pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind in FROM_SERVER], ids=lambda kind: kind.__name__
+)
+clients = pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in FROM_SERVER], ids=lambda kind: kind.__name__
+)
+
+
+@pytest.fixture
+def joined(wire):
+    """Bring a party to a state; nothing of that state's work is done yet."""
+
+    def join(number, state):
+        net = wire(ROWS)
+        net.run(until=lambda: net.role(number).state is state)
+        assert net.role(number).state is state
+        return net
+
+    return join
+
+
+def turn_of(number, kind):
+    """The first state in which a party takes a type of message, if it ever does."""
+    takes = SERVER_TAKES if number == SERVER else CLIENT_TAKES
+    return next((state for state in State if (state, kind) in takes), None)
+
+
+def honest(net, kind, recipient):
+    """A message of this type that nothing but the state can speak against, if the recipient ever takes it."""
+    sender = SERVER if kind in FROM_SERVER else 4
+    if sender == recipient:
+        sender = 1
+    return net.message(kind, sender=sender, recipient=recipient)
+
+
+@states
+@kinds
+def test_client_takes_what_the_table_allows_and_nothing_else(joined, refuses, pictured, state, kind):
+    net = joined(1, state)
+    client, message = net.clients[1], honest(net, kind, 1)
+    if (state, kind) in CLIENT_TAKES:
+        before = pictured(client)
+        client.receive(message)
+        assert pictured(client) != before
+    else:
+        refuses(client, message, MessageError, f"^{kind.__name__}: ")
+
+
+@states
+@kinds
+def test_server_takes_what_the_table_allows_and_nothing_else(joined, refuses, pictured, state, kind):
+    net = joined(SERVER, state)
+    message = honest(net, kind, SERVER)
+    if (state, kind) in SERVER_TAKES:
+        before = pictured(net.server)
+        net.server.receive(message)
+        assert pictured(net.server) != before
+    else:
+        refuses(net.server, message, MessageError, f"^{kind.__name__}: ")
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [(state, kind) for state in State for kind in (Plan, Share, Finish) if (state, kind) not in CLIENT_TAKES],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_client_says_in_which_state_a_message_was_out_of_turn(joined, refuses, state, kind):
+    net = joined(1, state)
+    message = honest(net, kind, 1)
+    refuses(net.clients[1], message, MessageError, f"out of turn in state {state.value}$")
+
+
+@pytest.mark.parametrize("number", [SERVER, 1])
+@kinds
+def test_a_message_of_another_run_is_refused(joined, refuses, number, kind):
+    net = joined(number, turn_of(number, kind) or State.ITERATE)
+    message = replace(honest(net, kind, number), run=bytes(16))
+    refuses(net.role(number), message, MessageError, f"^{kind.__name__}: of another run$")
+
+
+@pytest.mark.parametrize("number", [SERVER, 1])
+@kinds
+def test_a_message_for_another_party_is_refused(joined, refuses, number, kind):
+    net = joined(number, turn_of(number, kind) or State.ITERATE)
+    message = replace(honest(net, kind, number), recipient=2)
+    text = f"^{kind.__name__}: for party 2, received by party {number}$"
+    refuses(net.role(number), message, MessageError, text)
+
+
+@servers
+def test_a_server_message_from_a_client_is_refused_by_a_client(joined, refuses, kind):
+    net = joined(1, turn_of(1, kind))
+    message = replace(honest(net, kind, 1), sender=2)
+    refuses(net.clients[1], message, MessageError, f"^{kind.__name__}: party 2 does not send this$")
+
+
+@servers
+@states
+def test_a_server_message_from_a_client_is_refused_by_the_server(joined, refuses, kind, state):
+    net = joined(SERVER, state)
+    message = net.message(kind, sender=2, recipient=SERVER)
+    refuses(net.server, message, MessageError, f"^{kind.__name__}: party 2 does not send this$")
+
+
+@clients
+def test_a_client_message_from_the_server_is_refused(joined, refuses, kind):
+    net = joined(1, turn_of(1, kind) or State.ITERATE)
+    message = net.message(kind, sender=SERVER, recipient=1)
+    refuses(net.clients[1], message, MessageError, f"^{kind.__name__}: party 0 does not send this$")
+
+
+@pytest.mark.parametrize("sender", [5, 4096, 65535])
+@pytest.mark.parametrize("number", [SERVER, 1])
+@kinds
+def test_a_sender_above_n_is_refused(joined, refuses, number, kind, sender):
+    net = joined(number, turn_of(number, kind) or State.ITERATE)
+    message = replace(honest(net, kind, number), sender=sender)
+    text = f"^{kind.__name__}: from party {sender}, the clients are 1 to 4$"
+    refuses(net.role(number), message, MessageError, text)
+
+
+@pytest.mark.parametrize("round_", [1, 2**32 - 1])
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(SERVER, Hello), (SERVER, Ready), (1, Plan), (1, Share), (1, Finish)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_a_round_number_where_the_type_has_none_is_refused(joined, refuses, number, kind, round_):
+    net = joined(number, turn_of(number, kind))
+    message = replace(honest(net, kind, number), round=round_)
+    text = f"^{kind.__name__}: round {round_}, this type has none$"
+    refuses(net.role(number), message, MessageError, text)
+
+
+def test_both_roles_pass_through_the_states_in_order(wire):
+    net, seen = wire(ROWS), {number: [State.IDENTIFY] for number in range(5)}
+
+    def note():
+        for number, states_ in seen.items():
+            if net.role(number).state is not states_[-1]:
+                states_.append(net.role(number).state)
+        return False
+
+    net.run(until=note)
+    assert list(seen.values()) == [list(State)] * 5

@@ -1,0 +1,363 @@
+"""The encoding of messages: canonical, exact in length, and safe to feed anything."""
+
+import re
+import struct
+import tracemalloc
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues
+from secfc.protocol.messages import (
+    Assignment,
+    CodedDistances,
+    Finish,
+    Hello,
+    Message,
+    Plan,
+    Ready,
+    Share,
+)
+from secfc.protocol.wire import MAGIC, decode, encode, envelope
+
+KINDS = [Hello, Plan, Share, Ready, Assignment, CodedDistances, Finish]
+HEADER = 29
+"""4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
+LABELS = HEADER + 4
+"""Where the labels of an Assignment begin: after their count."""
+
+SECRET_RUN = b"secret run ident"
+U16, U32 = 2**16 - 1, 2**32 - 1
+
+
+def labels(*values):
+    return np.array(values, dtype=np.int32)
+
+
+def packed(shape, fill=b"\x01\x02\x03"):
+    primes, rows, columns = shape
+    return PackedResidues(shape=shape, payload=fill * (primes * rows * columns))
+
+
+def examples():
+    """One small message of every type, and a Hello with and without a start."""
+    up = {"run": SECRET_RUN, "sender": 3, "recipient": 0}
+    down = {"run": SECRET_RUN, "sender": 0, "recipient": 2}
+    return {
+        "Hello": Hello(**up, rows=4),
+        "Hello with start": Hello(**up, rows=4, start=labels(1, 0, 2, -1)),
+        "Plan": Plan(**down, counts=(4, 0, 3)),
+        "Share": Share(run=SECRET_RUN, sender=3, recipient=1, residues=packed((2, 2, 1))),
+        "Ready": Ready(**up),
+        "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
+        "CodedDistances": CodedDistances(**up, round=7, residues=packed((1, 2, 3))),
+        "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
+    }
+
+
+def parts(message):
+    """The fields of a message as values that == compares."""
+    found = {}
+    for field in fields(message):
+        value = getattr(message, field.name)
+        if isinstance(value, np.ndarray):
+            value = value.dtype.str, value.tolist()
+        elif isinstance(value, PackedResidues):
+            value = value.shape, bytes(value.payload)
+        found[field.name] = value
+    return type(message), found
+
+
+def refused_or_canonical(data, k=3):
+    """Whether the bytes decode; if so, they are the one encoding of what they say."""
+    try:
+        message = decode(data, k=k)
+    except MessageError:
+        return False
+    assert isinstance(message, Message)
+    assert encode(message, k=k) == bytes(data)
+    return True
+
+
+example = pytest.mark.parametrize("message", examples().values(), ids=examples().keys())
+
+
+@st.composite
+def messages(draw):
+    """Any message of any type, with the k it belongs to."""
+    k = draw(st.sampled_from([1, 2, 7, 254, 255, 256, 257, U16]))
+    sender, recipient = draw(st.lists(st.integers(0, U16), min_size=2, max_size=2, unique=True))
+    head = {"run": draw(st.binary(min_size=16, max_size=16)), "sender": sender, "recipient": recipient}
+    head["round"] = draw(st.integers(0, U32))
+    some_labels = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
+    kind = draw(st.sampled_from(KINDS))
+    if kind is Hello:
+        body = {"rows": draw(st.integers(0, U32)), "start": draw(st.none() | some_labels)}
+    elif kind is Plan:
+        body = {"counts": tuple(draw(st.lists(st.integers(0, U32), max_size=6)))}
+    elif kind in (Share, CodedDistances):
+        shape = draw(st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5)))
+        size = 3 * int(np.prod(shape))
+        payload = draw(st.binary(min_size=size, max_size=size))
+        body = {"residues": PackedResidues(shape=shape, payload=payload)}
+    elif kind is Ready:
+        body = {}
+    elif kind is Assignment:
+        body = {"sets": draw(some_labels)}
+    else:
+        body = {
+            "labels": draw(some_labels),
+            "n_iter": draw(st.integers(0, U32)),
+            "converged": draw(st.booleans()),
+            "inertia": draw(st.floats(0, allow_nan=False)),
+        }
+    return kind(**head, **body), k
+
+
+@given(messages())
+@settings(deadline=None, max_examples=300)
+def test_every_message_decodes_to_itself(case):
+    message, k = case
+    assert parts(decode(encode(message, k=k), k=k)) == parts(message)
+
+
+@given(messages())
+@settings(deadline=None, max_examples=200)
+def test_decoded_bytes_encode_to_the_same_bytes(case):
+    message, k = case
+    data = encode(message, k=k)
+    assert encode(decode(data, k=k), k=k) == data
+
+
+@given(messages())
+@settings(deadline=None, max_examples=100)
+def test_envelope_reads_the_header_of_every_message(case):
+    message, k = case
+    header = envelope(encode(message, k=k))
+    kind = type(message)
+    assert (header.kind, header.phase, header.work) == (kind.__name__, kind.phase, kind.work)
+    assert (header.sender, header.recipient, header.round) == (
+        message.sender,
+        message.recipient,
+        message.round,
+    )
+
+
+def test_header_is_laid_out_as_documented():
+    data = encode(examples()["Ready"], k=3)
+    assert data == b"SFC1" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
+
+
+def test_assignment_is_laid_out_as_documented():
+    data = encode(examples()["Assignment"], k=3)
+    head = b"SFC1\x04" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
+    assert data == head + b"\x04\x00\x00\x00" + b"\x00\x02\x03\x01"
+
+
+@pytest.mark.parametrize(("k", "width"), [(1, 1), (2, 1), (254, 1), (255, 1), (256, 2), (257, 2), (U16, 2)])
+def test_a_label_takes_one_byte_below_256_clusters_and_two_above(k, width):
+    message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1))
+    assert len(encode(message, k=k)) == LABELS + 3 * width
+
+
+@pytest.mark.parametrize("k", [1, 255, 256, U16])
+def test_no_set_travels_as_the_number_of_clusters(k):
+    message = replace(examples()["Assignment"], sets=labels(-1))
+    data = encode(message, k=k)
+    assert int.from_bytes(data[LABELS:], "little") == k
+    assert decode(data, k=k).sets.tolist() == [-1]
+
+
+@pytest.mark.parametrize("k", [3, 254, 256, 1000])
+def test_a_label_above_the_number_of_clusters_is_refused(k):
+    data = bytearray(encode(replace(examples()["Assignment"], sets=labels(0, k - 1)), k=k))
+    width = (len(data) - LABELS) // 2
+    data[-width:] = (k + 1).to_bytes(width, "little")
+    with pytest.raises(MessageError, match=f"not below the number of clusters, {k}"):
+        decode(data, k=k)
+
+
+def test_decoded_labels_are_a_writable_copy():
+    data = encode(examples()["Assignment"], k=3)
+    message = decode(data, k=3)
+    message.sets[:] = 0
+    assert data == encode(examples()["Assignment"], k=3)
+
+
+def test_residues_are_a_view_of_the_received_bytes():
+    data = encode(examples()["Share"], k=3)
+    assert decode(data, k=3).residues.payload.obj is data
+
+
+@example
+def test_every_truncation_is_refused_or_another_canonical_message(message):
+    data = encode(message, k=3)
+    valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
+    # Only a Plan, whose count of clients is its length, and a Hello without its start are messages still.
+    expected = {Plan: [HEADER, HEADER + 4, HEADER + 8]}.get(type(message), [])
+    if isinstance(message, Hello) and message.start is not None:
+        expected = [HEADER + 4]
+    assert valid == expected
+
+
+@example
+def test_every_appended_byte_is_refused(message):
+    data = encode(message, k=3)
+    assert not any(refused_or_canonical(data + bytes([byte])) for byte in range(256))
+
+
+@example
+def test_every_flipped_byte_is_refused_or_another_canonical_message(message):
+    data = encode(message, k=3)
+    for at in range(len(data)):
+        for byte in range(256):
+            if byte != data[at]:
+                changed = bytearray(data)
+                changed[at] = byte
+                refused_or_canonical(changed)
+
+
+@example
+def test_a_flipped_byte_of_the_magic_or_type_never_gives_the_same_type(message):
+    data = encode(message, k=3)
+    for at in range(5):
+        changed = bytearray(data)
+        changed[at] ^= 0x40
+        with pytest.raises(MessageError):
+            decode(changed, k=3)
+
+
+@given(st.binary(max_size=120), st.integers(1, 300))
+@settings(deadline=None, max_examples=300)
+def test_random_bytes_raise_only_message_errors(data, k):
+    with pytest.raises(MessageError):
+        decode(data, k=k)
+    with pytest.raises(MessageError):
+        envelope(data)
+
+
+@given(st.integers(0, 6), st.binary(min_size=24, max_size=150), st.integers(1, 300))
+@settings(deadline=None, max_examples=500)
+def test_random_bodies_of_every_type_raise_only_message_errors(number, rest, k):
+    refused_or_canonical(MAGIC + bytes([number]) + rest, k=k)
+
+
+def test_empty_bytes_are_truncated():
+    with pytest.raises(MessageError, match=f"truncated message: 0 bytes, {HEADER} needed"):
+        decode(b"", k=3)
+
+
+@pytest.mark.parametrize("number", [7, 8, 255])
+def test_an_unknown_type_is_refused_with_its_number(number):
+    data = bytearray(encode(examples()["Ready"], k=3))
+    data[4] = number
+    for reads in (envelope, lambda one: decode(one, k=3)):
+        with pytest.raises(MessageError, match=f"unknown message type {number}"):
+            reads(data)
+
+
+@pytest.mark.parametrize("magic", [b"SFC2", b"SFC0", b"sfc1", bytes(4), b"HTTP"])
+def test_another_magic_is_refused(magic):
+    data = magic + encode(examples()["Ready"], k=3)[4:]
+    for reads in (envelope, lambda one: decode(one, k=3)):
+        with pytest.raises(MessageError, match="not a secfc message"):
+            reads(data)
+
+
+@example
+def test_a_message_of_max_bytes_is_taken_and_one_byte_more_refused(message):
+    data = encode(message, k=3)
+    assert parts(decode(data, k=3, max_bytes=len(data))) == parts(message)
+    with pytest.raises(MessageError, match=f"{len(data)} bytes, at most {len(data) - 1}"):
+        decode(data, k=3, max_bytes=len(data) - 1)
+
+
+def test_oversized_bytes_are_refused_before_they_are_read():
+    with pytest.raises(MessageError, match="oversized"):
+        decode(bytes(100), k=3, max_bytes=99)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "count"),
+    [
+        ("Hello with start", HEADER + 4, struct.pack("<I", U32)),
+        ("Assignment", HEADER, struct.pack("<I", U32)),
+        ("Finish", HEADER + 13, struct.pack("<I", U32)),
+        ("Share", HEADER, struct.pack("<BII", 255, U32, U32)),
+        ("Share", HEADER, struct.pack("<BII", 8, U32, 1)),
+        ("CodedDistances", HEADER, struct.pack("<BII", 1, U32, 3)),
+    ],
+)
+def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):
+    data = bytearray(encode(examples()[name], k=3))
+    data[at : at + len(count)] = count
+    tracemalloc.start()
+    try:
+        with pytest.raises(MessageError):
+            decode(data, k=3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 16
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("name", ["Hello with start", "Assignment", "Finish"])
+def test_a_label_count_that_is_off_by_one_is_refused(name, change):
+    at = {"Hello with start": HEADER + 4, "Assignment": HEADER, "Finish": HEADER + 13}[name]
+    data = bytearray(encode(examples()[name], k=3))
+    data[at] += change
+    with pytest.raises(MessageError):
+        decode(data, k=3)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 5])
+@pytest.mark.parametrize("name", ["Share", "CodedDistances"])
+def test_a_residue_count_that_is_off_by_one_is_refused_with_both_sizes(name, axis):
+    data = bytearray(encode(examples()[name], k=3))
+    data[HEADER + axis] += 1
+    with pytest.raises(MessageError, match=r"take \d+ bytes, \d+ were given"):
+        decode(data, k=3)
+
+
+def test_a_plan_whose_body_is_no_whole_number_of_counts_is_refused():
+    with pytest.raises(MessageError, match="Plan: a body of 11 bytes"):
+        decode(encode(examples()["Plan"], k=3)[:-1], k=3)
+
+
+def test_converged_is_0_or_1():
+    data = bytearray(encode(examples()["Finish"], k=3))
+    data[HEADER + 4] = 2
+    with pytest.raises(MessageError, match="converged is 0 or 1, 2 was sent"):
+        decode(data, k=3)
+
+
+@example
+def test_a_message_from_a_party_to_itself_is_refused(message):
+    data = bytearray(encode(message, k=3))
+    data[21:23] = data[23:25]
+    with pytest.raises(MessageError, match=r"sends a message to itself"):
+        decode(data, k=3)
+
+
+@pytest.mark.parametrize("size", [0, 15, 17])
+def test_a_run_identifier_has_16_bytes(size):
+    with pytest.raises(MessageError, match=f"16 bytes, {size} were given"):
+        Ready(run=bytes(size), sender=1, recipient=0)
+
+
+@example
+def test_repr_shows_no_label_share_or_run(message):
+    shown = repr(message)
+    assert "secret" not in shown
+    assert not re.search(r"array|bytes|memoryview|\[|\\x|start=|sets=|labels=|payload", shown)
+    assert shown.startswith(f"{type(message).__name__}(sender={message.sender}, ")
+
+
+@example
+def test_repr_of_a_decoded_message_shows_as_little(message):
+    assert repr(decode(encode(message, k=3), k=3)) == repr(message)

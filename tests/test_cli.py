@@ -1,0 +1,255 @@
+"""The command as people use it: files in, files out, and clear refusals."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import secfc
+from secfc.cli.files import label_names
+from secfc.cli.render import bytes_text
+
+pytestmark = pytest.mark.processes
+
+
+def secfc_command(*arguments, cwd, **options):
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "secfc", *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(0, 1, (12, 3)), rng.normal(8, 1, (9, 3))])
+
+
+@pytest.fixture
+def files(tmp_path, rows):
+    """Three parties: CSV with an ID and a label column, Parquet with columns in another order, CSV."""
+    names = ["age", "dose", "score"]
+    parts = np.split(np.arange(21), [9, 15])
+    for name, part in zip(["a.csv", "c.csv"], [parts[0], parts[2]], strict=True):
+        with (tmp_path / name).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["patient", *names, "diagnosis"])
+            writer.writerows([f"p{i}", *rows[i].tolist(), "ill"] for i in part)
+    table = {"score": rows[parts[1], 2], "age": rows[parts[1], 0], "dose": rows[parts[1], 1]}
+    table |= {"patient": [f"p{i}" for i in parts[1]], "diagnosis": ["well"] * len(parts[1])}
+    pa.parquet.write_table(pa.table(table), tmp_path / "b.parquet")
+    return tmp_path
+
+
+ARGUMENTS = ("a.csv", "b.parquet", "c.csv", "-k", 2, "--t", 1, "--ell", 1, "--seed", 1)
+COLUMNS = ("--drop", "diagnosis", "--id", "patient")
+
+
+def read_labels(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_run_writes_a_label_per_row_beside_its_id(files, rows):
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
+    assert done.returncode == 0, done.stderr
+    expected = secfc.run(np.split(rows, [9, 15]), 2, 1, 1, seed=1)
+    found = [read_labels(files / "result" / f"{name}.labels.csv") for name in "abc"]
+    assert [row["patient"] for part in found for row in part] == [f"p{i}" for i in range(21)]
+    assert [int(row["label"]) for part in found for row in part] == np.concatenate(expected.labels).tolist()
+
+
+def test_run_writes_a_summary_with_parameters_threshold_costs_and_versions(files):
+    secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
+    summary = json.loads((files / "result" / "summary.json").read_text())
+    assert summary["parameters"]["k"] == 2
+    assert summary["parameters"]["driver"] == "multiprocess"
+    assert summary["threshold"]["inequality"] == "n >= 2(ell + t) - 1: 3 >= 2(1 + 1) - 1 = 3"
+    assert summary["columns"] == ["age", "dose", "score"]
+    assert [party["rows"] for party in summary["parties"]] == [9, 6, 6]
+    assert sum(summary["result"]["sizes"]) == 21
+    assert summary["costs"]["bytes"] == sum(phase["sent_bytes"] for phase in summary["costs"]["phases"])
+    assert summary["versions"]["secfc"] == secfc.__version__
+
+
+def test_run_prints_the_threshold_and_the_costs(files):
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
+    assert "3 clients, t = 1 may collude, ell = 1 segments" in done.stdout
+    assert "CPU seconds" in done.stdout
+
+
+def test_quiet_prints_nothing(files):
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--quiet", cwd=files)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_columns_are_chosen_by_name_and_order(files, rows):
+    secfc_command(
+        "run", *ARGUMENTS, "--columns", "score,age", "--out", "result", "--driver", "in-process", cwd=files
+    )
+    expected = secfc.run(np.split(rows[:, [2, 0]], [9, 15]), 2, 1, 1, seed=1)
+    found = [int(row["label"]) for name in "abc" for row in read_labels(files / f"result/{name}.labels.csv")]
+    assert found == np.concatenate(expected.labels).tolist()
+
+
+def test_arrays_are_read_and_rows_numbered(tmp_path, rows):
+    for name, part in zip("xyz", np.array_split(rows, 3), strict=True):
+        np.save(tmp_path / f"{name}.npy", part)
+    done = secfc_command(
+        "run", "x.npy", "y.npy", "z.npy", "-k", 2, "--t", 1, "--ell", 1, "--out", "r", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert [row["row"] for row in read_labels(tmp_path / "r/y.labels.csv")] == [str(i) for i in range(7)]
+
+
+def broken_csv(files, text):
+    (files / "c.csv").write_text(text)
+
+
+REFUSED = {
+    "no such file": (
+        lambda files: (files / "c.csv").unlink(),
+        COLUMNS,
+        "DataError: c.csv: no such file",
+    ),
+    "unknown column": (lambda files: None, ("--columns", "age,weight"), "a.csv: no column 'weight'"),
+    "text column": (lambda files: None, (), "a.csv: column 'patient' is not numeric"),
+    "empty file": (
+        lambda files: (files / "c.csv").write_bytes(b"") and None,
+        COLUMNS,
+        "c.csv: not a readable .csv file",
+    ),
+    "missing value": (
+        lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1.5,,3.5,x\n"),
+        COLUMNS,
+        "c.csv: column 'dose' has 1 missing values",
+    ),
+    "infinite value": (
+        lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1.5,inf,3.5,x\n"),
+        COLUMNS,
+        "c.csv: column 'dose' has 1 NaN or infinite values, the first in row 0",
+    ),
+    "column too many": (
+        lambda files: broken_csv(files, "patient,age,dose,score,diagnosis,more\np,1,2,3,x,4\n"),
+        COLUMNS,
+        "c.csv: column 'more' is not in a.csv",
+    ),
+    "column too few": (
+        lambda files: broken_csv(files, "patient,age,dose,diagnosis\np,1,2,x\n"),
+        COLUMNS,
+        "c.csv: no column 'score'",
+    ),
+    "ragged": (
+        lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1,2\n"),
+        COLUMNS,
+        "c.csv: not a readable .csv file",
+    ),
+    "more clusters than rows": (lambda files: None, (*COLUMNS, "-k", 22), "k: 22 clusters asked for"),
+    "too few clients": (
+        lambda files: None,
+        (*COLUMNS, "--t", 4, "--ell", 2),
+        "n >= 2(ell + t) - 1 must hold, but 3 < 2(2 + 4) - 1 = 11",
+    ),
+    "bound": (lambda files: None, (*COLUMNS, "--bound", 0.5), "a.csv: 9 rows have a norm above the bound"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_one_clear_line_and_leaves_nothing(files, case):
+    prepare, arguments, text = REFUSED[case]
+    prepare(files)
+    before = sorted(files.iterdir())
+    done = secfc_command("run", *ARGUMENTS, *arguments, "--out", "result", cwd=files)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(files.iterdir()) == before
+
+
+def test_an_output_folder_with_something_in_it_is_not_touched(files):
+    (files / "result").mkdir()
+    (files / "result" / "old").write_text("kept")
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
+    assert done.returncode == 2
+    assert "already holds something" in done.stderr
+    assert [path.name for path in (files / "result").iterdir()] == ["old"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
+    for j in range(3):
+        np.save(tmp_path / f"{j}.npy", np.random.default_rng(j).normal(size=(20_000, 8)))
+    command = [sys.executable, "-m", "secfc", "run", "0.npy", "1.npy", "2.npy", "-k", "40", "--t", "1"]
+    process = subprocess.Popen(
+        [*command, "--ell", "1", "--out", "r", "--quiet"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    children = wait_for_children(process.pid, 4)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in error
+    assert "Traceback" not in error
+    assert not any(is_alive(pid) for pid in children)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.npy", "1.npy", "2.npy"]
+
+
+def wait_for_children(pid, count):
+    for _ in range(300):
+        listed = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+        )
+        children = [int(line) for line in listed.stdout.split()]
+        if len(children) >= count:
+            return children
+        time.sleep(0.1)
+    raise AssertionError(f"{len(children)} of {count} processes started")
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_version_and_help(tmp_path):
+    assert secfc_command("--version", cwd=tmp_path).stdout == f"secfc {secfc.__version__}\n"
+    shown = secfc_command("run", "--help", cwd=tmp_path).stdout
+    assert "Example: secfc run a.csv b.csv c.csv" in " ".join(shown.split())
+
+
+def test_demo_shows_identical_labels(tmp_path):
+    done = secfc_command("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1797 of 1797" in done.stdout
+    assert "11 clients, t = 4 may collude" in done.stdout
+
+
+def test_label_files_of_inputs_with_one_name_are_told_apart(tmp_path):
+    paths = [tmp_path / "a" / "x.csv", tmp_path / "b" / "x.csv", tmp_path / "y.csv"]
+    assert label_names(paths) == ["x-1.labels.csv", "x-2.labels.csv", "y.labels.csv"]
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2e9, "2.00 GB")])
+def test_bytes_are_shown_in_decimal_units(count, text):
+    assert bytes_text(count) == text

@@ -1,0 +1,118 @@
+"""Labels equal exact Lloyd and scikit-learn's on every real dataset, whatever the split.
+
+Needs the folder that SECFC_DATA names. MNIST and birch1 whole are marked `slow`.
+"""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from support.datasets import DATASETS, SPLITS, by_class, femnist_parties, fkm_parties, mnist
+
+import secfc
+from plaintext_baselines import ExactLloyd
+
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+LARGE = {"mnist", "birch1", "femnist-leaf"}
+
+
+def start_centres(rows, start, k):
+    """Means of the start's sets in float64, as scikit-learn is given them."""
+    return np.array([rows[start == h].mean(axis=0) for h in range(k)])
+
+
+def assert_same_as_scikit_learn(parties, k, result, max_iter=300):
+    """Equal labels; or, from the first iteration that differs, a gap that float64 cannot tell from a tie."""
+    rows, start = np.vstack(parties), np.concatenate(result.start)
+    centres = start_centres(rows, start, k)
+    float_run = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0, max_iter=max_iter).fit(rows)
+    labels = np.concatenate(result.labels)
+    if np.array_equal(labels, float_run.labels_):
+        assert result.n_iter == float_run.n_iter_
+        np.testing.assert_allclose(result.inertia, float_run.inertia_, rtol=1e-6)
+        return
+    assert_first_divergence_is_within_float_error(rows, start, k, centres, max_iter)
+
+
+def assert_first_divergence_is_within_float_error(rows, start, k, centres, max_iter):
+    exact_labels = start
+    for i in range(1, max_iter + 1):
+        exact = ExactLloyd(k, init=[start], max_iter=i).fit([rows])
+        floats = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0, max_iter=i).fit(rows)
+        differing = np.flatnonzero(exact.labels_[0] != floats.labels_)
+        if differing.size:
+            means = exact.cluster_centers_
+            for row in differing:
+                # Terms of ||x||^2 - 2<x, mu> + ||mu||^2, as scikit-learn adds them up.
+                size = (np.abs(rows[row]) @ np.abs(means).max(axis=0)) * 4 + rows[row] @ rows[row]
+                squares = ((rows[row] - means) ** 2).sum(axis=1)
+                gap = abs(squares[exact.labels_[0][row]] - squares[floats.labels_[row]])
+                assert gap <= size * (rows.shape[1] + 8) * (2.0**-52 + 2.0**-27)
+            return
+        exact_labels = exact.labels_[0]
+    raise AssertionError(f"no iteration differs, yet the results do ({exact_labels.size} rows)")
+
+
+def check(name, split, n, t, ell, max_iter=300):
+    read, k = DATASETS[name]
+    rows = read()
+    parties = [rows[members] for members in SPLITS[split](rows, n)]
+    result = secfc.run(parties, k, t, ell, seed=1, max_iter=max_iter)
+    exact = ExactLloyd(k, init=result.start, max_iter=max_iter).fit(parties)
+    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
+    assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
+    assert_same_as_scikit_learn(parties, k, result, max_iter)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("name", [name for name in DATASETS if name not in LARGE])
+def test_labels_equal_exact_lloyd_and_scikit_learn(name, split):
+    check(name, split, n=5, t=1, ell=2)
+
+
+@pytest.mark.parametrize("name", ["s1", "g2-16-90", "femnist-fkm"])
+def test_eleven_clients_at_the_default_t_and_ell(name):
+    check(name, "skewed", n=11, t=4, ell=2)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("name", ["femnist-leaf", "birch1"])
+def test_first_iterations_of_the_large_datasets(name, split):
+    check(name, split, n=3, t=1, ell=1, max_iter=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LARGE))
+def test_large_datasets_to_the_end(name):
+    check(name, "by-class", n=3, t=1, ell=1)
+
+
+def test_mnist_first_iterations_one_digit_per_client():
+    rows, digits = mnist()
+    parties = [rows[digits == digit] for digit in range(10)]
+    result = secfc.run(parties, 10, t=2, ell=2, seed=0, max_iter=3)
+    exact = ExactLloyd(10, init=result.start, max_iter=3).fit(parties)
+    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
+    assert_same_as_scikit_learn(parties, 10, result, max_iter=3)
+
+
+@pytest.mark.parametrize("read", [lambda: fkm_parties("0.1"), femnist_parties], ids=["fkm", "femnist"])
+def test_parties_as_the_papers_split_them(read):
+    parties = read()
+    k = 16 if parties[0].shape[1] == 2 else 10
+    result = secfc.run(parties, k, t=1, ell=2, seed=0)
+    exact = ExactLloyd(k, init=result.start).fit(parties)
+    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
+    assert_same_as_scikit_learn(parties, k, result)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_units_of_real_data_do_not_matter(scale):
+    rows = DATASETS["s2"][0]() * scale
+    parties = [rows[members] for members in by_class(rows, 5)]
+    result = secfc.run(parties, 15, t=1, ell=1, seed=3)
+    assert_same_as_scikit_learn(parties, 15, result)

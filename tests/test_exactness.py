@@ -1,0 +1,153 @@
+"""The promise: labels equal exact-integer Lloyd on the pooled quantised rows, always."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import secfc
+from plaintext_baselines import ExactLloyd
+
+pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+
+
+def assert_equals_exact_lloyd(parties, k, result, **options):
+    exact = ExactLloyd(k, init=result.start, arithmetic="integers", **options).fit(parties)
+    for ours, theirs in zip(result.labels, exact.labels_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert result.n_iter == exact.n_iter_
+    assert result.converged == exact.converged_
+    assert result.inertia == exact.inertia_
+    np.testing.assert_array_equal(result.history, exact.history_)
+
+
+def fitting_pairs(n):
+    return [(t, ell) for t in range(1, n) for ell in range(1, n) if 2 * (ell + t) - 1 <= n]
+
+
+@st.composite
+def pooled_problems(draw):
+    """Few rows on a coarse grid: ties, duplicates and emptied clusters in most of them."""
+    m = draw(st.integers(1, 24))
+    d = draw(st.integers(1, 4))
+    k = draw(st.integers(1, m))
+    grid = draw(st.integers(1, 4))
+    rows = np.array(
+        draw(st.lists(st.lists(st.integers(-grid, grid), min_size=d, max_size=d), min_size=m, max_size=m)),
+        dtype=float,
+    )
+    rows *= draw(st.sampled_from([1.0, 1 / 3, 1e-6, 1e12]))
+    n = draw(st.integers(3, 9))
+    ends = sorted(draw(st.lists(st.integers(0, m), min_size=n - 1, max_size=n - 1)))
+    t, ell = draw(st.sampled_from(fitting_pairs(n)))
+    return np.split(rows, ends), k, t, ell
+
+
+@given(
+    problem=pooled_problems(),
+    init=st.sampled_from(["random", "separation"]),
+    precision=st.sampled_from([1, 3, 28, 52]),
+    max_iter=st.sampled_from([1, 2, 300]),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=150, deadline=None)
+@pytest.mark.filterwarnings("ignore")
+def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
+    problem, init, precision, max_iter, seed
+):
+    parties, k, t, ell = problem
+    result = secfc.run(parties, k, t, ell, init=init, precision=precision, max_iter=max_iter, seed=seed)
+    if init == "separation":  # its sets can leave rows out, which the oracle takes by name only
+        exact = ExactLloyd(
+            k, init=init, random_state=seed, precision=precision, max_iter=max_iter, arithmetic="integers"
+        ).fit(parties)
+        for ours, theirs in zip(result.labels, exact.labels_, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    else:
+        assert_equals_exact_lloyd(parties, k, result, precision=precision, max_iter=max_iter)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 10, 13, 20, 40])
+def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
+    rows = np.random.default_rng(n).normal(size=(60, 5)).round(1)
+    parties = np.array_split(rows, n)
+    expected = None
+    for t, ell in fitting_pairs(n):
+        result = secfc.run(parties, 4, t, ell, seed=1)
+        if expected is None:
+            assert_equals_exact_lloyd(parties, 4, result)
+            expected = np.concatenate(result.labels)
+        np.testing.assert_array_equal(np.concatenate(result.labels), expected)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7])
+@pytest.mark.parametrize("ell", [1, 2, 3, 4])
+def test_columns_need_not_divide_into_segments(d, ell):
+    parties = np.array_split(np.random.default_rng(d).normal(size=(50, d)), 11)
+    result = secfc.run(parties, 3, t=2, ell=ell, seed=0)
+    assert_equals_exact_lloyd(parties, 3, result)
+
+
+@pytest.mark.parametrize("scale", [5e-324 * 2**40, 1e-300, 1e-6, 1.0, 255.0, 1e300])
+def test_the_scale_of_the_data_does_not_matter(scale):
+    parties = np.array_split(np.random.default_rng(0).normal(size=(40, 3)) * scale, 5)
+    result = secfc.run(parties, 3, t=1, ell=2, seed=0)
+    exact = ExactLloyd(3, init=result.start).fit(parties)
+    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
+
+
+def test_columns_of_size_a_millionth_beside_large_ones():
+    rng = np.random.default_rng(0)
+    parties = np.array_split(np.column_stack([rng.normal(size=80) * 1e-6, rng.normal(size=80) * 1e3]), 5)
+    result = secfc.run(parties, 4, t=1, ell=1, seed=0)
+    assert_equals_exact_lloyd(parties, 4, result)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((6, 2)), np.full((6, 2), 7.25)])
+def test_identical_rows_share_the_lowest_cluster(rows):
+    parties = np.array_split(rows, 3)
+    result = secfc.run(parties, 3, t=1, ell=1, seed=0)
+    assert np.concatenate(result.labels).tolist() == [0] * 6
+    assert result.inertia == 0
+    assert_equals_exact_lloyd(parties, 3, result)
+
+
+def test_one_row_per_cluster():
+    parties = np.array_split(np.arange(40.0)[:, np.newaxis], 4)
+    result = secfc.run(parties, 40, t=1, ell=1, seed=0)
+    assert result.inertia == 0
+    assert sorted(np.concatenate(result.labels).tolist()) == list(range(40))
+
+
+def test_four_points_by_hand():
+    # Sets {0, 10}, {1, 11} have means 5 and 6; 0 and 1 go to the first, 10 and 11 to the second: means 1/2
+    # and 21/2, nothing moves. Inertia of the first iteration: 25 + 16 + 16 + 25.
+    result = secfc.run([[[0.0], [1.0]], [[10.0]], [[11.0]]], 2, 1, 1, init=[[0, 1], [0], [1]])
+    assert [labels.tolist() for labels in result.labels] == [[0, 0], [1], [1]]
+    assert result.n_iter == 2
+    assert result.converged
+    np.testing.assert_allclose(result.history, [82.0, 1.0], rtol=1e-7)
+    assert result.sizes.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("init", ["random", "separation"])
+@pytest.mark.parametrize("seed", range(5))
+def test_named_starts_are_those_of_the_baselines_for_the_same_seed(init, seed):
+    parties = np.array_split(np.random.default_rng(seed).normal(size=(90, 2)).round(2), 3)
+    result = secfc.run(parties, 4, 1, 1, init=init, seed=seed)
+    exact = ExactLloyd(4, init=init, random_state=seed).fit(parties)
+    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
+    assert result.n_iter == exact.n_iter_
+    assert result.inertia == exact.inertia_
+
+
+def test_a_round_of_small_sets_takes_fewer_residues_than_the_modulus_has():
+    m, k = 3000, 300
+    rows = np.random.default_rng(0).normal(size=(m, 2))
+    result = secfc.run(np.array_split(rows, 3), k, 1, 1, precision=25, seed=0, max_iter=1)
+    largest = int(np.bincount(np.concatenate(result.start)).max())
+    assert result.job.residues(largest) == 3
+    assert result.job.residues(m) == 4
+    answers = {r.size for r in result.costs.messages if r.kind == "CodedDistances" and r.round == 1}
+    envelope_and_shape = 29 + 9
+    assert answers == {envelope_and_shape + 3 * 3 * m * k}
