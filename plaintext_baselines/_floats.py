@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from plaintext_baselines._frame import Frame, binary_exponent
 from plaintext_baselines._rounds import Assignment, BoolArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -49,17 +50,32 @@ def set_sizes(sets: IntArray, n_clusters: int) -> IntArray:
     return np.bincount(sets[sets >= 0], minlength=n_clusters).astype(np.int64)
 
 
-def binary_exponent(*arrays: FloatArray) -> int:
-    """The e with 2^(e-1) <= max |x| < 2^e over all entries; 0 if all are 0."""
-    largest = max((float(np.abs(array).max()) for array in arrays if array.size), default=0.0)
-    return int(np.frexp(largest)[1])
+def assign(rows: FloatArray, centres: FloatArray) -> Assignment:
+    """Every row's nearest centre and, from the difference of the two, its squared distance to it.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    centres : ndarray of shape (n_clusters, n_features), float64
+        nan for a centre that does not exist.
+    """
+    labels = _argmin(rows, centres)
+    return Assignment(labels, squared_distances(rows, centres, labels))
+
+
+def squared_distances(rows: FloatArray, centres: FloatArray, labels: IntArray) -> FloatArray:
+    """Squared distance of every row to the centre of its label, ndarray of shape (n_rows,), float64."""
+    distances = np.empty(len(labels))
+    for block in blocks(len(labels), rows.shape[1]):
+        difference = rows[block] - centres[labels[block]]
+        distances[block] = np.einsum("ij,ij->i", difference, difference)
+    return distances
 
 
 class Floats:
     """Lloyd's operations in float64; centres are an array of shape (n_clusters, n_features), nan if empty.
 
-    The rows are scaled by a power of two into [-1, 1] (exact; squares then neither overflow nor vanish) and
-    moved to mean 0 (less cancellation, as in scikit-learn).
+    All arithmetic happens in the :class:`Frame` of the pool.
 
     Parameters
     ----------
@@ -69,19 +85,16 @@ class Floats:
 
     def __init__(self, pool: FloatArray, n_clusters: int) -> None:
         self.n_clusters = n_clusters
-        self._exponent = binary_exponent(pool)
-        self._rows = np.ldexp(pool, -self._exponent)
-        self._mean = self._rows.mean(axis=0)
-        self._rows -= self._mean
+        self._frame = Frame(pool)
+        self._rows = self._frame.enter(pool)
 
     def enter(self, centres: FloatArray) -> FloatArray:
         """Bring centres in the data's units into this arithmetic's."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.ldexp(centres, -self._exponent) - self._mean)
+        return self._frame.enter(centres)
 
     def leave(self, centres: FloatArray) -> FloatArray:
         """Bring centres back into the data's units."""
-        return np.asarray(np.ldexp(centres + self._mean, self._exponent))
+        return self._frame.leave(centres)
 
     def settled(self, tol: float, old: FloatArray, new: FloatArray) -> bool:
         """Whether the squared movement of all centres is at most `tol` times the columns' mean variance."""
@@ -93,16 +106,10 @@ class Floats:
             return np.asarray(set_sums(self._rows, sets, self.n_clusters) / sizes[:, None])
 
     def assign(self, centres: FloatArray) -> Assignment:
-        labels = _argmin(self._rows, centres)
-        distances = np.empty(len(labels))
-        for block in blocks(len(labels), self._rows.shape[1]):
-            difference = self._rows[block] - centres[labels[block]]
-            distances[block] = np.einsum("ij,ij->i", difference, difference)
-        return Assignment(labels, distances)
+        return assign(self._rows, centres)
 
     def inertia(self, centres: FloatArray, assignment: Assignment) -> float:
-        with np.errstate(over="ignore"):
-            return float(np.ldexp(assignment.distances.sum(), 2 * self._exponent))
+        return self._frame.leave_square(float(assignment.distances.sum()))
 
     def farthest(self, centres: FloatArray, assignment: Assignment, count: int) -> list[int]:
         order = np.argsort(-assignment.distances, kind="stable")[:count]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plaintext_baselines._floats import binary_exponent, blocks
+from plaintext_baselines._floats import blocks
+from plaintext_baselines._frame import binary_exponent
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -97,7 +97,7 @@ class ExactLloyd(FederatedClusterer):
         *,
         init: Any = "random",
         max_iter: int = 300,
-        precision: int = 28,
+        precision: int = 32,
         bound: float | None = None,
         arithmetic: Literal["auto", "integers", "limbs"] = "auto",
         random_state: int | None = None,

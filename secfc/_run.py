@@ -1,5 +1,6 @@
 """`run`: k-means over the rows of several parties, from arrays to labels."""
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast, get_args
@@ -10,7 +11,7 @@ from secfc._arrays import Labels
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
-from secfc.errors import ConvergenceWarning, ParameterError
+from secfc.errors import ConvergenceWarning, DataError, ParameterError
 from secfc.kmeans.search import set_sizes
 from secfc.params import Disclosure, Job, Layout, Limits, Start
 from secfc.parties import Party, as_parties
@@ -34,7 +35,7 @@ def run(
     init: str | Sequence[Any] = "random",
     n_init: int = 1,
     max_iter: int = 300,
-    precision: int = 28,
+    precision: int = 32,
     bound: float | None = None,
     ids: None = None,
     disclosure: Disclosure = "coded",
@@ -110,7 +111,7 @@ def run(
     >>> rows = np.array([[0.0], [0.1], [9.0], [9.1], [0.2]])
     >>> result = secfc.run([rows[:2], rows[2:4], rows[4:]], k=2, t=1, ell=1, init=[[0, 0], [0, 1], [1]])
     >>> [labels.tolist() for labels in result.labels]
-    [[1, 1], [0, 0], [1]]
+    [[0, 0], [1, 1], [0]]
     """
     for name, value in (("ids", ids), ("reveal_centres", reveal_centres), ("storage", storage)):
         if value is not None:
@@ -152,6 +153,8 @@ def run_parties(
         raise ParameterError("seed: None or an integer >= 0 is needed")
     if limits is not None and not isinstance(limits, Limits):
         raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
+    if progress is not None and not callable(progress):
+        raise ParameterError(f"progress: a callable is needed, {type(progress).__name__} was given")
     setup = _setup(members, init=init, bound=bound, limits=limits or Limits(), seed=seed, **parameters)
     warning = setup.job.privacy_warning()
     if warning is not None:
@@ -177,6 +180,8 @@ def _setup(
         bound = max(largest_norm(member.rows, name=member.name) for member in members)
     if isinstance(bound, bool) or not isinstance(bound, int | float | np.integer | np.floating):
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
+    if isinstance(bound, int) and abs(bound) > sys.float_info.max:
+        raise ParameterError("bound: it exceeds the largest float64")
     for name, value in parameters.items():
         if isinstance(value, np.integer):
             parameters[name] = int(value)
@@ -201,7 +206,7 @@ def _setup(
 
 
 def _start_name(init: str | Sequence[Any]) -> Start:
-    if not isinstance(init, str):
+    if isinstance(init, Sequence | np.ndarray) and not isinstance(init, str):
         return "labels"
     if init not in _NAMED_STARTS:
         allowed = ", ".join(map(repr, _NAMED_STARTS))
@@ -214,7 +219,10 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
         raise ParameterError(f"init: start labels of {len(init)} parties, there are {len(members)}")
     starts = []
     for member, given in zip(members, init, strict=True):
-        labels = np.asarray(given)
+        try:
+            labels = np.asarray(given)
+        except ValueError:
+            raise DataError(f"{member.name}: start labels must be a one-dimensional integer array") from None
         if labels.shape == (0,):
             labels = labels.astype(np.int32)
         check_labels(labels, name=member.name, m=member.rows.shape[0], k=job.k)

@@ -35,6 +35,13 @@ MAX_PRECISION = 52
 MAX_CLUSTERS = (1 << 16) - 1
 
 
+def _check_positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
+    if value < 1:
+        raise ParameterError(f"{name}: at least 1 is needed, {value} was given")
+
+
 def recovery_threshold(t: int, ell: int) -> int:
     """R = 2(ell + t) - 1: answers that determine a polynomial of degree 2(ell + t - 1)."""
     return 2 * (ell + t) - 1
@@ -85,7 +92,7 @@ class Job:
     ell: int
     d: int
     bound: float
-    precision: int = 28
+    precision: int = 32
     init: Start = "random"
     n_init: int = 1
     max_iter: int = 300
@@ -93,11 +100,7 @@ class Job:
 
     def __post_init__(self) -> None:
         for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
-            if value < 1:
-                raise ParameterError(f"{name}: at least 1 is needed, {value} was given")
+            _check_positive(name, getattr(self, name))
         if self.precision > MAX_PRECISION:
             raise ParameterError(f"precision: at most {MAX_PRECISION} bits, {self.precision} was given")
         if self.k > MAX_CLUSTERS:
@@ -243,10 +246,9 @@ class Limits:
     most_rounds: int | None = None
 
     def __post_init__(self) -> None:
-        if self.smallest_set < 1:
-            raise ParameterError(f"limits.smallest_set: at least 1 is needed, {self.smallest_set} was given")
-        if self.most_rounds is not None and self.most_rounds < 1:
-            raise ParameterError(f"limits.most_rounds: at least 1 is needed, {self.most_rounds} was given")
+        _check_positive("limits.smallest_set", self.smallest_set)
+        if self.most_rounds is not None:
+            _check_positive("limits.most_rounds", self.most_rounds)
 
 
 def primes_of(count: int) -> tuple[int, ...]:

@@ -81,13 +81,10 @@ def _is_pandas(party: Any) -> bool:
 def _as_array(party: Any, name: str) -> Floats | None:
     """The rows as a contiguous float64 array, None for an empty list or an array of shape (0,)."""
     if _is_frame(party):
-        for column, values in ((column, party[column]) for column in party.columns):
-            if np.asarray(values).dtype.kind not in "buif":
-                raise DataError(f"{name}: column {column!r} is not numeric")
-        party = party.to_numpy()
-    elif np.ma.isMaskedArray(party) and np.ma.is_masked(party):
+        return _from_frame(party, name)
+    if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
         raise DataError(f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)")
-    elif hasattr(party, "toarray"):
+    if hasattr(party, "toarray"):
         raise DataError(f"{name}: sparse matrices are not supported, pass a dense array")
     try:
         array = np.asarray(party)
@@ -102,6 +99,26 @@ def _as_array(party: Any, name: str) -> Floats | None:
     if array.dtype.kind not in "buif":
         raise DataError(f"{name}: numbers are needed, dtype {array.dtype} was given")
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _from_frame(frame: Any, name: str) -> Floats:
+    """The columns of a DataFrame as float64; a missing value becomes NaN, which is refused later."""
+    if len(frame.columns) == 0:
+        raise DataError(f"{name}: it has no columns")
+    rows = np.empty((len(frame), len(frame.columns)))
+    for at, column in enumerate(frame.columns):
+        values = frame[column]
+        kind = getattr(values.dtype, "kind", None)  # pandas' own extension types have one, polars' do not
+        if kind is None:
+            values = values.to_numpy()
+            kind = values.dtype.kind
+        if kind not in "buif" and len(frame):
+            raise DataError(f"{name}: column {column!r} is not numeric")
+        if isinstance(values.dtype, np.dtype):
+            rows[:, at] = values
+        else:
+            rows[:, at] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return rows
 
 
 def _check_columns(parties: Sequence[Any], names: Sequence[str]) -> None:

@@ -192,6 +192,11 @@ ARGUMENTS = {
     "init unknown": ({"init": "k-means+++"}, "init: 'random', 'separation'"),
     "init 'labels' without labels": ({"init": "labels"}, "init: "),
     "init None": ({"init": None}, "init: "),
+    "init a dict": ({"init": {0: ZEROS, 1: ONES, 2: ONES}}, "init: "),
+    "init an iterator": ({"init": iter([ZEROS, ONES, ONES])}, "init: "),
+    "init a Series": ({"init": pd.Series([ZEROS, ONES, ONES])}, "init: "),
+    "init a frame": ({"init": pd.DataFrame([ZEROS, ONES, ONES])}, "init: "),
+    "init a 0-d array": ({"init": np.array(3)}, "init: "),
     "init a number": ({"init": 3}, "init: "),
     "start labels of two parties": (
         starting(ZEROS, ONES),
@@ -243,12 +248,9 @@ TOO_FEW = {
 
 
 UNSOLVED = {
-    "missing nullable integer": "DataFrame.to_numpy() gives dtype object; the text names no row or column",
-    "start labels ragged": "NumPy's ValueError comes out of _start_labels",
-    "bound beyond float64": "OverflowError of float(bound) comes out",
-    "init None": "TypeError of len(init) comes out",
-    "init a number": "TypeError of len(init) comes out",
-    "progress not callable": "TypeError comes out in the middle of a run",
+    "init a Series": "ValueError of the truth of a Series comes out of _start_name",
+    "init a frame": "ValueError of the truth of a DataFrame comes out of _start_name",
+    "init a 0-d array": "TypeError of len(init) comes out of _start_labels",
 }
 """Cases of the tables that secfc does not treat as it should, and why."""
 
@@ -344,7 +346,6 @@ def test_limits_below_1_are_a_parameter_error(name, number):
         secfc.Limits(**{name: number})
 
 
-@pytest.mark.xfail(strict=True, reason="Limits checks no types: NaN refuses nothing, text is a TypeError")
 @pytest.mark.parametrize("value", [2.5, float("nan"), "2", True])
 @pytest.mark.parametrize("name", ["smallest_set", "most_rounds"])
 def test_limits_that_are_no_integers_are_a_parameter_error(name, value):

@@ -88,7 +88,7 @@ def run(
     init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.random,
     n_init: Annotated[int, typer.Option(help="Starts; the best is kept, sharing is paid once.")] = 1,
     max_iter: Annotated[int, typer.Option(help="Most iterations of a start.")] = 300,
-    precision: Annotated[int, typer.Option(help="Bits of a row relative to the bound.")] = 28,
+    precision: Annotated[int, typer.Option(help="Bits of a row relative to the bound.")] = 32,
     bound: Annotated[
         float | None, typer.Option(help="Public bound on a row's norm; by default from the data.")
     ] = None,

@@ -19,6 +19,7 @@ MESSAGE: Kind = b"M"
 JSON: Kind = b"J"
 ARRAY: Kind = b"A"
 
+_PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
 _MAX_JSON_BYTES = 1 << 26
 """A job and an inertia per iteration are far smaller."""
@@ -61,10 +62,19 @@ def read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
         raise EOFError("not a frame")
     if kind == JSON and size > _MAX_JSON_BYTES:
         raise EOFError("an oversized frame")
-    payload = stream.read(size)
-    if len(payload) < size:
-        raise EOFError("a frame was cut off")
-    return kind, payload
+    return kind, _read_exactly(stream, size)
+
+
+def _read_exactly(stream: BinaryIO, size: int) -> bytes:
+    """`size` bytes, asked for piece by piece: a length that is a lie costs no memory."""
+    pieces = []
+    while size:
+        piece = stream.read(min(size, _PIECE_BYTES))
+        if not piece:
+            raise EOFError("a frame was cut off")
+        pieces.append(piece)
+        size -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def read_json(stream: BinaryIO) -> dict[str, Any]:

@@ -122,8 +122,8 @@ class _Parties:
                 for work in (self._write, self._read):
                     arguments = (party, run) if work == self._write else (party,)
                     thread = threading.Thread(target=work, args=arguments, daemon=True)
-                    self._threads.append(thread)
                     thread.start()
+                    self._threads.append(thread)
         except BaseException:
             self._end(grace=0.0)
             raise
@@ -204,8 +204,9 @@ class _Parties:
         for thread in self._threads:
             thread.join(_GRACE_SECONDS)
         for process in self._processes:
-            with suppress(OSError):
-                cast(BinaryIO, process.stdout).close()
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    cast(BinaryIO, stream).close()
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -4,6 +4,7 @@ The scale follows the public bound on a row's norm, so the number of residues of
 the units of its data.
 """
 
+import sys
 from fractions import Fraction
 from math import frexp, isqrt
 
@@ -17,11 +18,14 @@ _SLACK = Fraction(1, 2**40)
 far beyond; the modulus allows for it, so a row on the bound is never refused by a rounding error."""
 
 
+_SMALLEST = Fraction(1, 2**1074)
+"""Smallest float64 above 0: a norm among the subnormals is rounded by up to half of it, not relatively."""
+
 _BLOCK_ELEMENTS = 1 << 17
 
 
 def row_norms(rows: NDArray[np.float64]) -> Floats:
-    """Euclidean norm of each row without overflow or underflow.
+    """Euclidean norm of each row without overflow, and without underflow of the largest.
 
     Parameters
     ----------
@@ -31,7 +35,8 @@ def row_norms(rows: NDArray[np.float64]) -> Floats:
     Returns
     -------
     ndarray of shape (m,), float64
-        May be inf where the norm itself exceeds the largest float64.
+        May be inf where the norm itself exceeds the largest float64. Norms far below the largest one of
+        the same call (by a factor of 2**500) may come out as 0.
     """
     largest = float(np.abs(rows).max(initial=0.0))
     if largest == 0.0:
@@ -40,7 +45,8 @@ def row_norms(rows: NDArray[np.float64]) -> Floats:
     norms = np.empty(rows.shape[0])
     step = max(1, _BLOCK_ELEMENTS // rows.shape[1])
     for start in range(0, rows.shape[0], step):
-        scaled = np.ldexp(rows[start : start + step], -exponent)
+        # In C order NumPy adds a row up pairwise; in Fortran order it would not, with a larger error.
+        scaled = np.ldexp(np.ascontiguousarray(rows[start : start + step]), -exponent)
         with np.errstate(over="ignore"):
             norms[start : start + step] = np.ldexp(np.sqrt((scaled * scaled).sum(axis=1)), exponent)
     return norms
@@ -57,7 +63,7 @@ def scale_exponent(bound: float, precision: int) -> int:
 
 def norm_limit(bound: float) -> float:
     """The largest computed norm accepted for a public bound."""
-    return bound * (1.0 + float(_SLACK) / 2)
+    return min(bound * (1.0 + float(_SLACK) / 2), sys.float_info.max)
 
 
 def quantised_radius(bound: float, precision: int, d: int) -> int:
@@ -65,7 +71,8 @@ def quantised_radius(bound: float, precision: int, d: int) -> int:
 
     ||rint(s x)|| <= s ||x|| + sqrt(d)/2: rounding moves each of d entries by at most 1/2.
     """
-    scaled = Fraction(bound) * (1 + _SLACK) * Fraction(2) ** scale_exponent(bound, precision)
+    accepted = Fraction(bound) * (1 + _SLACK) + _SMALLEST
+    scaled = accepted * Fraction(2) ** scale_exponent(bound, precision)
     return -(-scaled.numerator // scaled.denominator) + (isqrt(d) + 2) // 2 + 1
 
 

@@ -21,7 +21,7 @@ class Prime:
 
 # The eight largest such primes: uniform masks by rejection lose at most 1.2 % of the draws, and the
 # product, 191 bits, exceeds every bound that `residues_needed` can be asked for (params.MAX_ROWS rows
-# at 52 bits of precision need 168). Checked against trial division in tests/field/test_primes.py.
+# at 52 bits of precision need 165). Checked against trial division in tests/field/test_primes.py.
 PRIMES = (
     Prime(16760833, 7),
     Prime(16736257, 5),
@@ -52,7 +52,7 @@ def residues_needed(radius: int, largest_set: int) -> int:
     ParameterError
         When all primes together are not enough.
     """
-    limit = (2 * largest_set * radius) ** 2
+    limit = (2 * int(largest_set) * radius) ** 2  # a NumPy integer would overflow
     for count in range(1, len(PRIMES) + 1):
         if prod(prime.p for prime in PRIMES[:count]) > limit:
             return count

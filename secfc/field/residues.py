@@ -21,10 +21,10 @@ def reduce(x: Floats, p: int) -> Floats:
 
     Parameters
     ----------
-    x : ndarray of any shape, float64
+    x : ndarray of one dimension or more, float64
         Integers, |x| < 2**53 - 2**24.
     p : int
-        Prime below 2**24.
+        Odd prime below 2**24.
 
     Notes
     -----
@@ -40,7 +40,7 @@ def reduce(x: Floats, p: int) -> Floats:
 
 
 def canonical(x: Floats, p: int) -> Floats:
-    """Residues in [0, p) of the reduced residues `x`, in a new array."""
+    """Residues in [0, p) of the reduced residues `x` (p > 8), in a new array."""
     return np.where(x < 0, x + p, x)
 
 
@@ -63,7 +63,7 @@ def matmul(a: Floats, b: Floats, p: int) -> Floats:
         return reduce(a @ b, p)
     total = np.zeros((a.shape[0], b.shape[1]))
     for start in range(0, inner, BLOCK):
-        # Up to 2**29 / 2**23 blocks would fit before `total` itself needs a reduction; no row is that long.
+        # 2**30 blocks would fit before `total` itself needs a reduction.
         total += reduce(a[:, start : start + BLOCK] @ b[start : start + BLOCK], p)
     return reduce(total, p)
 

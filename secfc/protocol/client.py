@@ -3,7 +3,7 @@
 import numpy as np
 
 from secfc._arrays import Floats, Labels, Shares
-from secfc.errors import LimitError, MessageError
+from secfc.errors import LimitError, MessageError, ParameterError
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
@@ -127,7 +127,10 @@ class Client:
                 f"Plan: {plan.counts[self.number - 1]} rows for client {self.number}, it holds {self._m}"
             )
         layout = Layout(plan.counts)
-        layout.check(self._job)
+        try:
+            layout.check(self._job)
+        except ParameterError as error:
+            raise MessageError(f"Plan: {error}") from None
         primes = primes_of(self._job.residues(layout.m))
         for held in self._early.values():
             self._check_share(held, layout, primes)
@@ -226,8 +229,8 @@ class Client:
                 f"client {self.number} answers for sets of at least {self._limits.smallest_set} rows, "
                 f"round {round_} has one of {smallest}"
             )
-        most = self._limits.most_rounds or self._job.max_rounds
-        if round_ > min(most, self._job.max_rounds):
+        most = min(self._limits.most_rounds or self._job.max_rounds, self._job.max_rounds)
+        if round_ > most:
             raise LimitError(
                 f"client {self.number} answers {most} rounds, the server asks for round {round_}"
             )

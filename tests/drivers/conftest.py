@@ -18,6 +18,7 @@ def make(
     ell: int = 1,
     d: int = 4,
     starts: bool = False,
+    precision: int = 28,
     limits: Limits | None = None,
     seed: int | None = 1,
     **parameters: Any,
@@ -27,9 +28,10 @@ def make(
     rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
     m = sum(counts)
     labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
-    init = {"init": "labels"} if starts else {}
+    if starts:
+        parameters["init"] = "labels"
     return Setup(
-        job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, **init, **parameters),
+        job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, **parameters),
         rows=rows,
         starts=labels if starts else None,
         names=[f"parties[{j}]" for j in range(len(counts))],

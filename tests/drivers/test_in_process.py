@@ -80,7 +80,7 @@ def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell
 
 def test_an_answer_takes_three_bytes_a_residue_and_a_fixed_header(setup_of):
     setup = setup_of((5, 0, 7), starts=True)
-    largest = max(np.bincount(np.concatenate(setup.starts)))
+    largest = int(np.bincount(np.concatenate(setup.starts)).max())
     first = [answer for answer in of_kind(run_in_process(setup), "CodedDistances") if answer.round == 1]
     assert {answer.size for answer in first} == {RESIDUES + 3 * setup.job.residues(largest) * 12 * 3}
 

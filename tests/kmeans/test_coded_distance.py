@@ -153,6 +153,16 @@ class TestCodedDistances:
         sizes = [MAX_ROWS, p // 2 + 1, p]
         assert answer_of(shares, sets, 3, p, sizes) == expected_of(shares, sets, 3, p, sizes)
 
+    @pytest.mark.parametrize("p", MODULI)
+    def test_largest_sizes_and_inner_products_together_are_exact(self, p: int) -> None:
+        # mu~ = 1, so <mu~, x~> = x~ takes the largest residues; 2 (MAX_ROWS - 1) of them pass 2**52.
+        column = [1, *range(p // 2 - 300, p // 2 + 1), *range(-(p // 2), -(p // 2) + 300)]
+        shares = np.array(column, dtype=np.float32)[:, np.newaxis]
+        sets = np.array([0] + [-1] * (len(column) - 1), dtype=np.int32)
+        assert answer_of(shares, sets, 1, p, [MAX_ROWS - 1]) == expected_of(
+            shares, sets, 1, p, [MAX_ROWS - 1]
+        )
+
     def test_no_rows_give_an_empty_answer(self) -> None:
         assert answer_of(np.zeros((0, 3), dtype=np.float32), np.zeros(0, dtype=np.int32), 2, P) == []
 

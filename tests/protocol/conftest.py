@@ -54,6 +54,7 @@ class Wire:
         t: int = 1,
         ell: int = 1,
         bound: float = 20.0,
+        precision: int = 28,
         starts: list[Any] | None = None,
         limits: Limits | None = None,
         seed: int = 0,
@@ -63,7 +64,16 @@ class Wire:
         if starts is not None:
             parameters["init"] = "labels"
             starts = [np.asarray(part, dtype=np.int32) for part in starts]
-        self.job = Job(n=len(rows), k=k, t=t, ell=ell, d=self.rows[0].shape[1], bound=bound, **parameters)
+        self.job = Job(
+            n=len(rows),
+            k=k,
+            t=t,
+            ell=ell,
+            d=self.rows[0].shape[1],
+            bound=bound,
+            precision=precision,
+            **parameters,
+        )
         self.m = sum(part.shape[0] for part in self.rows)
         self.server = Server(job=self.job, run=RUN, rng=np.random.default_rng(seed))
         self.clients = {

@@ -130,9 +130,6 @@ def test_a_plan_with_other_counts_is_refused(wire, refuses, counts, text):
 
 
 @pytest.mark.parametrize("counts", [(2, 2**32 - 1, 1), (2, 2**29, 2**29)])
-@pytest.mark.xfail(
-    strict=True, reason="Client.receive lets Layout.check's ParameterError out", raises=AssertionError
-)
 def test_a_plan_of_more_rows_than_a_run_can_have_is_refused(wire, refuses, counts):
     net = wire(ROWS)
     plan = replace(net.hold(Plan, recipient=1), counts=counts)
@@ -355,7 +352,11 @@ def test_a_round_that_no_honest_run_reaches_is_refused(wire, refuses):
     refuses(net.clients[1], question, LimitError, text)
 
 
-@pytest.mark.xfail(strict=True, reason="the text names most_rounds though the job's own number is smaller")
+def test_a_limit_above_the_jobs_rounds_allows_no_round_more(wire, refuses):
+    net = wire(ROWS, starts=STARTS, max_iter=2, limits=Limits(most_rounds=1000))
+    refuses(net.clients[1], answered_to_the_jobs_end(net), LimitError, "the server asks for round 6$")
+
+
 def test_a_limit_above_the_jobs_rounds_does_not_change_the_number_in_the_error(wire, refuses):
     net = wire(ROWS, starts=STARTS, max_iter=2, limits=Limits(most_rounds=1000))
     question = answered_to_the_jobs_end(net)

@@ -1,0 +1,51 @@
+"""The units in which float64 arithmetic is done: a power of two and an offset away from the data's."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def binary_exponent(*arrays: FloatArray) -> int:
+    """The e with 2^(e-1) <= max |x| < 2^e over all entries; 0 if all are 0."""
+    largest = max((float(np.abs(array).max()) for array in arrays if array.size), default=0.0)
+    return int(np.frexp(largest)[1])
+
+
+class Frame:
+    """A scale and an offset that bring the rows near 0.
+
+    The rows are scaled by a power of two into [-1, 1] (exact; squares then neither overflow nor vanish) and
+    moved to mean 0 (less cancellation, as in scikit-learn). Neither is part of any method: no party needs to
+    know them, and results are brought back to the data's units.
+
+    Parameters
+    ----------
+    pool : ndarray of shape (n_rows, n_features), float64
+    """
+
+    def __init__(self, pool: FloatArray) -> None:
+        self.exponent = binary_exponent(pool)
+        self.mean: FloatArray = np.ldexp(pool, -self.exponent).mean(axis=0)
+
+    def enter(self, points: FloatArray) -> FloatArray:
+        """Bring points in the data's units into this frame."""
+        with np.errstate(over="ignore"):
+            moved: FloatArray = np.ldexp(points, -self.exponent)
+        moved -= self.mean
+        return moved
+
+    def leave(self, points: FloatArray) -> FloatArray:
+        """Bring points back into the data's units."""
+        return np.asarray(np.ldexp(points + self.mean, self.exponent))
+
+    def enter_length(self, length: float) -> float:
+        """Bring a length in the data's units into this frame."""
+        return float(np.ldexp(length, -self.exponent))
+
+    def leave_square(self, square: float) -> float:
+        """Bring a squared length back into the data's units; inf beyond float64."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(square, 2 * self.exponent))

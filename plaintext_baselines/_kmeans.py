@@ -1,0 +1,84 @@
+"""scikit-learn's k-means for the steps that a method leaves to "k-means", made total.
+
+It accepts fewer points than clusters and duplicate points, which scikit-learn refuses or warns of.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Clustering(NamedTuple):
+    """Centres, ndarray of shape (n_clusters, n_features), and labels, ndarray of shape (n_points,), int64."""
+
+    centres: FloatArray
+    labels: IntArray
+
+
+def kmeans(
+    points: FloatArray,
+    n_clusters: int,
+    *,
+    seed: Any,
+    weights: FloatArray | None = None,
+    init: FloatArray | str = "k-means++",
+    n_init: int = 1,
+    max_iter: int = 300,
+    tol: float = 0.0,
+) -> Clustering:
+    """Lloyd's algorithm from k-means++ or from given centres, as scikit-learn runs it.
+
+    With at most `n_clusters` points the points are the centres, repeated in turn until there are
+    `n_clusters` of them: a repeated centre never wins a row, since ties go to the lowest cluster.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features), float64, n_points >= 1
+    n_clusters : int
+    seed : None or int
+        scikit-learn's `random_state`.
+    weights : ndarray of shape (n_points,), float64, optional
+    init : ndarray of shape (n_clusters, n_features), float64, or "k-means++"
+    n_init : int
+        Runs, of which the best is kept; 1 if `init` is an array.
+    max_iter, tol
+        As in ``sklearn.cluster.KMeans``.
+    """
+    if len(points) <= n_clusters:
+        return Clustering(np.resize(points, (n_clusters, points.shape[1])), np.arange(len(points)))
+    model = KMeans(
+        n_clusters,
+        init=init,
+        n_init=n_init if isinstance(init, str) else 1,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=seed,
+        algorithm="lloyd",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
+        model.fit(points, sample_weight=weights)
+    return Clustering(model.cluster_centers_, model.labels_.astype(np.int64))
+
+
+def draw_seed(rng: np.random.Generator) -> int:
+    """An integer seed for scikit-learn, which takes no ``numpy.random.Generator``."""
+    return int(rng.integers(2**32))
+
+
+def in_order(points: FloatArray, *columns: FloatArray) -> tuple[FloatArray, ...]:
+    """Points (and what belongs to them) sorted by their coordinates.
+
+    What a server receives has no order; with one, a seeded server step would depend on who came first.
+    """
+    order = np.lexsort((*columns, *points.T[::-1]))
+    return (points[order], *(column[order] for column in columns))

@@ -1,0 +1,149 @@
+"""What the approximate federated methods share: one ``fit`` around the rounds that each of them defines."""
+
+from __future__ import annotations
+
+import abc
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from plaintext_baselines._base import FederatedClusterer, FloatArray, IntArray, check_count
+from plaintext_baselines._floats import assign, set_sizes, set_sums, squared_distances
+from plaintext_baselines._frame import Frame
+from plaintext_baselines._start import given_centres, given_labels, random_start
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method's rounds end with, in the frame's units.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (n_clusters, n_features), float64
+    history : list of float
+        Inertia at the centres that each round began with.
+    labels : list of ndarray of shape (n_rows_of_the_party,), int64, optional
+        None: every row gets its nearest centre.
+    attributes : dict
+        Further fitted attributes, in the data's units.
+    """
+
+    centres: FloatArray
+    history: list[float]
+    labels: list[IntArray] | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class FederatedMethod(FederatedClusterer, abc.ABC):
+    """Base of the federated methods, all of which are simulated in one process.
+
+    A party without rows takes no part in anything; its entry in `labels_` is empty.
+    """
+
+    init: Any
+    random_state: Any
+    history_: list[float]
+
+    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
+        """Cluster the rows of all parties.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        y : ignored
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument that cannot be used, naming it and the party.
+        """
+        data = self._check_training_parties(parties)
+        self._check_parameters(data)
+        pool = np.concatenate(data)
+        frame = Frame(pool)
+        inside = [frame.enter(rows) for rows in data]
+        outcome = self._run(inside, frame, np.random.default_rng(self.random_state))
+
+        labels = outcome.labels or [assign(rows, outcome.centres).labels for rows in inside]
+        costs = [
+            squared_distances(rows, outcome.centres, own) for rows, own in zip(inside, labels, strict=True)
+        ]
+        self.n_features_in_ = pool.shape[1]
+        self.cluster_centers_ = frame.leave(outcome.centres)
+        self.labels_ = labels
+        self.inertia_ = frame.leave_square(float(sum(cost.sum() for cost in costs)))
+        self.history_ = [frame.leave_square(inertia) for inertia in outcome.history]
+        self.n_iter_ = len(self.history_)
+        for name, value in outcome.attributes.items():
+            setattr(self, name, value)
+        return self
+
+    @abc.abstractmethod
+    def _check_parameters(self, data: Sequence[FloatArray]) -> None:
+        """Raise for parameters that cannot be used."""
+
+    @abc.abstractmethod
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+        """Run the method on parties in the frame's units."""
+
+    def _given_start(
+        self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator
+    ) -> FloatArray | None:
+        """First centres if `init` is an array, label arrays or "random"; None for any other name."""
+        centres = given_centres(self.init, self.n_clusters, parties[0].shape[1])
+        if centres is not None:
+            return frame.enter(centres)
+        if isinstance(self.init, str):
+            if self.init != "random":
+                return None
+            labels = random_start(self.n_clusters, sum(len(rows) for rows in parties), rng)
+        else:
+            labels = given_labels(self.init, self.n_clusters, parties)
+        sizes = set_sizes(labels, self.n_clusters)
+        return set_sums(np.concatenate(parties), labels, self.n_clusters) / sizes[:, None]
+
+
+def total_inertia(parties: Sequence[FloatArray], centres: FloatArray) -> float:
+    """Sum of squared distances of all parties' rows to their nearest centres."""
+    return float(sum(assign(rows, centres).distances.sum() for rows in parties))
+
+
+def check_init(init: Any, names: Sequence[str]) -> None:
+    """Raise unless `init` is one of the names, an array, or a sequence of label arrays."""
+    if isinstance(init, str):
+        if init not in names:
+            raise ValueError(f"init must be one of {', '.join(map(repr, names))}, got {init!r}")
+    elif not ((isinstance(init, np.ndarray) and init.ndim == 2) or isinstance(init, Sequence)):
+        raise TypeError(
+            "init must be a name, a 2-D ndarray of centres, or a list of one label array per party"
+        )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = np.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> None:
+    """Raise unless `value` is a real number between `low` and `high`, a bound excluded where it is open."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    above = number > low if open_low else number >= low
+    below = number < high if open_high else number <= high
+    if not (above and below):
+        interval = f"{'(' if open_low else '['}{low}, {high}{')' if open_high or high == np.inf else ']'}"
+        raise ValueError(f"{name} must be in {interval}, got {value}")
+
+
+def check_optional_count(name: str, value: Any) -> None:
+    """Raise unless `value` is None or an integer >= 1."""
+    if value is not None:
+        check_count(name, value)

@@ -1,0 +1,303 @@
+"""Federated fuzzy c-means (FFCM) by Stallmann and Wilbik (2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from plaintext_baselines._base import FloatArray, check_choice, check_count
+from plaintext_baselines._frame import Frame
+from plaintext_baselines._kmeans import draw_seed, kmeans
+from plaintext_baselines._method import (
+    FederatedMethod,
+    Outcome,
+    check_init,
+    check_number,
+    check_optional_count,
+    total_inertia,
+)
+
+# Rounds of the server's k-means, as in the published code; it has k points a party and ends much earlier.
+SERVER_ITER = 500
+# Local updates after which a party that iterates to convergence stops anyway, as in the published code.
+LOCAL_LIMIT = 1000
+
+
+class FFCM(FederatedMethod):
+    """FFCM [1]_: local fuzzy c-means updates, averaged by weight (avg_1) or by k-means (avg_2).
+
+    In each round a party computes its memberships u_ij at the received centres (equation 5), from them its
+    local centres (equation 6) and their supports W_j (equation 7). The server takes the weighted mean of each
+    centre (equation 8, ``averaging="weighted"``) or clusters all local centres by k-means, unweighted (equation
+    9, ``averaging="kmeans"``): by k-means++ in the first round, later from the last global centres.
+
+    Memberships are those that minimise equation 4, u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)),
+    as in Bezdek's algorithm and in the published code; equation 5 as printed has squared norms under the same
+    exponent, which ``exponent="printed"`` follows. A row on a centre has membership 1 there, in equal parts if
+    it is on several. A centre without support (W_j = 0 everywhere) stays where it is.
+
+    Parameters
+    ----------
+    n_clusters : int
+    averaging : {"weighted", "kmeans"}
+        avg_1 or avg_2.
+    fuzziness : float
+        m > 1.
+    init : {"uniform", "random"}, ndarray, or list of int ndarray
+        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. "random": the means
+        of a random partition of all rows. An array of shape (n_clusters, n_features): centres. A list with one
+        label array per party: the means of that partition.
+    local_iter : int, optional
+        Updates of a party in each round: 1 as in step 3 of the paper. None: until the memberships change by
+        less than `local_tol` (Frobenius norm), as in the published code.
+    local_tol : float
+        For ``local_iter=None``.
+    weights : {"powers", "memberships"}
+        W_j: the sum of u_ij^m over the memberships that made the local centres (equation 7), or the sum of u_ij
+        at the local centres, as in the published code.
+    exponent : {"bezdek", "printed"}
+        Which form of equation 5.
+    normalise : bool
+        Scale every column of the pool to [0, 1] first, so that the uniform start lies among the rows. Centres
+        are reported in the data's units.
+    max_iter : int
+        Most rounds.
+    tol : float
+        epsilon: the run ends when the centres move by at most this, in the data's units (those scaled to
+        [0, 1] with `normalise`). The paper gives no value; this is the code's.
+    movement : {"sum", "frobenius"}
+        How movement is measured: the sum over the centres of the distance each moved by (the paper's), or the
+        Frobenius norm of all movements, as in the published code.
+    n_init : int
+        Runs of the server's k-means in the first round.
+    random_state : None or int
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+        Every row's nearest centre, which is where its membership is largest.
+    inertia_ : float
+        Sum of squared distances of all rows to their nearest `cluster_centers_`.
+    history_ : list of float
+        Inertia at the global centres that each round began with.
+    n_iter_ : int
+        Rounds.
+    converged_ : bool
+        False if `max_iter` ended the run.
+
+    References
+    ----------
+    .. [1] M. Stallmann and A. Wilbik, "Towards federated clustering: a federated fuzzy c-means algorithm
+       (FFCM)", 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plaintext_baselines import FFCM
+    >>> parties = [np.array([[0.0], [1.0], [10.0]]), np.array([[1.0], [9.0], [10.0]])]
+    >>> model = FFCM(2, averaging="kmeans", random_state=0).fit(parties)
+    >>> sorted(model.cluster_centers_.round(1).ravel().tolist())
+    [0.7, 9.7]
+    """
+
+    converged_: bool
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        averaging: Literal["weighted", "kmeans"] = "weighted",
+        fuzziness: float = 2.0,
+        init: Any = "uniform",
+        local_iter: int | None = 1,
+        local_tol: float = 1e-4,
+        weights: Literal["powers", "memberships"] = "powers",
+        exponent: Literal["bezdek", "printed"] = "bezdek",
+        normalise: bool = False,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        movement: Literal["sum", "frobenius"] = "sum",
+        n_init: int = 10,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.averaging = averaging
+        self.fuzziness = fuzziness
+        self.init = init
+        self.local_iter = local_iter
+        self.local_tol = local_tol
+        self.weights = weights
+        self.exponent = exponent
+        self.normalise = normalise
+        self.max_iter = max_iter
+        self.tol = tol
+        self.movement = movement
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def _check_parameters(self, data: Sequence[FloatArray]) -> None:
+        check_choice("averaging", self.averaging, ("weighted", "kmeans"))
+        check_number("fuzziness", self.fuzziness, 1, open_low=True)
+        check_init(self.init, ("uniform", "random"))
+        check_optional_count("local_iter", self.local_iter)
+        check_number("local_tol", self.local_tol, 0)
+        check_choice("weights", self.weights, ("powers", "memberships"))
+        check_choice("exponent", self.exponent, ("bezdek", "printed"))
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol, 0)
+        check_choice("movement", self.movement, ("sum", "frobenius"))
+        check_count("n_init", self.n_init)
+
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+        units = Units(parties, frame, self.normalise)
+        inside = [units.enter(rows) for rows in parties if len(rows)]
+        start = self._given_start(parties, frame, rng)
+        if start is None:
+            centres = units.from_unit_cube(rng.random((self.n_clusters, parties[0].shape[1])))
+        else:
+            centres = units.enter(start)
+        tol = self.tol * units.tolerance
+        history: list[float] = []
+        converged = False
+        while len(history) < self.max_iter and not converged:
+            history.append(total_inertia(parties, units.leave(centres)))
+            updates = [self._local_update(rows, centres) for rows in inside]
+            local = np.array([update.centres for update in updates])
+            supports = np.array([update.supports for update in updates])
+            if self.averaging == "weighted":
+                new = weighted_average(local, supports, centres)
+            else:
+                new = kmeans(
+                    local.reshape(-1, local.shape[2]),
+                    self.n_clusters,
+                    seed=draw_seed(rng),
+                    init="k-means++" if len(history) == 1 else centres,
+                    n_init=self.n_init,
+                    max_iter=SERVER_ITER,
+                    tol=1e-4,
+                ).centres
+            lengths = np.linalg.norm(new - centres, axis=1)
+            moved = lengths.sum() if self.movement == "sum" else np.linalg.norm(lengths)
+            converged = bool(moved <= tol)
+            centres = new
+        return Outcome(units.leave(centres), history, attributes={"converged_": converged})
+
+    def _local_update(self, rows: FloatArray, centres: FloatArray) -> LocalUpdate:
+        power = 1.0 / (self.fuzziness - 1.0) * (2.0 if self.exponent == "printed" else 1.0)
+        used = memberships(rows, centres, power)
+        for count in range(1, (self.local_iter or LOCAL_LIMIT) + 1):
+            powers = used**self.fuzziness
+            centres = fuzzy_means(rows, powers, centres)
+            if count == self.local_iter and self.weights == "powers":
+                break
+            new = memberships(rows, centres, power)
+            change = float(np.linalg.norm(new - used))
+            used = new
+            if self.local_iter is None and change < self.local_tol:
+                break
+        return LocalUpdate(centres, (powers if self.weights == "powers" else used).sum(axis=0))
+
+
+class LocalUpdate(NamedTuple):
+    """Local centres, shape (n_clusters, n_features), and their supports W, shape (n_clusters,), float64."""
+
+    centres: FloatArray
+    supports: FloatArray
+
+
+def memberships(rows: FloatArray, centres: FloatArray, power: float) -> FloatArray:
+    """Equation 5: u_ij = 1 / sum_k (||x_i - c_j||^2 / ||x_i - c_k||^2)^power.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    centres : ndarray of shape (n_clusters, n_features), float64
+    power : float
+        1/(m-1), or 2/(m-1) as printed.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_clusters), float64
+        Every row sums to 1.
+    """
+    squares = cdist(rows, centres, "sqeuclidean")
+    smallest = squares.min(axis=1, keepdims=True)
+    on_centre = smallest == 0
+    # Ratios to the smallest distance are at most 1, so that no power overflows.
+    ratios = np.where(on_centre, squares == 0, smallest / np.where(squares > 0, squares, 1.0))
+    shares = ratios**power
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def fuzzy_means(rows: FloatArray, powers: FloatArray, centres: FloatArray) -> FloatArray:
+    """Equation 6: c_j = sum_i u_ij^m x_i / sum_i u_ij^m; a centre without support stays.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    powers : ndarray of shape (n_rows, n_clusters), float64
+        u_ij^m.
+    centres : ndarray of shape (n_clusters, n_features), float64
+    """
+    supports = powers.sum(axis=0)[:, None]
+    sums = powers.T @ rows
+    # Below the smallest normal number a quotient has no accuracy left.
+    return np.where(
+        supports > np.finfo(float).tiny, sums / np.maximum(supports, np.finfo(float).tiny), centres
+    )
+
+
+def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArray) -> FloatArray:
+    """avg_1, equation 8: c_k = sum_l W_k^(l) c_k^(l) / sum_l W_k^(l); a centre without support stays.
+
+    Parameters
+    ----------
+    local : ndarray of shape (n_parties, n_clusters, n_features), float64
+    supports : ndarray of shape (n_parties, n_clusters), float64
+    centres : ndarray of shape (n_clusters, n_features), float64
+        The global centres that the parties received.
+    """
+    totals = supports.sum(axis=0)
+    shares = supports / np.where(totals > 0, totals, 1.0)
+    return np.where(totals[:, None] > 0, np.einsum("ij,ijd->jd", shares, local), centres)
+
+
+class Units:
+    """Units in which the rounds run: the frame's, or every column of the pool scaled to [0, 1].
+
+    Parameters
+    ----------
+    parties : list of ndarray of shape (n_rows_of_the_party, n_features), float64
+        In the frame's units.
+    frame : Frame
+    normalise : bool
+    """
+
+    def __init__(self, parties: list[FloatArray], frame: Frame, normalise: bool) -> None:
+        n_features = parties[0].shape[1]
+        self._frame = None if normalise else frame
+        self._low: FloatArray = np.zeros(n_features)
+        self._width: FloatArray = np.ones(n_features)
+        if normalise:
+            pool = np.concatenate(parties)
+            self._low = pool.min(axis=0)
+            width = pool.max(axis=0) - self._low
+            self._width = np.where(width > 0, width, 1.0)
+
+    def enter(self, points: FloatArray) -> FloatArray:
+        return (points - self._low) / self._width
+
+    def leave(self, points: FloatArray) -> FloatArray:
+        return points * self._width + self._low
+
+    def from_unit_cube(self, points: FloatArray) -> FloatArray:
+        return points if self._frame is None else self._frame.enter(points)
+
+    @property
+    def tolerance(self) -> float:
+        """A length of 1, in these units."""
+        return 1.0 if self._frame is None else self._frame.enter_length(1.0)

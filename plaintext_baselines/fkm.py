@@ -1,0 +1,213 @@
+"""Federated k-means (FKM) by Garst and Reinders (2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+
+from plaintext_baselines._base import FloatArray, check_choice, check_count
+from plaintext_baselines._floats import assign, set_sizes, set_sums
+from plaintext_baselines._frame import Frame
+from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
+from plaintext_baselines._method import FederatedMethod, Outcome, check_init, check_number, total_inertia
+
+
+class FKM(FederatedMethod):
+    """FKM [1]_: rounds of one local k-means step and a weighted k-means of all local means at the server.
+
+    *Start* (Algorithm 1, lines 2 to 5): each party draws min(k, rows) means by k-means++.
+
+    *Server* (lines 8 to 11): k-means of all means received, each weighted with its number of rows
+    (equation 1).
+
+    *Party* (lines 13 to 18): rows are assigned to the received means, means without rows are dropped, and
+    `local_iter` steps of k-means run from the rest. Means with fewer than `min_cluster_size` rows are left
+    out of every upload, the first included. If no mean at all is uploaded, the global means stay; if that
+    happens at the start, there is nothing to start from and `fit` raises ValueError.
+
+    There is no stop test: `max_iter` rounds are run.
+
+    Parameters
+    ----------
+    n_clusters : int
+        K_g.
+    init : {"k-means++", "random"}, ndarray, or list of int ndarray
+        "k-means++": the paper's start. Otherwise the first global means, which the parties then take one step
+        from; "random": those of a random partition of all rows. An array of shape (n_clusters, n_features). A
+        list with one label array per party: the means of that partition.
+    max_iter : int
+        Rounds, each of which ends with a server step.
+    local_iter : int
+        Steps of k-means at a party in each round.
+    initial_iter : int
+        Steps of k-means after a party's k-means++. 0 in Algorithm 1; the published code takes `local_iter`.
+    min_cluster_size : int
+        p: means of fewer rows are not uploaded.
+    counts : {"updated", "received"}
+        What the number of rows of a mean is counted by: assignment to the party's updated means, as in the
+        published code, or the assignment that its last step averaged. Algorithm 1, line 17, leaves it open.
+    n_init : int
+        Runs of the server's k-means, of which the best is kept.
+    server_iter : int
+        Most rounds of the server's k-means.
+    server_tol : float
+        Its tolerance, as in ``sklearn.cluster.KMeans``.
+    random_state : None or int
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+        The last global means. With fewer uploaded means than `n_clusters` some are repeated (a repeated mean
+        labels no row).
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+        Every row's nearest global mean.
+    inertia_ : float
+        Sum of squared distances of all rows to their nearest `cluster_centers_`.
+    history_ : list of float
+        Inertia at the global means of each round.
+    centers_history_ : list of ndarray of shape (n_clusters, n_features), float64
+        The global means of each round.
+    n_iter_ : int
+        Rounds.
+
+    References
+    ----------
+    .. [1] S. Garst and M. Reinders, "Federated k-means clustering", 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plaintext_baselines import FKM
+    >>> parties = [np.array([[0.0], [2.0], [10.0], [11.0]]), np.array([[1.0], [1.0], [30.0], [32.0]])]
+    >>> model = FKM(3, max_iter=5, random_state=0).fit(parties)
+    >>> sorted(model.cluster_centers_.ravel().tolist())
+    [1.0, 10.5, 31.0]
+    """
+
+    centers_history_: list[FloatArray]
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        init: Any = "k-means++",
+        max_iter: int = 100,
+        local_iter: int = 1,
+        initial_iter: int = 0,
+        min_cluster_size: int = 2,
+        counts: Literal["updated", "received"] = "updated",
+        n_init: int = 10,
+        server_iter: int = 300,
+        server_tol: float = 1e-4,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.local_iter = local_iter
+        self.initial_iter = initial_iter
+        self.min_cluster_size = min_cluster_size
+        self.counts = counts
+        self.n_init = n_init
+        self.server_iter = server_iter
+        self.server_tol = server_tol
+        self.random_state = random_state
+
+    def _check_parameters(self, data: Sequence[FloatArray]) -> None:
+        check_init(self.init, ("k-means++", "random"))
+        for name in ("max_iter", "local_iter", "min_cluster_size", "n_init", "server_iter"):
+            check_count(name, getattr(self, name))
+        if self.initial_iter != 0:
+            check_count("initial_iter", self.initial_iter)
+        check_choice("counts", self.counts, ("updated", "received"))
+        check_number("server_tol", self.server_tol, 0)
+
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+        means = self._given_start(parties, frame, rng)
+        if means is None:
+            uploads = [self._first_upload(rows, rng) for rows in parties if len(rows)]
+        else:
+            uploads = [self._upload(rows, means) for rows in parties if len(rows)]
+        history: list[float] = []
+        centres: list[FloatArray] = []
+        for count in range(1, self.max_iter + 1):
+            received, sizes = (np.concatenate(part) for part in zip(*uploads, strict=True))
+            if len(received):
+                means = self._server(received, sizes, rng)
+            elif means is None:
+                raise ValueError(
+                    f"no party has a cluster of min_cluster_size={self.min_cluster_size} rows to upload"
+                )
+            centres.append(means)
+            history.append(total_inertia(parties, means))
+            if count < self.max_iter:
+                uploads = [self._upload(rows, means) for rows in parties if len(rows)]
+        outside = [frame.leave(each) for each in centres]
+        return Outcome(centres[-1], history, attributes={"centers_history_": outside})
+
+    def _server(self, received: FloatArray, sizes: FloatArray, rng: np.random.Generator) -> FloatArray:
+        points, weights = in_order(received, sizes)
+        return kmeans(
+            points,
+            self.n_clusters,
+            seed=draw_seed(rng),
+            weights=weights,
+            n_init=self.n_init,
+            max_iter=self.server_iter,
+            tol=self.server_tol,
+        ).centres
+
+    def _first_upload(self, rows: FloatArray, rng: np.random.Generator) -> Upload:
+        count = min(len(rows), self.n_clusters)
+        start, _ = kmeans_plusplus(rows, count, random_state=draw_seed(rng))
+        return client_step(
+            rows, start, self.initial_iter, min_size=self.min_cluster_size, updated=self.counts == "updated"
+        )
+
+    def _upload(self, rows: FloatArray, means: FloatArray) -> Upload:
+        return client_step(
+            rows, means, self.local_iter, min_size=self.min_cluster_size, updated=self.counts == "updated"
+        )
+
+
+class Upload(NamedTuple):
+    """A party's means, shape (n_means, n_features), and their numbers of rows, shape (n_means,), float64."""
+
+    means: FloatArray
+    sizes: FloatArray
+
+
+def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: int, updated: bool) -> Upload:
+    """Drop means without rows, take `n_iter` steps of k-means from the rest, leave out small clusters.
+
+    Algorithm 1, lines 13 to 18. A mean that loses all its rows in a later step stays where it is until the
+    end, when it is left out.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    means : ndarray of shape (n_means, n_features), float64
+    n_iter : int
+        0: the means are sent as they are.
+    min_size : int
+        p.
+    updated : bool
+        Whether sizes are counted by assignment to the updated means.
+    """
+    labels = assign(rows, means).labels
+    used, labels = np.unique(labels, return_inverse=True)
+    means = means[used]
+    for step in range(n_iter):
+        if step:
+            labels = assign(rows, means).labels
+        sizes = set_sizes(labels, len(means))
+        sums = set_sums(rows, labels, len(means))
+        means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], means)
+    if updated:
+        labels = assign(rows, means).labels
+    sizes = set_sizes(labels, len(means))
+    sent = sizes >= min_size
+    return Upload(means[sent], sizes[sent].astype(float))

@@ -1,0 +1,169 @@
+"""What every federated method keeps: shapes, seeds, reordering and relabelling, and degenerate parties."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED
+
+METHODS = {
+    "KFED": KFED,
+    "KFED-2": lambda k, **p: KFED(k, local_clusters=min(2, k), **p),
+    "KFED-dwf": lambda k, **p: KFED(k, variant="dwf", **p),
+    "FKM": partial(FKM, max_iter=8, n_init=3),
+    "FKM-1": partial(FKM, max_iter=5, min_cluster_size=1, initial_iter=1, local_iter=3),
+    "FFCM-1": partial(FFCM, max_iter=60),
+    "FFCM-2": partial(FFCM, averaging="kmeans", max_iter=60),
+    "FFCM-code": partial(
+        FFCM, averaging="kmeans", local_iter=None, weights="memberships", movement="frobenius", max_iter=20
+    ),
+    "FFCM-normalised": partial(FFCM, fuzziness=1.1, normalise=True, max_iter=30),
+    "DWF": partial(DWF, learning_rate=0.5, momentum=0.2, max_iter=500),
+    "DWF-updated": partial(DWF, weights="updated", learning_rate=1, momentum=0, local_iter=2, max_iter=50),
+    "EWF": partial(EWF, learning_rate=0.5, momentum=0.2, max_iter=500),
+}
+ALL = pytest.mark.parametrize("make", METHODS.values(), ids=METHODS.keys())
+
+
+def lists(labels):
+    return [party.tolist() for party in labels]
+
+
+def blobs(n=240, k=3, d=2, seed=3):
+    return make_blobs(n, centers=k, n_features=d, cluster_std=0.3, random_state=seed)
+
+
+def check(model, parties, k):
+    d = parties[0].shape[1]
+    assert model.cluster_centers_.shape == (k, d)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert [len(own) for own in model.labels_] == [len(rows) for rows in parties]
+    assert all(own.dtype == np.int64 and ((own >= 0) & (own < k)).all() for own in model.labels_)
+    assert np.isfinite(model.inertia_)
+    assert model.inertia_ >= 0
+    assert model.n_iter_ == len(model.history_) >= 1
+    assert np.isfinite(model.history_).all()
+    inertia = sum(
+        ((rows - model.cluster_centers_[own]) ** 2).sum()
+        for rows, own in zip(parties, model.labels_, strict=True)
+    )
+    assert model.inertia_ == pytest.approx(
+        inertia, rel=1e-9, abs=1e-18 + 1e-12 * sum((r**2).sum() for r in parties)
+    )
+
+
+@ALL
+@pytest.mark.parametrize("name", ["empty", "one-row", "duplicates", "k-is-m", "one-party", "wide"])
+def test_degenerate_parties(make, name):
+    rng = np.random.default_rng(0)
+    parties, k = {
+        "empty": ([np.empty((0, 2)), rng.normal(size=(30, 2)), np.empty((0, 2)), rng.normal(size=(9, 2))], 3),
+        "one-row": ([rng.normal(size=(20, 2)), *rng.normal(size=(5, 1, 2))], 4),
+        "duplicates": ([np.ones((6, 2)), np.ones((7, 2)), np.zeros((3, 2))], 3),
+        "k-is-m": ([np.array([[0.0], [0.0], [5.0]]), np.array([[9.0], [9.0]])], 5),
+        "one-party": ([rng.normal(size=(25, 3))], 4),
+        "wide": ([rng.normal(size=(8, 40)), rng.normal(size=(7, 40))], 5),
+    }[name]
+    model = make(k, random_state=0).fit(parties)
+    check(model, parties, k)
+    assert lists(model.predict(parties)) == lists(model.labels_)
+
+
+@ALL
+def test_identical_rows(make):
+    parties = [np.full((4, 2), 0.1), np.full((5, 2), 0.1)]
+    model = make(3, random_state=0).fit(parties)
+    check(model, parties, 3)
+    assert model.inertia_ == pytest.approx(0, abs=1e-25)
+
+
+@ALL
+@settings(deadline=None, max_examples=15, derandomize=True)
+@given(st.data())
+def test_random_parties(make, data):
+    k = data.draw(st.integers(1, 5))
+    d = data.draw(st.integers(1, 3))
+    sizes = data.draw(st.lists(st.integers(0, 8), min_size=1, max_size=4).filter(lambda s: max(s) >= 2 * k))
+    rows = st.integers(-4, 4).map(float)
+    parties = [
+        np.array(data.draw(st.lists(rows, min_size=n * d, max_size=n * d))).reshape(n, d) for n in sizes
+    ]
+    seed = data.draw(st.integers(0, 99))
+    model = make(k, random_state=seed).fit(parties)
+    check(model, parties, k)
+    again = make(k, random_state=seed).fit(parties)
+    assert again.cluster_centers_.tolist() == model.cluster_centers_.tolist()
+
+
+@ALL
+def test_reordered_parties_get_the_same_labels(make):
+    rows, truth = blobs()
+    start = np.array([rows[truth == cluster][:5].mean(axis=0) for cluster in range(3)])
+    parties = np.split(rows, [30, 31, 150])
+    order = [2, 0, 3, 1]
+    model = make(3, init=start, random_state=0).fit(parties)
+    other = make(3, init=start, random_state=0).fit([parties[index] for index in order])
+    assert lists(other.labels_) == [model.labels_[index].tolist() for index in order]
+    np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_, atol=1e-6)
+
+
+@ALL
+def test_relabelled_start_changes_nothing_but_names(make):
+    rows, truth = blobs()
+    start = np.array([rows[truth == cluster][:5].mean(axis=0) for cluster in range(3)])
+    parties = np.split(rows, [100])
+    model = make(3, init=start, random_state=0).fit(parties)
+    other = make(3, init=start[[1, 2, 0]], random_state=0).fit(parties)
+    # The server of FKM names clusters anew in each round, so the map of names is not that of the start.
+    order = ((other.cluster_centers_[:, None] - model.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
+    assert sorted(order) == [0, 1, 2]
+    assert [order[own].tolist() for own in other.labels_] == lists(model.labels_)
+    np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_[order], atol=1e-6)
+
+
+@ALL
+def test_labels_as_a_start_are_the_means_of_their_sets(make):
+    rows, truth = blobs()
+    means = np.array([rows[truth == cluster].mean(axis=0) for cluster in range(3)])
+    cuts = [60, 200]
+    model = make(3, init=np.split(truth, cuts), random_state=0).fit(np.split(rows, cuts))
+    other = make(3, init=means, random_state=0).fit(np.split(rows, cuts))
+    assert lists(model.labels_) == lists(other.labels_)
+    np.testing.assert_allclose(model.cluster_centers_, other.cluster_centers_)
+
+
+@ALL
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+@pytest.mark.parametrize("scale", [1.0, 2.0**40])
+def test_random_start_on_moved_and_scaled_rows(make, offset, scale):
+    rows, _ = blobs()
+    parties = np.split(rows * scale + offset * scale, [120])
+    model = make(3, init="random", random_state=1).fit(parties)
+    check(model, parties, 3)
+
+
+@ALL
+def test_clone_and_parameters(make):
+    model = make(3, random_state=4)
+    assert clone(model).get_params() == model.get_params()
+    assert clone(model).set_params(n_clusters=2).n_clusters == 2
+    assert {"n_clusters", "init", "random_state"} <= set(model.get_params())
+
+
+@ALL
+def test_refused_input(make):
+    with pytest.raises(ValueError, match="n_clusters=9 exceeds the parties' 4 rows"):
+        make(9).fit([np.zeros((4, 1))])
+    with pytest.raises(ValueError, match="init has shape"):
+        make(2, init=np.zeros((2, 3))).fit([np.zeros((4, 1))])
+    with pytest.raises(ValueError, match="init must be one of"):
+        make(2, init="nearby").fit([np.zeros((4, 1))])
+    with pytest.raises(TypeError, match="init must be"):
+        make(2, init=3).fit([np.zeros((4, 1))])
+    with pytest.raises(ValueError, match="party 0 has nan or infinity in column 0"):
+        make(2).fit([np.array([[np.nan], [1.0]])])
