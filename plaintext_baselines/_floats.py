@@ -157,11 +157,14 @@ def nearest(rows: FloatArray, centres: FloatArray) -> IntArray:
     -------
     ndarray of shape (n_rows,), int64
     """
-    # A power of two near the distances that matter: centres far beyond it overflow to inf and are not chosen.
-    nearest_centre = np.nanmin(np.abs(centres).max(axis=1), keepdims=True)
-    exponent = binary_exponent(rows, nearest_centre)
+    # The existing centre nearest to the origin: its size is that of the distances that matter (centres far
+    # beyond it overflow to inf and are not chosen), and moving it to 0 loses little to cancellation.
+    sizes = np.abs(centres).max(axis=1)
+    origin = centres[int(np.nanargmin(sizes))]
+    exponent = binary_exponent(rows, origin)
     with np.errstate(over="ignore"):
-        return _argmin(np.ldexp(rows, -exponent), np.ldexp(centres, -exponent))
+        origin = np.ldexp(origin, -exponent)
+        return _argmin(np.ldexp(rows, -exponent) - origin, np.ldexp(centres, -exponent) - origin)
 
 
 def _argmin(rows: FloatArray, centres: FloatArray) -> IntArray:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plaintext_baselines._base import FederatedClusterer, FloatArray, IntArray, check_count
-from plaintext_baselines._floats import assign, set_sizes, set_sums, squared_distances
+from plaintext_baselines._floats import assign, nearest, set_sizes, set_sums, squared_distances
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._start import given_centres, given_labels, random_start
 
@@ -68,12 +68,13 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
         inside = [frame.enter(rows) for rows in data]
         outcome = self._run(inside, frame, np.random.default_rng(self.random_state))
 
-        labels = outcome.labels or [assign(rows, outcome.centres).labels for rows in inside]
+        centres = frame.leave(outcome.centres)
+        labels = outcome.labels or [nearest(rows, centres) for rows in data]
         costs = [
             squared_distances(rows, outcome.centres, own) for rows, own in zip(inside, labels, strict=True)
         ]
         self.n_features_in_ = pool.shape[1]
-        self.cluster_centers_ = frame.leave(outcome.centres)
+        self.cluster_centers_ = centres
         self.labels_ = labels
         self.inertia_ = frame.leave_square(float(sum(cost.sum() for cost in costs)))
         self.history_ = [frame.leave_square(inertia) for inertia in outcome.history]

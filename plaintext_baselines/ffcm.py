@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from plaintext_baselines._base import FloatArray, check_choice, check_count
 from plaintext_baselines._frame import Frame
-from plaintext_baselines._kmeans import draw_seed, kmeans
+from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
 from plaintext_baselines._method import (
     FederatedMethod,
     Outcome,
@@ -20,8 +20,9 @@ from plaintext_baselines._method import (
     total_inertia,
 )
 
-# Rounds of the server's k-means, as in the published code; it has k points a party and ends much earlier.
+# The server's k-means, as in the published code.
 SERVER_ITER = 500
+SERVER_TOL = 1e-4
 # Local updates after which a party that iterates to convergence stops anyway, as in the published code.
 LOCAL_LIMIT = 1000
 
@@ -31,13 +32,13 @@ class FFCM(FederatedMethod):
 
     In each round a party computes its memberships u_ij at the received centres (equation 5), from them its
     local centres (equation 6) and their supports W_j (equation 7). The server takes the weighted mean of each
-    centre (equation 8, ``averaging="weighted"``) or clusters all local centres by k-means, unweighted (equation
-    9, ``averaging="kmeans"``): by k-means++ in the first round, later from the last global centres.
+    centre (equation 8, ``averaging="weighted"``) or clusters all local centres by k-means, unweighted
+    (equation 9, ``averaging="kmeans"``): by k-means++ in the first round, later from the last global centres.
 
-    Memberships are those that minimise equation 4, u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)),
-    as in Bezdek's algorithm and in the published code; equation 5 as printed has squared norms under the same
-    exponent, which ``exponent="printed"`` follows. A row on a centre has membership 1 there, in equal parts if
-    it is on several. A centre without support (W_j = 0 everywhere) stays where it is.
+    Memberships are those that minimise equation 4, as in Bezdek's algorithm and in the published code,
+    u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)). Equation 5 as printed has squared norms under
+    the same exponent, which ``exponent="printed"`` follows. A row on a centre has membership 1 there, in
+    equal parts if it is on several. A centre without support (W_j = 0 everywhere) stays where it is.
 
     Parameters
     ----------
@@ -47,17 +48,17 @@ class FFCM(FederatedMethod):
     fuzziness : float
         m > 1.
     init : {"uniform", "random"}, ndarray, or list of int ndarray
-        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. "random": the means
-        of a random partition of all rows. An array of shape (n_clusters, n_features): centres. A list with one
-        label array per party: the means of that partition.
+        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. "random": the
+        means of a random partition of all rows. An array of shape (n_clusters, n_features): centres. A list
+        with one label array per party: the means of that partition.
     local_iter : int, optional
         Updates of a party in each round: 1 as in step 3 of the paper. None: until the memberships change by
         less than `local_tol` (Frobenius norm), as in the published code.
     local_tol : float
         For ``local_iter=None``.
     weights : {"powers", "memberships"}
-        W_j: the sum of u_ij^m over the memberships that made the local centres (equation 7), or the sum of u_ij
-        at the local centres, as in the published code.
+        W_j: the sum of u_ij^m over the memberships that made the local centres (equation 7), or the sum of
+        u_ij at the local centres, as in the published code.
     exponent : {"bezdek", "printed"}
         Which form of equation 5.
     normalise : bool
@@ -101,7 +102,7 @@ class FFCM(FederatedMethod):
     >>> parties = [np.array([[0.0], [1.0], [10.0]]), np.array([[1.0], [9.0], [10.0]])]
     >>> model = FFCM(2, averaging="kmeans", random_state=0).fit(parties)
     >>> sorted(model.cluster_centers_.round(1).ravel().tolist())
-    [0.7, 9.7]
+    [0.8, 9.8]
     """
 
     converged_: bool
@@ -171,20 +172,30 @@ class FFCM(FederatedMethod):
             if self.averaging == "weighted":
                 new = weighted_average(local, supports, centres)
             else:
-                new = kmeans(
-                    local.reshape(-1, local.shape[2]),
-                    self.n_clusters,
-                    seed=draw_seed(rng),
-                    init="k-means++" if len(history) == 1 else centres,
-                    n_init=self.n_init,
-                    max_iter=SERVER_ITER,
-                    tol=1e-4,
-                ).centres
+                new = self._clustered(local, None if len(history) == 1 else centres, rng)
             lengths = np.linalg.norm(new - centres, axis=1)
             moved = lengths.sum() if self.movement == "sum" else np.linalg.norm(lengths)
             converged = bool(moved <= tol)
             centres = new
         return Outcome(units.leave(centres), history, attributes={"converged_": converged})
+
+    def _clustered(
+        self, local: FloatArray, centres: FloatArray | None, rng: np.random.Generator
+    ) -> FloatArray:
+        """avg_2, equation 9; `centres` are the last global ones, None in the first round."""
+        points = local.reshape(-1, local.shape[2])
+        if centres is None and len(local) > 1:
+            (points,) = in_order(points)
+        init = "k-means++" if centres is None else centres
+        return kmeans(
+            points,
+            self.n_clusters,
+            seed=draw_seed(rng),
+            init=init,
+            n_init=self.n_init,
+            max_iter=SERVER_ITER,
+            tol=SERVER_TOL,
+        ).centres
 
     def _local_update(self, rows: FloatArray, centres: FloatArray) -> LocalUpdate:
         power = 1.0 / (self.fuzziness - 1.0) * (2.0 if self.exponent == "printed" else 1.0)
@@ -289,12 +300,15 @@ class Units:
             self._width = np.where(width > 0, width, 1.0)
 
     def enter(self, points: FloatArray) -> FloatArray:
+        """Bring points in the frame's units into these."""
         return (points - self._low) / self._width
 
     def leave(self, points: FloatArray) -> FloatArray:
+        """Bring points back into the frame's units."""
         return points * self._width + self._low
 
     def from_unit_cube(self, points: FloatArray) -> FloatArray:
+        """Bring points of the start, drawn from [0, 1) in the data's or the scaled units, into these."""
         return points if self._frame is None else self._frame.enter(points)
 
     @property

@@ -206,12 +206,13 @@ def _setup(
 
 
 def _start_name(init: str | Sequence[Any]) -> Start:
-    if isinstance(init, Sequence | np.ndarray) and not isinstance(init, str):
+    if isinstance(init, list | tuple) or (isinstance(init, np.ndarray) and init.ndim > 0):
         return "labels"
-    if init not in _NAMED_STARTS:
-        allowed = ", ".join(map(repr, _NAMED_STARTS))
-        raise ParameterError(f"init: {allowed} or start labels are possible, {init!r} was given")
-    return cast(Start, init)
+    if isinstance(init, str) and init in _NAMED_STARTS:
+        return cast(Start, init)
+    given = repr(init) if isinstance(init, str) else type(init).__name__
+    allowed = ", ".join(map(repr, _NAMED_STARTS))
+    raise ParameterError(f"init: {allowed} or a list of start labels is possible, {given} was given")
 
 
 def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[Labels]:

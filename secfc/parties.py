@@ -107,7 +107,7 @@ def _from_frame(frame: Any, name: str) -> Floats:
         raise DataError(f"{name}: it has no columns")
     rows = np.empty((len(frame), len(frame.columns)))
     for at, column in enumerate(frame.columns):
-        values = frame[column]
+        values = frame.iloc[:, at] if hasattr(frame, "iloc") else frame[column]
         kind = getattr(values.dtype, "kind", None)  # pandas' own extension types have one, polars' do not
         if kind is None:
             values = values.to_numpy()

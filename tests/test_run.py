@@ -119,7 +119,6 @@ def test_a_frame_without_rows_may_be_a_party():
     assert len(result.labels[1]) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="frame[column] is a DataFrame then: AttributeError comes out")
 def test_a_frame_may_have_columns_of_the_same_name():
     frame = pd.DataFrame([[0.0, 1.0], [9.0, 9.0]], columns=["a", "a"])
     assert lists(run([frame] * 3, 2, init=[[0, 1]] * 3)) == [[0, 1]] * 3

@@ -247,21 +247,9 @@ TOO_FEW = {
 }
 
 
-UNSOLVED = {
-    "init a Series": "ValueError of the truth of a Series comes out of _start_name",
-    "init a frame": "ValueError of the truth of a DataFrame comes out of _start_name",
-    "init a 0-d array": "TypeError of len(init) comes out of _start_labels",
-}
-"""Cases of the tables that secfc does not treat as it should, and why."""
-
-
 def cases(table):
-    """The table as parameters; unsolved cases are expected to fail."""
-
-    def marks(name):
-        return [pytest.mark.xfail(strict=True, reason=UNSOLVED[name])] if name in UNSOLVED else []
-
-    params = [pytest.param(*case, id=name, marks=marks(name)) for name, case in table.items()]
+    """The table as parameters."""
+    params = [pytest.param(*case, id=name) for name, case in table.items()]
     return pytest.mark.parametrize(("arguments", "text"), params)
 
 

@@ -21,8 +21,8 @@ ARRAY: Kind = b"A"
 
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
-_MAX_JSON_BYTES = 1 << 26
-"""A job and an inertia per iteration are far smaller."""
+_MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40}
+"""Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 
 def write_frame(stream: BinaryIO, kind: Kind, payload: bytes | memoryview) -> None:
@@ -58,9 +58,9 @@ def read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
     if len(head) < _HEAD.size:
         raise EOFError("a frame was cut off")
     kind, size = _HEAD.unpack(head)
-    if kind not in (MESSAGE, JSON, ARRAY) or (kind == MESSAGE and size > MAX_MESSAGE_BYTES):
+    if kind not in _MOST_BYTES:
         raise EOFError("not a frame")
-    if kind == JSON and size > _MAX_JSON_BYTES:
+    if size > _MOST_BYTES[kind]:
         raise EOFError("an oversized frame")
     return kind, _read_exactly(stream, size)
 

@@ -36,7 +36,7 @@ _ONE_THREAD = dict.fromkeys(
 )
 """n + 1 processes share the cores; threads of their own would only get in each other's way."""
 
-# (party, frame kind, payload); a kind of b"" is the end of the party's output.
+# (party, frame kind, payload); a kind of b"" is the end of the party's output, its payload what broke it.
 _Event = tuple[int, bytes, bytes]
 
 
@@ -78,6 +78,8 @@ def _collect(
             for phase, role, seconds in report.pop("seconds"):
                 meter.seconds[phase, role] += seconds
             reports[party] = report
+        elif payload:
+            raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
         elif party not in arrays:
             raise PartyError(
                 f"{_name(setup, party)}: its process ended without a result ({parties.exit(party)})"
@@ -94,7 +96,8 @@ def _error(setup: Setup, party: int, kind: str, text: str) -> SecFCError:
     found = getattr(errors, kind, PartyError)
     error = found if isinstance(found, type) and issubclass(found, SecFCError) else PartyError
     name = "server" if party == SERVER else setup.names[party - 1]
-    return error(text if text.startswith(name) else f"{_name(setup, party)}: {text}")
+    named = text.startswith((name, f"client {party} "))
+    return error(text if named else f"{_name(setup, party)}: {text}")
 
 
 class _Parties:
@@ -149,9 +152,10 @@ class _Parties:
                     self._carry(party, payload)
                 else:
                     self.events.put((party, kind, payload))
-        except (EOFError, OSError, ValueError, MessageError):
-            pass  # a broken stream is an end of it; the event says whose
-        self.events.put((party, b"", b""))
+        except (EOFError, OSError, ValueError, MessageError) as error:
+            self.events.put((party, b"", str(error).encode()))
+        else:
+            self.events.put((party, b"", b""))
 
     def _carry(self, party: int, payload: bytes) -> None:
         header = envelope(payload)

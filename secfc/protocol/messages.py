@@ -16,7 +16,7 @@ SERVER = 0
 RUN_ID_BYTES = 16
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
     """What every message says of itself.
 
@@ -48,7 +48,7 @@ class Message:
             raise MessageError(f"party {self.sender} sends a message to itself")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Hello(Message):
     """Client to server: how many rows it holds and, for given starts, their labels."""
 
@@ -57,7 +57,7 @@ class Hello(Message):
     start: Labels | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(Message):
     """Server to clients: the rows that each client holds."""
 
@@ -66,7 +66,7 @@ class Plan(Message):
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Share(Message):
     """Client to client: the recipient's shares of the sender's rows, (primes, rows, width)."""
 
@@ -74,14 +74,14 @@ class Share(Message):
     residues: PackedResidues
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Ready(Message):
     """Client to server: it holds its shares of every row."""
 
     phase = work = "share"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Assignment(Message):
     """Server to clients: the sets whose centres are asked about, -1 for a row in no set."""
 
@@ -89,7 +89,7 @@ class Assignment(Message):
     sets: Labels = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CodedDistances(Message):
     """Client to server: coded distances of every row to every centre, (primes, m, k)."""
 
@@ -97,7 +97,7 @@ class CodedDistances(Message):
     residues: PackedResidues
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Finish(Message):
     """Server to clients: the labels of all rows and how the search ended."""
 

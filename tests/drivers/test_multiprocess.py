@@ -431,6 +431,26 @@ def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
         framing.read_frame(stream)
 
 
+def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
+    setup_of, started, sabotage, monkeypatch
+):
+    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    sabotage(1, "print('A library says hello', flush=True)")
+
+    def kill():
+        started[1].kill()
+
+    watchdog = threading.Timer(5, kill)
+    watchdog.start()
+    try:
+        with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): ") as caught:
+            run_multiprocess(setup_of())
+    finally:
+        watchdog.cancel()
+        watchdog.join()
+    assert "signal 9" not in str(caught.value)
+
+
 def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, monkeypatch):
     monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
     code = """

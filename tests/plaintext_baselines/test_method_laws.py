@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
-from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED
+from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ParentChildKMeans
 
 METHODS = {
     "KFED": KFED,
@@ -23,6 +23,7 @@ METHODS = {
         FFCM, averaging="kmeans", local_iter=None, weights="memberships", movement="frobenius", max_iter=20
     ),
     "FFCM-normalised": partial(FFCM, fuzziness=1.1, normalise=True, max_iter=30),
+    "ParentChild": ParentChildKMeans,
     "DWF": partial(DWF, learning_rate=0.5, momentum=0.2, max_iter=500),
     "DWF-updated": partial(DWF, weights="updated", learning_rate=1, momentum=0, local_iter=2, max_iter=50),
     "EWF": partial(EWF, learning_rate=0.5, momentum=0.2, max_iter=500),

@@ -89,7 +89,6 @@ def test_an_error_about_start_labels_shows_none_of_them(start):
     assert DIGITS not in shown(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="the text holds repr(init)")
 def test_an_error_about_the_type_of_all_start_labels_shows_none_of_them():
     start = {0: [SECRET_LABEL, 1], 1: [0, 1], 2: [0, 1]}
     with pytest.raises(secfc.SecFCError) as caught:

@@ -1,0 +1,84 @@
+"""How far found centres are from the true ones: the knowledge gap of Stallmann and Wilbik."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
+    """Sum over k of ||c~_k - c_k||, the centres matched one to one so that the sum is least.
+
+    Parameters
+    ----------
+    truth, centers : array-like of shape (n_clusters, n_features)
+
+    References
+    ----------
+    "gap" in M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics; they leave the
+    matching open.
+
+    Examples
+    --------
+    >>> matched_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]])
+    5.0
+    """
+    distances = _distances(truth, centers)
+    if distances.shape[0] != distances.shape[1]:
+        raise ValueError(f"{distances.shape[0]} true centres cannot be matched to {distances.shape[1]}")
+    return float(distances[linear_sum_assignment(distances)].sum())
+
+
+def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
+    """Sum over the true centres of the distance to the nearest found one, which may serve several.
+
+    Never more than the matched gap; a centre found twice hides that another is missing only in part.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n_true, n_features)
+    centers : array-like of shape (n_clusters, n_features)
+
+    References
+    ----------
+    The "gap" of M. Stallmann and A. Wilbik, *Towards federated clustering*, as their code matches centres.
+
+    Examples
+    --------
+    >>> nearest_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]])
+    4.0
+    """
+    return float(_distances(truth, centers).min(axis=1).sum())
+
+
+def normalised_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
+    """The matched knowledge gap over the square root of the number of features.
+
+    Parameters
+    ----------
+    truth, centers : array-like of shape (n_clusters, n_features)
+
+    References
+    ----------
+    "ngap" in M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics.
+
+    Examples
+    --------
+    >>> normalised_knowledge_gap([[0.0] * 4], [[3.0] * 4])
+    3.0
+    """
+    return matched_knowledge_gap(truth, centers) / float(np.sqrt(np.asarray(truth).shape[1]))
+
+
+def _distances(truth: ArrayLike, centers: ArrayLike) -> FloatArray:
+    true, found = np.asarray(truth, dtype=np.float64), np.asarray(centers, dtype=np.float64)
+    if true.ndim != 2 or found.ndim != 2 or true.shape[1] != found.shape[1]:
+        raise ValueError(f"truth has shape {true.shape}, centers {found.shape}: both need rows of one width")
+    if not np.isfinite(found).all():
+        raise ValueError("centers have nan or infinity: a gap needs every centre")
+    return np.asarray(cdist(true, found))

@@ -1,0 +1,169 @@
+"""How good a clustering is by the rows and the centres alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.metrics import silhouette_score
+
+from plaintext_baselines._base import check_parties
+from plaintext_baselines._floats import nearest, squared_distances
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def k_means_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
+    """Mean squared distance of all rows to their nearest centre: the k-means objective over m.
+
+    Parameters
+    ----------
+    parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+    centers : array-like of shape (n_clusters, n_features)
+        A row of nan is a centre that does not exist.
+
+    References
+    ----------
+    The "score" of P. Holzer et al., *Dynamically weighted federated k-means*, section 3.3.
+
+    Examples
+    --------
+    >>> k_means_score([[[0.0]], [[2.0], [5.0]]], [[1.0], [5.0]])
+    0.6666666666666666
+    """
+    rows, points, labels = _pooled(parties, centers)
+    return float(squared_distances(rows, points, labels).mean())
+
+
+def client_mean_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
+    """Plain mean over the parties of their own k-means scores; parties without rows do not count.
+
+    Parameters
+    ----------
+    parties, centers
+        As for :func:`k_means_score`.
+
+    References
+    ----------
+    "RequestScore", Algorithm 4 of P. Holzer et al., *Dynamically weighted federated k-means*, with all
+    parties.
+
+    Examples
+    --------
+    >>> client_mean_score([[[0.0]], [[2.0], [5.0]]], [[1.0], [5.0]])
+    0.75
+    """
+    scores = [k_means_score([rows], centers) for rows in check_parties(parties) if len(rows)]
+    return float(np.mean(scores))
+
+
+def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
+    """WSSE: squared distances of the rows to their own (nearest) centre, summed, over m d. Less is better.
+
+    Parameters
+    ----------
+    parties, centers
+        As for :func:`k_means_score`.
+
+    References
+    ----------
+    M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics.
+
+    Examples
+    --------
+    >>> within_sse([[[0.0, 0.0], [0.0, 2.0]]], [[0.0, 0.0], [9.0, 9.0]])
+    1.0
+    """
+    rows, points, labels = _pooled(parties, centers)
+    return float(squared_distances(rows, points, labels).sum() / rows.size)
+
+
+def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
+    """OSSE: squared distances of the rows to all centres but their own, summed, over m d. More is better.
+
+    Parameters
+    ----------
+    parties, centers
+        As for :func:`k_means_score`.
+
+    References
+    ----------
+    M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics.
+
+    Examples
+    --------
+    >>> outside_sse([[[0.0, 0.0], [0.0, 2.0]]], [[0.0, 0.0], [3.0, 0.0]])
+    5.5
+    """
+    rows, points, labels = _pooled(parties, centers)
+    squares = cdist(rows, points, "sqeuclidean")
+    squares[np.arange(len(rows)), labels] = 0
+    return float(np.nansum(squares) / rows.size)
+
+
+def silhouette(parties: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
+    """Mean silhouette of all rows together; needs every distance between rows, also of different parties.
+
+    Parameters
+    ----------
+    parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+    labels : sequence of array-like of shape (n_rows_of_the_party,)
+
+    Raises
+    ------
+    ValueError
+        If there are not between 2 and m - 1 clusters.
+
+    References
+    ----------
+    P. J. Rousseeuw, *Silhouettes*, 1987; S. Garst and M. Reinders, *Federated k-means clustering*, figure
+    5(a).
+
+    Examples
+    --------
+    >>> round(silhouette([[[0.0], [1.0]], [[9.0], [10.0]]], [[0, 0], [1, 1]]), 4)
+    0.8889
+    """
+    pooled = np.concatenate([np.asarray(party) for party in labels])
+    return float(silhouette_score(np.concatenate(check_parties(parties)), pooled))
+
+
+def simplified_silhouette(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
+    """Mean of (b - a) / max(a, b): distances a to the nearest and b to the second nearest centre.
+
+    Every party can compute its share of it. A row on two centres counts 0.
+
+    Parameters
+    ----------
+    parties, centers
+        As for :func:`k_means_score`; at least two centres.
+
+    References
+    ----------
+    E. R. Hruschka et al., *Evolutionary algorithms for clustering gene-expression data*, 2004; S. Garst and M.
+    Reinders, *Federated k-means clustering*, figure 5(b).
+
+    Examples
+    --------
+    >>> simplified_silhouette([[[0.0], [1.0]], [[9.0]]], [[0.0], [4.0]])
+    0.6296296296296297
+    """
+    rows, points, _ = _pooled(parties, centers)
+    points = points[np.isfinite(points).all(axis=1)]
+    if len(points) < 2:
+        raise ValueError(f"centers must have at least two rows, got {len(points)}")
+    two = np.partition(cdist(rows, points), 1, axis=1)[:, :2]
+    shares = np.divide(two[:, 1] - two[:, 0], two[:, 1], out=np.zeros(len(two)), where=two[:, 1] > 0)
+    return float(shares.mean())
+
+
+def _pooled(parties: Sequence[ArrayLike], centers: ArrayLike) -> tuple[FloatArray, FloatArray, IntArray]:
+    rows = np.concatenate(check_parties(parties))
+    points = np.asarray(centers, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != rows.shape[1]:
+        raise ValueError(f"centers have shape {points.shape}, the parties have {rows.shape[1]} columns")
+    return rows, points, nearest(rows, points)

@@ -1,0 +1,158 @@
+"""How well labels agree with a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, v_measure_score
+from sklearn.metrics.cluster import contingency_matrix
+
+
+def hungarian_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
+    """Share of rows that agree under the best one-to-one map of clusters to classes.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (m,)
+        Classes and clusters, m >= 1.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    Harold W. Kuhn: *The Hungarian method for the assignment problem*, 1955; the "accuracy" of Songze Li et
+    al., *Secure Federated Clustering*, section 5.
+
+    Examples
+    --------
+    >>> hungarian_accuracy([0, 0, 1, 1], [1, 1, 0, 1])
+    0.75
+    """
+    counts = contingency_matrix(truth, labels)
+    classes, clusters = linear_sum_assignment(counts, maximize=True)
+    return float(counts[classes, clusters].sum() / np.asarray(truth).shape[0])
+
+
+def majority_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
+    """Share of rows that agree when every cluster stands for its most frequent class.
+
+    Several clusters may stand for one class, so this grows with the number of clusters, to 1 when every row
+    is its own cluster; it is at least the Hungarian accuracy. Also known as purity.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (m,)
+        Classes and clusters, m >= 1.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    The "accuracy" of P. Holzer et al., *Dynamically weighted federated k-means*, section 3.3.
+
+    Examples
+    --------
+    >>> majority_accuracy([0, 0, 0, 1], [0, 1, 2, 2])
+    0.75
+    """
+    counts = contingency_matrix(truth, labels)
+    return float(counts.max(axis=0).sum() / np.asarray(truth).shape[0])
+
+
+def v_measure(truth: ArrayLike, labels: ArrayLike) -> float:
+    """Harmonic mean of homogeneity and completeness.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (m,)
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    A. Rosenberg and J. Hirschberg, *V-measure*, 2007; P. Holzer et al., *Dynamically weighted federated
+    k-means*, section 3.3.
+
+    Examples
+    --------
+    >>> v_measure([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    """
+    return float(v_measure_score(truth, labels))
+
+
+def pooled_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
+    """Adjusted Rand index over all parties' rows together.
+
+    Parameters
+    ----------
+    truths, labels : sequence of array-like of shape (n_rows_of_the_party,)
+
+    Returns
+    -------
+    float
+        At most 1; about 0 for random labels.
+
+    References
+    ----------
+    L. Hubert and P. Arabie, *Comparing partitions*, 1985; S. Garst and M. Reinders, *Federated k-means
+    clustering*, section 3, for the central method.
+
+    Examples
+    --------
+    >>> pooled_ari([[0, 0], [1, 1]], [[0, 0], [0, 1]])
+    0.0
+    """
+    _check_pairs(truths, labels)
+    pooled = (np.concatenate([np.asarray(party) for party in parties]) for parties in (truths, labels))
+    return float(adjusted_rand_score(*pooled))
+
+
+def client_weighted_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
+    """Mean of the parties' own adjusted Rand indices, each weighted by its number of rows.
+
+    A party that gives rows of one class different labels than another party does is not penalised, and a
+    party of one row counts as 1; a party without rows counts for nothing.
+
+    Parameters
+    ----------
+    truths, labels : sequence of array-like of shape (n_rows_of_the_party,)
+
+    Returns
+    -------
+    float
+        At most 1; about 0 for random labels.
+
+    References
+    ----------
+    What S. Garst and M. Reinders, *Federated k-means clustering*, report for FKM, by their published code.
+
+    Examples
+    --------
+    >>> client_weighted_ari([[0, 0, 1], [1]], [[0, 0, 1], [0]])
+    1.0
+    """
+    _check_pairs(truths, labels)
+    sizes = np.array([len(np.asarray(truth)) for truth in truths])
+    scores = [
+        float(adjusted_rand_score(truth, label)) if size else 0.0
+        for truth, label, size in zip(truths, labels, sizes, strict=True)
+    ]
+    return float(np.average(scores, weights=sizes))
+
+
+def _check_pairs(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> None:
+    if len(truths) != len(labels):
+        raise ValueError(f"truths of {len(truths)} parties but labels of {len(labels)}")

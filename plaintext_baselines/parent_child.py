@@ -1,0 +1,151 @@
+"""Parent and child k-means with running updates, from a published notebook on the Iowa Gambling Task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from plaintext_baselines._base import FloatArray, IntArray, check_count
+from plaintext_baselines._frame import Frame
+from plaintext_baselines._kmeans import draw_seed, kmeans
+from plaintext_baselines._method import (
+    FederatedMethod,
+    Outcome,
+    check_init,
+    check_number,
+    check_optional_count,
+    total_inertia,
+)
+
+
+class ParentChildKMeans(FederatedMethod):
+    """One-shot k-means of [1]_: children cluster and update their own rows, a parent clusters their centres.
+
+    *Child*: the first `update_fraction` of a party's rows, in the order given, are set aside; k-means runs on
+    the rest. The rows set aside then arrive one at a time: the nearest centre C with N rows moves to the
+    running mean (C N + X) / (N + 1).
+
+    *Parent*: k-means, unweighted, on all children's centres.
+
+    A child with at most `child_clusters` rows to cluster takes these rows as its centres. With fewer received
+    centres than `n_clusters` some are repeated (a repeated centre labels no row).
+
+    Parameters
+    ----------
+    n_clusters : int
+        3 in the notebook.
+    child_clusters : int, optional
+        Clusters of a child. None: `n_clusters`.
+    update_fraction : float
+        In [0, 1); the number of rows set aside is rounded down.
+    init : {"k-means++", "random"}, ndarray, or list of int ndarray
+        Start of every k-means. "random": the means of a random partition of all rows. An array of shape
+        (n_clusters, n_features): centres. A list with one label array per party: the means of that partition.
+        With the latter three `child_clusters` must be None.
+    n_init : int
+        Runs of every k-means++ start, of which the best is kept: 10, scikit-learn's default of the notebook's
+        time.
+    max_iter, tol
+        As in ``sklearn.cluster.KMeans``, with its defaults.
+    random_state : None or int
+        An integer is handed to each k-means as it is (42 in the notebook).
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
+    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
+        Every row's nearest centre.
+    inertia_ : float
+        The notebook's SSE: sum of squared distances of all rows to their nearest `cluster_centers_`.
+    n_iter_ : int
+        1, the number of rounds of communication.
+    history_ : list of float
+        The inertia.
+
+    References
+    ----------
+    .. [1] A. Reidy, "Federated k-means", CA4015 first assignment, 2021 (notebook).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plaintext_baselines import ParentChildKMeans
+    >>> parties = [np.array([[4.0], [0.0], [1.0], [2.0]]), np.array([[9.0], [11.0], [10.0], [12.0]])]
+    >>> model = ParentChildKMeans(2, child_clusters=1, random_state=42).fit(parties)
+    >>> sorted(model.cluster_centers_.ravel().tolist())
+    [1.75, 10.5]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        child_clusters: int | None = None,
+        update_fraction: float = 0.25,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.child_clusters = child_clusters
+        self.update_fraction = update_fraction
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_parameters(self, data: Sequence[FloatArray]) -> None:
+        check_optional_count("child_clusters", self.child_clusters)
+        check_number("update_fraction", self.update_fraction, 0, 1, open_high=True)
+        check_init(self.init, ("k-means++", "random"))
+        if self.child_clusters is not None and not (isinstance(self.init, str) and self.init == "k-means++"):
+            raise ValueError("child_clusters must be None unless init is 'k-means++'")
+        check_count("n_init", self.n_init)
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol, 0)
+
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+        start = self._given_start(parties, frame, rng)
+        init: FloatArray | str = "k-means++" if start is None else start
+        # One seed for all, as in the notebook.
+        seed = draw_seed(rng) if self.random_state is None else self.random_state
+        run = partial(kmeans, seed=seed, init=init, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
+        sent = []
+        for rows in parties:
+            n_updates = int(self.update_fraction * len(rows))
+            updates, base = rows[:n_updates], rows[n_updates:]
+            if not len(base):
+                continue
+            count = min(self.child_clusters or self.n_clusters, len(base))
+            clustering = run(base, count)
+            used, sizes = np.unique(clustering.labels, return_counts=True)
+            sent.append(running_means(clustering.centres[used], sizes, updates))
+        centres = run(np.concatenate(sent), self.n_clusters).centres
+        return Outcome(centres, [total_inertia(parties, centres)])
+
+
+def running_means(centres: FloatArray, sizes: IntArray, updates: FloatArray) -> FloatArray:
+    """Move the nearest centre C of N rows to (C N + X) / (N + 1) for one row X after the other.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (n_centres, n_features), float64
+    sizes : ndarray of shape (n_centres,), int64
+    updates : ndarray of shape (n_updates, n_features), float64
+
+    Returns
+    -------
+    ndarray of shape (n_centres, n_features), float64
+    """
+    centres, sizes = centres.copy(), sizes.copy()
+    for row in updates:
+        nearest = int(((centres - row) ** 2).sum(axis=1).argmin())
+        centres[nearest] = (centres[nearest] * sizes[nearest] + row) / (sizes[nearest] + 1)
+        sizes[nearest] += 1
+    return centres

@@ -1,0 +1,130 @@
+"""The measures: cases by hand and what tells them apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import silhouette_samples
+
+from plaintext_baselines import metrics
+
+
+def column(*values):
+    return np.array(values, dtype=float)[:, None]
+
+
+labelings = st.integers(1, 30).flatmap(
+    lambda m: st.tuples(*(st.lists(st.integers(0, 4), min_size=m, max_size=m),) * 2)
+)
+
+
+def test_majority_may_use_a_class_twice_and_hungarian_not():
+    truth, labels = [0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]
+    assert metrics.majority_accuracy(truth, labels) == 1.0
+    assert metrics.hungarian_accuracy(truth, labels) == pytest.approx(4 / 6)
+
+
+@settings(deadline=None, derandomize=True)
+@given(labelings)
+def test_majority_is_at_least_hungarian(pair):
+    truth, labels = pair
+    hungarian, majority = (f(truth, labels) for f in (metrics.hungarian_accuracy, metrics.majority_accuracy))
+    assert 0 < hungarian <= majority <= 1
+
+
+@settings(deadline=None, derandomize=True)
+@given(labelings)
+def test_names_of_clusters_do_not_matter(pair):
+    truth, labels = pair
+    renamed = [(7 * label) % 5 for label in labels]
+    for measure in (metrics.hungarian_accuracy, metrics.majority_accuracy, metrics.v_measure):
+        assert measure(truth, renamed) == pytest.approx(measure(truth, labels))
+    assert metrics.pooled_ari([truth], [renamed]) == pytest.approx(metrics.pooled_ari([truth], [labels]))
+
+
+def test_v_measure_by_hand():
+    # Homogeneity 1 - H(C|K)/H(C) = 1; completeness 1 - H(K|C)/H(K) with H(K|C) = ln 2 / 2, H(K) = 3/2 ln 2.
+    completeness = 1 - (1 / 2) / (3 / 2)
+    expected = 2 * completeness / (1 + completeness)
+    assert metrics.v_measure([0, 0, 1, 1], [0, 0, 1, 2]) == pytest.approx(expected)
+
+
+def test_ari_by_hand_and_by_party():
+    # Party 0: pairs agree fully, 1. Party 1: clusters against classes, ARI = -0.5.
+    truths = [[0, 0, 1, 1], [0, 0, 1, 1], []]
+    labels = [[1, 1, 0, 0], [0, 1, 0, 1], []]
+    assert metrics.pooled_ari([truths[1]], [labels[1]]) == pytest.approx(-0.5)
+    assert metrics.client_weighted_ari(truths, labels) == pytest.approx((4 * 1 - 4 * 0.5) / 8)
+
+
+def test_parties_may_disagree_on_names_in_the_client_weighted_ari_only():
+    truths, labels = [[0, 0, 1, 1], [0, 0, 1, 1]], [[0, 0, 1, 1], [1, 1, 0, 0]]
+    assert metrics.client_weighted_ari(truths, labels) == 1
+    assert metrics.pooled_ari(truths, labels) < 0.1
+
+
+def test_within_and_outside_by_hand():
+    # Rows (0, 0), (4, 0), centres (0, 1), (4, 0): within 1 + 0, outside 16 + 17, over 2 rows of 2 features.
+    parties, centres = [np.array([[0.0, 0.0]]), np.array([[4.0, 0.0]])], np.array([[0.0, 1.0], [4.0, 0.0]])
+    assert metrics.within_sse(parties, centres) == pytest.approx(1 / 4)
+    assert metrics.outside_sse(parties, centres) == pytest.approx(33 / 4)
+    assert metrics.k_means_score(parties, centres) == pytest.approx(1 / 2)
+
+
+def test_missing_centres_are_ignored():
+    centres = np.array([[0.0], [np.nan], [4.0]])
+    assert metrics.k_means_score([column(1, 4)], centres) == pytest.approx(0.5)
+    assert metrics.outside_sse([column(1, 4)], centres) == pytest.approx((9 + 16) / 2)
+    assert metrics.simplified_silhouette([column(1, 4)], centres) == pytest.approx((2 / 3 + 1) / 2)
+
+
+def test_client_mean_score_weighs_parties_alike():
+    parties = [column(0), column(2, 2, 2), np.empty((0, 1))]
+    assert metrics.client_mean_score(parties, column(0)) == pytest.approx(2)
+    assert metrics.k_means_score(parties, column(0)) == pytest.approx(3)
+
+
+def test_silhouette_is_that_of_the_pool():
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    labels = np.arange(40) % 3
+    cut = lambda array: np.split(array, [7, 7, 30])  # noqa: E731
+    assert metrics.silhouette(cut(rows), cut(labels)) == pytest.approx(
+        silhouette_samples(rows, labels).mean()
+    )
+
+
+def test_simplified_silhouette_by_hand():
+    # a, b: 1, 3 and 0, 4; a row on two centres counts 0.
+    assert metrics.simplified_silhouette([column(1), column(4)], column(0, 4)) == pytest.approx(
+        (2 / 3 + 1) / 2
+    )
+    assert metrics.simplified_silhouette([column(0)], column(0, 0)) == 0
+    with pytest.raises(ValueError, match="at least two rows"):
+        metrics.simplified_silhouette([column(0)], column(0))
+
+
+def test_gaps_by_hand():
+    truth, centres = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[3.0, 4.0], [3.0, 5.0]])
+    # Matched: (0, 0) to (3, 4) and (3, 4) to (3, 5), or to (3, 5) and to (3, 4).
+    assert metrics.matched_knowledge_gap(truth, centres) == pytest.approx(34**0.5)
+    assert metrics.nearest_knowledge_gap(truth, centres) == pytest.approx(5)
+    assert metrics.normalised_knowledge_gap(truth, centres) == pytest.approx(17**0.5)
+
+
+def test_matched_gap_needs_as_many_centres():
+    with pytest.raises(ValueError, match="2 true centres cannot be matched to 1"):
+        metrics.matched_knowledge_gap(column(0, 1), column(0))
+    assert metrics.nearest_knowledge_gap(column(0, 1), column(0)) == 1
+
+
+@pytest.mark.parametrize("centres", [np.zeros((2, 3)), np.zeros(2)])
+def test_shapes_are_checked(centres):
+    with pytest.raises(ValueError, match="centers"):
+        metrics.k_means_score([np.zeros((2, 2))], centres)
+    with pytest.raises(ValueError, match="both need rows of one width"):
+        metrics.matched_knowledge_gap(np.zeros((2, 2)), centres)
+
+
+def test_a_party_without_labels_is_noticed():
+    with pytest.raises(ValueError, match="truths of 2 parties but labels of 1"):
+        metrics.pooled_ari([[0], [1]], [[0]])
