@@ -24,8 +24,17 @@ Disclosure = Literal["coded"]
 MAX_ROWS = 1 << 29
 """A sum of this many reduced residues (below 2**24) stays below 2**53."""
 
-MAX_MESSAGE_BYTES = 1 << 32
-"""No message is larger, whatever its type."""
+MAX_MESSAGE_BYTES = 1 << 31
+"""No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
+
+PART_BYTES = 1 << 22
+"""Shares and answers travel in parts of about this size: a few of them are all that is ever buffered."""
+
+PART_ROWS = 256
+"""A part has a multiple of this many rows, and no fewer: a block of the compiled loops."""
+
+WINDOW = 2
+"""Parts asked for before the first has come back, so that nobody waits for the network."""
 
 _HEADER_ROOM = 64
 """More than the fixed part of any message."""
@@ -204,6 +213,15 @@ class Layout:
         """Rows in all."""
         return sum(self.counts)
 
+    def parts(self, job: Job) -> "Parts":
+        """How messages about these rows are cut."""
+        primes = job.residues(self.m)
+        return Parts(
+            share=_rows_of_a_part(primes * job.width),
+            answer=_rows_of_a_part(primes * job.k),
+            layout=self,
+        )
+
     def rows(self, client: int) -> slice:
         """The rows of client 1..n."""
         ends = (0, *accumulate(self.counts))
@@ -216,13 +234,52 @@ class Layout:
         if job.k > self.m:
             raise ParameterError(f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all")
         primes = job.residues(self.m)
-        columns = max(job.k * self.m, job.width * max(self.counts))
-        largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
-        if largest > MAX_MESSAGE_BYTES:
+        largest = BYTES_PER_RESIDUE * primes * max(job.k, job.width) * PART_ROWS + _HEADER_ROOM
+        if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
             raise ParameterError(
-                f"parties: {self.m} rows make messages of {largest} bytes, at most {MAX_MESSAGE_BYTES} "
-                "are sent; lower k or use fewer rows"
+                f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "
+                f"bytes, at most {MAX_MESSAGE_BYTES} are sent"
             )
+
+
+def _rows_of_a_part(columns: int) -> int:
+    return max(1, PART_BYTES // (BYTES_PER_RESIDUE * columns * PART_ROWS)) * PART_ROWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Rows of the parts that shares and answers are cut in.
+
+    Attributes
+    ----------
+    share, answer : int
+        Rows of a part, but the last.
+    layout : Layout
+    """
+
+    share: int
+    answer: int
+    layout: Layout
+
+    @property
+    def shares(self) -> int:
+        """Parts of the longest client's shares, at least one."""
+        return max(1, -(-max(self.layout.counts) // self.share))
+
+    @property
+    def answers(self) -> int:
+        """Parts of an answer."""
+        return -(-self.layout.m // self.answer)
+
+    def share_rows(self, client: int, part: int) -> slice:
+        """Rows, of all rows, that a client shares in a part; empty beyond its last."""
+        own = self.layout.rows(client)
+        start = min(own.start + part * self.share, own.stop)
+        return slice(start, min(start + self.share, own.stop))
+
+    def answer_rows(self, part: int) -> slice:
+        """Rows that an answer's part is about."""
+        return slice(part * self.answer, min((part + 1) * self.answer, self.layout.m))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from secfc._arrays import Floats
 from secfc.errors import SecFCError
+from secfc.kernels.interface import Kernels
+from secfc.kernels.vectorised import VectorisedKernels
 
 KEY_BYTES = 32
 _DRAW_BYTES = 4
@@ -44,7 +46,7 @@ class MaskSource:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError("a MaskSource cannot be copied or pickled: its masks would repeat")
 
-    def uniform(self, p: int, shape: tuple[int, ...]) -> Floats:
+    def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
         """Independent, uniform, centred residues modulo p.
 
         Parameters
@@ -52,6 +54,8 @@ class MaskSource:
         p : int
             Odd prime below 2**24.
         shape : tuple of int
+        kernels : Kernels, optional
+            Does the rejection; NumPy by default.
 
         Returns
         -------
@@ -66,16 +70,14 @@ class MaskSource:
         if os.getpid() != self._process:
             raise SecFCError("a MaskSource was used in a forked process: its masks would repeat")
         wanted = int(np.prod(shape))
-        low_bits = np.uint32((1 << p.bit_length()) - 1)
+        low_bits = (1 << p.bit_length()) - 1
+        accept = (kernels or VectorisedKernels()).accept
         kept = np.empty(wanted, dtype=np.float64)
         filled = 0
         while filled < wanted:
             missing = wanted - filled
             # Half of the draws at worst are refused, 1.2 % with the primes of secfc.field.primes.
-            draws = int(missing * (int(low_bits) + 1) / p) + 16
-            words = np.frombuffer(self._keystream.update(bytes(_DRAW_BYTES * draws)), dtype="<u4") & low_bits
-            accepted = words[words < p][:missing]
-            kept[filled : filled + accepted.size] = accepted
-            filled += accepted.size
-        kept -= (p - 1) // 2
+            draws = int(missing * (low_bits + 1) / p) + 16
+            words = np.frombuffer(self._keystream.update(bytes(_DRAW_BYTES * draws)), dtype="<u4")
+            filled += accept(words, p, kept[filled:])
         return kept.reshape(shape)

@@ -25,6 +25,14 @@ class MixedRadix:
     def __init__(self, primes: tuple[int, ...]) -> None:
         self.primes = primes
         self.radices: tuple[int, ...] = (1, *accumulate(primes[:-1], mul))
+        self.inverses: Floats = np.array(
+            [
+                [inverse(primes[j], p) if j < q else 0 for j in range(len(primes))]
+                for q, p in enumerate(primes)
+            ],
+            dtype=np.float64,
+        )
+        """Centred inverse of p_j modulo p_q at [q, j], j < q."""
         self.relative_error = (len(primes) + 2) * 2.0**-53
         """Bound on the relative error of `approximate`: a rounded radix and product per term, P - 1 sums."""
 
@@ -42,10 +50,10 @@ class MixedRadix:
         """
         digits = np.empty_like(residues)
         for i, p in enumerate(self.primes):
-            rest = residues[i]
+            rest = reduce(residues[i], p)
             for j in range(i):
                 # |rest| + digit < 2**25 and a centred inverse < 2**23: exact before the reduction.
-                rest = reduce((rest - digits[j]) * inverse(self.primes[j], p), p)
+                rest = reduce((rest - digits[j]) * self.inverses[i, j], p)
             digits[i] = canonical(rest, p)
         return digits
 

@@ -12,19 +12,42 @@ from secfc.errors import MessageError
 from secfc.field.residues import canonical
 
 BYTES_PER_RESIDUE = 3
-_CHECK_BLOCK = 1 << 18
+
+
+def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
+    """Three little-endian bytes for each reduced residue modulo p.
+
+    Parameters
+    ----------
+    residues : ndarray of shape (..., rows), float64
+
+    Returns
+    -------
+    ndarray of shape (..., 3 * rows), uint8
+    """
+    words = canonical(residues, p).astype("<u4")
+    octets = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
+    return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], -1)
+
+
+def unpack(packed: NDArray[np.uint8]) -> Floats:
+    """The integers below 2**24 that three bytes each hold, float64; `pack` without its reduction undone."""
+    triples = packed.reshape(*packed.shape[:-1], -1, BYTES_PER_RESIDUE)
+    words = np.zeros((*triples.shape[:-1], 4), dtype=np.uint8)
+    words[..., :BYTES_PER_RESIDUE] = triples
+    return words.view("<u4")[..., 0].astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PackedResidues:
-    """Canonical residues of shape (primes, rows, columns), 24 bits each, little endian.
+    """Canonical residues of shape (primes, columns, rows), 24 bits each, little endian.
 
     Parameters
     ----------
     shape : tuple of three ints
-        (primes, rows, columns).
+        (primes, columns, rows).
     payload : bytes-like
-        ``3 * primes * rows * columns`` bytes.
+        ``3 * primes * columns * rows`` bytes.
 
     Raises
     ------
@@ -47,29 +70,14 @@ class PackedResidues:
 
     @classmethod
     def empty(cls, shape: tuple[int, int, int]) -> Self:
-        """Zero residues of a shape, to be filled by `write`."""
-        return cls(shape=shape, payload=bytearray(BYTES_PER_RESIDUE * prod(shape)))
+        """Residues of a shape, to be written through `plane`."""
+        return cls(shape=shape, payload=np.zeros(BYTES_PER_RESIDUE * prod(shape), dtype=np.uint8).data)
 
-    def _bytes(self) -> NDArray[np.uint8]:
-        return np.frombuffer(self.payload, dtype=np.uint8).reshape(*self.shape, BYTES_PER_RESIDUE)
-
-    def write(self, prime: int, rows: slice, residues: Floats, p: int) -> None:
-        """Pack reduced residues of shape (rows, columns) modulo p (not allowed on received bytes)."""
-        words = canonical(residues, p).astype("<u4")
-        self._bytes()[prime, rows] = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
-
-    def read(self, prime: int, rows: slice) -> Floats:
-        """Canonical residues of shape (rows, columns), float64."""
-        packed = self._bytes()[prime, rows]
-        words = np.zeros((*packed.shape[:2], 4), dtype=np.uint8)
-        words[..., :BYTES_PER_RESIDUE] = packed
-        return words.view("<u4")[..., 0].astype(np.float64)
-
-    def check(self, primes: tuple[int, ...]) -> None:
-        """Raise MessageError unless every residue is below its prime (a canonical encoding)."""
-        block = max(1, _CHECK_BLOCK // max(1, self.shape[2]))
-        for index, p in enumerate(primes):
-            for start in range(0, self.shape[1], block):
-                part = self.read(index, slice(start, start + block))
-                if part.size and part.max() >= p:
-                    raise MessageError(f"a residue is not below its prime {p}")
+    def plane(self, prime: int) -> NDArray[np.uint8]:
+        """Packed residues modulo one prime, shape (columns, 3 * rows); a view."""
+        primes, columns, rows = self.shape
+        octets = np.frombuffer(self.payload, dtype=np.uint8).reshape(
+            primes, columns, BYTES_PER_RESIDUE * rows
+        )
+        plane: NDArray[np.uint8] = octets[prime]
+        return plane

@@ -69,21 +69,26 @@ def matmul(a: Floats, b: Floats, p: int) -> Floats:
 
 
 def squared_norms(x: Floats, p: int) -> Floats:
-    """Reduced ``sum_c x[:, c]**2`` modulo p of each row of reduced residues.
+    """Reduced ``sum_c x[c]**2`` modulo p of each column vector of reduced residues.
 
     Parameters
     ----------
-    x : ndarray of shape (rows, columns), float64
+    x : ndarray of shape (columns, rows), float64
 
     Returns
     -------
     ndarray of shape (rows,), float64
     """
-    total = np.zeros(x.shape[0])
-    for start in range(0, x.shape[1], BLOCK):
-        part = x[:, start : start + BLOCK]
-        total += reduce(np.einsum("ij,ij->i", part, part), p)
+    total = np.zeros(x.shape[1])
+    for start in range(0, x.shape[0], BLOCK):
+        part = x[start : start + BLOCK]
+        total += reduce(np.einsum("ci,ci->i", part, part), p)
     return reduce(total, p)
+
+
+def centre(x: Floats, p: int) -> Floats:
+    """Centred residues, |x| <= (p - 1)/2, of the canonical residues `x`, in a new array."""
+    return np.where(x > p // 2, x - p, x)
 
 
 def inverse(x: int, p: int) -> int:

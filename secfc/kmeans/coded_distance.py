@@ -1,94 +1,93 @@
-"""A client's iteration: coded centres and coded distances from its shares (docs/protocol.md, eq. 5-6).
+"""A client's side of an iteration: coded centres and coded distances (docs/protocol.md, eq. 5-6).
 
-Rows are taken in blocks; the loops run over blocks and over 128 columns at a time, never over rows.
+With the squared norm of a share kept as one more column, a coded distance is one inner product,
+
+    ||mu~ - s x~||^2 = ||mu~||^2 + <(-2 s mu~, s^2), (x~, ||x~||^2)>,
+
+so a round is a matrix product, a reduction and the packing of its result.
 """
-
-from collections.abc import Iterator
 
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues
-from secfc.field.residues import centred, matmul, reduce, squared_norms
+from secfc.field.residues import centred, reduce, squared_norms
+from secfc.kernels import Kernels
 
-_BLOCK_ELEMENTS = 1 << 17
-"""float64 elements of a block of rows: 1 MiB, about an L2 cache."""
-
-
-def row_blocks(m: int, columns: int) -> Iterator[slice]:
-    """Slices of rows whose blocks of `columns` float64 stay near 1 MiB."""
-    step = max(1, _BLOCK_ELEMENTS // max(1, columns))
-    for start in range(0, m, step):
-        yield slice(start, min(m, start + step))
+_FEW = 4
+"""Sums are updated by the rows that moved when fewer than one row in this many did."""
 
 
-def share_norms(shares: Shares, p: int) -> Floats:
-    """``||x~_i||^2`` modulo p, once a run.
+class CodedPoints:
+    """A client's shares of every row, and what it answers about sets of them.
 
     Parameters
     ----------
-    shares : ndarray of shape (m, width), float32
-        Reduced residues.
-
-    Returns
-    -------
-    ndarray of shape (m,), float64
-        Reduced residues.
+    shares : ndarray of shape (P, width + 1, m), float32
+        Memory for the shares and their squared norms, filled by `store`.
+    primes : tuple of P ints
+    k : int
+    kernels : Kernels
     """
-    norms = np.empty(shares.shape[0])
-    for rows in row_blocks(*shares.shape):
-        norms[rows] = squared_norms(shares[rows].astype(np.float64), p)
-    return norms
 
+    def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:
+        self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
+        self._sums: list[Floats] = []
+        self._summed: list[Labels] = []
+        self._questions: list[tuple[Floats, Floats]] = []
 
-def coded_centres(shares: Shares, sets: Labels, k: int, p: int) -> Floats:
-    """mu~_h = sum of the shares of the rows in S_h, modulo p.
+    def __repr__(self) -> str:
+        return f"CodedPoints(shape={self._shares.shape})"
 
-    Parameters
-    ----------
-    shares : ndarray of shape (m, width), float32
-    sets : ndarray of shape (m,), int32
-        Set of each row, -1 for none.
+    def store(self, residues: PackedResidues, start: int) -> None:
+        """Keep shares of rows from `start`: residues of shape (P, width, rows)."""
+        for index, p in enumerate(self._primes):
+            self._kernels.store(residues.plane(index), p, self._shares[index], start)
 
-    Returns
-    -------
-    ndarray of shape (k, width), float64
-        Reduced residues. The sums stay below m 2**24 <= 2**53.
-    """
-    total = np.zeros((k, shares.shape[1]))
-    clusters = np.arange(k)
-    for rows in row_blocks(shares.shape[0], max(k, shares.shape[1])):
-        member = (sets[rows, np.newaxis] == clusters).astype(np.float64)
-        total += member.T @ shares[rows].astype(np.float64)
-    return reduce(total, p)
+    def ask(self, sets: Labels, sizes: Ints, residues: int) -> None:
+        """Prepare to answer about these sets, modulo the first `residues` primes.
 
+        Parameters
+        ----------
+        sets : ndarray of shape (m,), int32
+            -1 for a row in no set.
+        sizes : ndarray of shape (k,), int64
+        residues : int
+        """
+        self._questions = [
+            self._question(self._updated_sums(index, sets), sizes, self._primes[index])
+            for index in range(residues)
+        ]
 
-def coded_distances(
-    shares: Shares, norms: Floats, sets: Labels, sizes: Ints, p: int, *, prime: int, answer: PackedResidues
-) -> None:
-    """Write ``||mu~_h - |S_h| x~_i||^2`` modulo p into plane `prime` of `answer`.
+    def answer(self, start: int, stop: int) -> PackedResidues:
+        """Coded distances of rows [start, stop) to every set asked about, shape (residues, k, rows)."""
+        packed = PackedResidues.empty((len(self._questions), self._k, stop - start))
+        for index, (matrix, constant) in enumerate(self._questions):
+            p, shares = self._primes[index], self._shares[index]
+            self._kernels.answer(shares, start, stop, matrix, constant, p, packed.plane(index))
+        return packed
 
-    Parameters
-    ----------
-    shares : ndarray of shape (m, width), float32
-        Reduced residues.
-    norms : ndarray of shape (m,), float64
-        Of `share_norms`.
-    sets : ndarray of shape (m,), int32
-    sizes : ndarray of shape (k,), int64
-        Rows in each set.
-    answer : PackedResidues of shape (primes, m, k)
-    """
-    k = sizes.size
-    centres = coded_centres(shares, sets, k, p)
-    constant = squared_norms(centres, p)
-    linear = np.array([centred(-2 * int(s), p) for s in sizes], dtype=np.float64)
-    square = np.array([centred(int(s) ** 2, p) for s in sizes], dtype=np.float64)
-    transposed = np.ascontiguousarray(centres.T)
-    for rows in row_blocks(shares.shape[0], max(k, shares.shape[1])):
-        inner = matmul(shares[rows].astype(np.float64), transposed, p)
-        # Two products below 2**46 and a residue: below 2**48.
-        inner *= linear
-        inner += norms[rows, np.newaxis] * square
-        inner += constant
-        answer.write(prime, rows, reduce(inner, p), p)
+    def _updated_sums(self, index: int, sets: Labels) -> Floats:
+        """Exact sums of the shares in each set modulo prime `index`, shape (k, width + 1), unreduced."""
+        shares = self._shares[index]
+        if index == len(self._sums):
+            self._sums.append(self._kernels.set_sums(shares, sets, self._k))
+            self._summed.append(sets)
+        moved = np.flatnonzero(self._summed[index] != sets)
+        if moved.size * _FEW < sets.size:
+            old = self._summed[index][moved]
+            self._kernels.move_rows(shares, moved, old, sets[moved], self._sums[index])
+        else:
+            self._sums[index] = self._kernels.set_sums(shares, sets, self._k)
+        self._summed[index] = sets
+        return self._sums[index]
+
+    def _question(self, sums: Floats, sizes: Ints, p: int) -> tuple[Floats, Floats]:
+        """Matrix of shape (k, width + 1) and constant of shape (k,) whose product with shares is phi."""
+        centres = reduce(sums, p)
+        linear = np.array([centred(-2 * int(s), p) for s in sizes], dtype=np.float64)
+        square = np.array([centred(int(s) ** 2, p) for s in sizes], dtype=np.float64)
+        constant = squared_norms(np.ascontiguousarray(centres[:, :-1].T), p)
+        matrix = reduce(centres * linear[:, np.newaxis], p)
+        matrix[:, -1] = square
+        return matrix, constant

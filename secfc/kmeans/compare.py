@@ -6,6 +6,7 @@ import numpy as np
 
 from secfc._arrays import Bools, Floats, Ints, Labels, Objects
 from secfc.field.mixed_radix import MixedRadix
+from secfc.kernels import Kernels
 
 CORE_FACTOR = 9
 """Squared 3 of the 3:1 rule of "center separation" (the paper, section 5)."""
@@ -17,23 +18,16 @@ class SquaredDistances:
 
     Attributes
     ----------
-    digits : ndarray of shape (P, rows, k), float64
-        Mixed-radix digits of D.
+    residues : ndarray of shape (P, k, rows), float64
+        Reduced residues of D; `nearest` may overwrite them.
     radix : MixedRadix
     sizes : ndarray of shape (k,), int64
         |S_h|; 0 for an empty set, whose centre is never chosen.
     """
 
-    digits: Floats
+    residues: Floats
     radix: MixedRadix
     sizes: Ints
-
-    def approximate(self) -> Floats:
-        """float64 of D / |S_h|^2, shape (rows, k), inf for empty sets."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = self.radix.approximate(self.digits) / self.sizes.astype(np.float64) ** 2
-        value[:, self.sizes == 0] = np.inf
-        return value
 
 
 def relative_tolerance(radix: MixedRadix) -> float:
@@ -88,7 +82,7 @@ class Nearest:
     near_ties: int
 
 
-def nearest(distances: SquaredDistances, *, m: int, with_core: bool = False) -> Nearest:
+def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core: bool = False) -> Nearest:
     """Exact argmin over the centres of each row, ties to the lowest index.
 
     Parameters
@@ -97,48 +91,58 @@ def nearest(distances: SquaredDistances, *, m: int, with_core: bool = False) -> 
         At least one set is not empty.
     m : int
         Rows in all, a bound on every size.
+    kernels : Kernels
     with_core : bool
         Also decide the 3:1 rule.
     """
-    value = distances.approximate()
-    best = value.min(axis=1, keepdims=True)
-    near = value <= best * (1 + relative_tolerance(distances.radix))
-    labels = near.argmax(axis=1).astype(np.int32)
-    contested = np.flatnonzero(near.sum(axis=1) > 1)
+    tolerance = relative_tolerance(distances.radix)
+    digits, value, labels, doubt = kernels.nearest(
+        distances.residues, distances.radix, distances.sizes, tolerance
+    )
+    found = _Candidates(digits=digits, value=value, radix=distances.radix, sizes=distances.sizes, m=m)
+    contested = np.flatnonzero(doubt)
     if contested.size:
-        keys = _keys(distances, contested, near[contested], 1, m)
-        labels[contested] = keys.argmin(axis=1)
-    picked = labels[np.newaxis, :, np.newaxis]
-    own = np.take_along_axis(distances.digits, picked.astype(np.intp), axis=2)[..., 0]
-    core = _core(distances, value, labels, m) if with_core else np.zeros(labels.size, dtype=np.bool_)
+        some = value[:, contested]
+        near = some <= some.min(axis=0) * (1 + tolerance)
+        labels[contested] = found.keys(contested, near, 1).argmin(axis=0)
+    picked = labels[np.newaxis, np.newaxis].astype(np.intp)
+    own = np.take_along_axis(digits, picked, axis=1)[:, 0]
+    core = found.core(labels, tolerance) if with_core else np.zeros(labels.size, dtype=np.bool_)
     return Nearest(labels=labels, own=own, core=core, near_ties=contested.size)
 
 
-def _keys(distances: SquaredDistances, rows: Ints, wanted: Bools, factor: int, m: int) -> Objects:
-    """Order keys of the wanted (row, centre) pairs; elsewhere a number above all keys."""
-    r, h = np.nonzero(wanted)
-    integers = distances.radix.integers(distances.digits[:, rows[r], h]) * factor
-    keys = np.full(wanted.shape, 1 << 1024, dtype=object)
-    keys[r, h] = order_keys(integers, distances.sizes[h], m)
-    return keys
+@dataclass(frozen=True, kw_only=True)
+class _Candidates:
+    """Digits (P, k, rows) and quotients (k, rows) of some rows, to be told apart exactly."""
 
+    digits: Floats
+    value: Floats
+    radix: MixedRadix
+    sizes: Ints
+    m: int
 
-def _core(distances: SquaredDistances, value: Floats, labels: Labels, m: int) -> Bools:
-    """Rows for which 9 d(own) <= d(other) for every other centre."""
-    every = np.arange(labels.size)
-    own = value[every, labels][:, np.newaxis] * CORE_FACTOR
-    other = value.copy()
-    other[every, labels] = np.inf
-    closest = other.min(axis=1, keepdims=True)
-    tolerance = relative_tolerance(distances.radix)
-    core: Bools = (own <= closest)[:, 0]
-    doubtful = np.flatnonzero(
-        (np.abs(own - closest) <= closest * tolerance)[:, 0] & np.isfinite(closest[:, 0])
-    )
-    if doubtful.size:
-        rivals = other[doubtful] <= closest[doubtful] * (1 + tolerance)
-        mine = np.zeros_like(rivals)
-        mine[np.arange(doubtful.size), labels[doubtful]] = True
-        own_keys = _keys(distances, doubtful, mine, CORE_FACTOR, m).min(axis=1)
-        core[doubtful] = own_keys <= _keys(distances, doubtful, rivals, 1, m).min(axis=1)
-    return core
+    def keys(self, rows: Ints, wanted: Bools, factor: int) -> Objects:
+        """Order keys of the wanted (centre, row) pairs; elsewhere a number above all keys."""
+        h, r = np.nonzero(wanted)
+        integers = self.radix.integers(self.digits[:, h, rows[r]]) * factor
+        keys = np.full(wanted.shape, 1 << 1024, dtype=object)
+        keys[h, r] = order_keys(integers, self.sizes[h], self.m)
+        return keys
+
+    def core(self, labels: Labels, tolerance: float) -> Bools:
+        """Rows for which 9 d(own) <= d(other) for every other centre."""
+        every = np.arange(labels.size)
+        own = self.value[labels, every] * CORE_FACTOR
+        other = self.value.copy()
+        other[labels, every] = np.inf
+        closest = other.min(axis=0)
+        core: Bools = own <= closest
+        finite = np.isfinite(closest)
+        doubtful = np.flatnonzero(finite)[np.abs(own - closest)[finite] <= (closest * tolerance)[finite]]
+        if doubtful.size:
+            rivals = other[:, doubtful] <= closest[doubtful] * (1 + tolerance)
+            mine = np.zeros_like(rivals)
+            mine[labels[doubtful], np.arange(doubtful.size)] = True
+            own_keys = self.keys(doubtful, mine, CORE_FACTOR).min(axis=0)
+            core[doubtful] = own_keys <= self.keys(doubtful, rivals, 1).min(axis=0)
+        return core

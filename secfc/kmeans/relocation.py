@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc._arrays import Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kmeans.compare import order_keys, relative_tolerance
 
 
-def relocate(labels: Labels, own: Floats, radix: MixedRadix, sizes: Ints) -> Labels:
+def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Labels:
     """The next sets: `labels`, with the rows farthest from their centres moved to emptied clusters.
 
     In ascending index each cluster without a row takes the row farthest from its own centre, farthest
@@ -18,8 +18,8 @@ def relocate(labels: Labels, own: Floats, radix: MixedRadix, sizes: Ints) -> Lab
     ----------
     labels : ndarray of shape (m,), int32
         Nearest centre of each row.
-    own : ndarray of shape (P, m), float64
-        Digits of D to that centre.
+    own : ndarray of shape (P, m), float32
+        Digits of D to that centre (below 2**24, so exact).
     radix : MixedRadix
     sizes : ndarray of shape (k,), int64
         Sizes of the sets that the distances were computed to.
@@ -33,11 +33,11 @@ def relocate(labels: Labels, own: Floats, radix: MixedRadix, sizes: Ints) -> Lab
     emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)
     if emptied.size == 0 or not own.any():
         return labels
-    value = radix.approximate(own) / sizes[labels].astype(np.float64) ** 2
+    value = radix.approximate(own.astype(np.float64)) / sizes[labels].astype(np.float64) ** 2
     threshold = np.partition(value, m - emptied.size)[m - emptied.size]
     # Rows that floats cannot exclude from the `emptied.size` farthest.
     candidates = np.flatnonzero(value >= threshold * (1 - relative_tolerance(radix)))
-    keys = order_keys(radix.integers(own[:, candidates]), sizes[labels[candidates]], m)
+    keys = order_keys(radix.integers(own[:, candidates].astype(np.float64)), sizes[labels[candidates]], m)
     farthest = candidates[np.argsort(-keys, kind="stable")[: emptied.size]]
     sets = labels.copy()
     sets[farthest] = emptied

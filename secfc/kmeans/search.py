@@ -1,6 +1,5 @@
 """Lloyd's search as a sequence of questions: sets out, distances in, until two assignments are equal."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from fractions import Fraction
@@ -8,9 +7,10 @@ from math import lcm
 
 import numpy as np
 
-from secfc._arrays import Bools, Floats, Ints, Labels
+from secfc._arrays import Bools, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kmeans.compare import Nearest, SquaredDistances, nearest
+from secfc.kernels import Kernels
+from secfc.kmeans.compare import SquaredDistances, nearest
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.start import random_partition, separated_sets
 
@@ -56,8 +56,9 @@ class Clustering:
 class Search:
     """Runs `n_init` starts of Lloyd's algorithm on distances that somebody else computes.
 
-    `sets` asks for the distances of every row to the means of these sets; `advance` takes them and returns
-    whether there is another question. `best` is then the result of least inertia (the first of equals).
+    `sets` asks for the distances of every row to the means of these sets; `add` takes them, some rows at a
+    time, and `end_round` returns whether there is another question. If not, `best` is the result of least
+    inertia (the first of equals).
 
     Parameters
     ----------
@@ -68,6 +69,7 @@ class Search:
         Start from the cores after one Lloyd step from a random partition, else from the partition.
     rng : numpy.random.Generator
         For public choices only.
+    kernels : Kernels
     start : ndarray of shape (m,), int32, optional
         Given sets instead of a random partition.
     """
@@ -81,12 +83,17 @@ class Search:
         n_init: int,
         separation: bool,
         rng: np.random.Generator,
+        kernels: Kernels,
         start: Labels | None = None,
     ) -> None:
         self._m, self._k = m, k
         self._max_iter, self._separation, self._rng = max_iter, separation, rng
         self._starts_left = n_init
-        self._given = start
+        self._given, self._kernels = start, kernels
+        self._labels: Labels = np.empty(m, dtype=np.int32)
+        self._core: Bools = np.empty(m, dtype=np.bool_)
+        self._own: Shares | None = None
+        self._near_ties = 0
         self.best: Clustering | None = None
         self.moved = m
         self._begin()
@@ -102,40 +109,42 @@ class Search:
         """Rows of each set, shape (k,)."""
         return set_sizes(self.sets, self._k)
 
-    def advance(self, blocks: Iterable[tuple[slice, SquaredDistances]]) -> bool:
-        """Take the distances to the means of `sets`, in blocks that cover all rows once.
+    def add(self, rows: slice, distances: SquaredDistances) -> None:
+        """Take the distances of some rows to the means of `sets`; each row once before `end_round`."""
+        with_core = self._step is _Step.SECOND_OF_START
+        part = nearest(distances, m=self._m, kernels=self._kernels, with_core=with_core)
+        if self._own is None or self._own.shape[0] != part.own.shape[0]:
+            self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
+        self._labels[rows], self._core[rows], self._own[:, rows] = part.labels, part.core, part.own
+        self._near_ties += part.near_ties
+        self._radix = distances.radix
+
+    def end_round(self) -> bool:
+        """Move the sets, now that the distances of every row are here.
 
         Returns
         -------
         bool
-            True when `sets` holds another question.
+            True when `sets` holds another question; then `best` is not final.
         """
-        found, radix = self._nearest(blocks)
-        sizes = self.sizes()
-        sets = relocate(found.labels, found.own, radix, sizes)
+        assert self._own is not None
+        labels, own, sizes = self._labels.copy(), self._own, self.sizes()
+        near_ties, self._near_ties = self._near_ties, 0
+        sets = relocate(labels, own, self._radix, sizes)
         match self._step:
             case _Step.FIRST_OF_START:
                 self.sets, self._step = sets, _Step.SECOND_OF_START
                 return True
             case _Step.SECOND_OF_START:
-                self.sets = separated_sets(sets, found.labels, found.core, self._k)
+                self.sets = separated_sets(sets, labels, self._core, self._k)
                 self.current.start, self._step = self.sets, _Step.ITERATE
                 return True
         run = self.current
-        run.labels = found.labels
-        run.inertia = _inertia(found, radix, sizes)
-        run.near_ties += found.near_ties
-        if self._step is _Step.ITERATE:
-            run.n_iter += 1
-            run.history.append(run.inertia)
-            previous, self._previous = self._previous, found.labels
-            self.moved = self._m if previous is None else int(np.count_nonzero(previous != found.labels))
-            run.converged = previous is not None and self.moved == 0
-            if not run.converged:
-                self.sets = sets
-                if run.n_iter == self._max_iter:
-                    self._step = _Step.LAST_ASSIGNMENT
-                return True
+        run.labels = labels
+        run.inertia = _inertia(labels, own, self._radix, sizes)
+        run.near_ties += near_ties
+        if self._step is _Step.ITERATE and not self._iterated(run, sets):
+            return True
         if self.best is None or run.inertia < self.best.inertia:
             self.best = run
         if self._starts_left:
@@ -143,19 +152,18 @@ class Search:
             return True
         return False
 
-    def _nearest(self, blocks: Iterable[tuple[slice, SquaredDistances]]) -> tuple[Nearest, MixedRadix]:
-        labels: Labels = np.empty(self._m, dtype=np.int32)
-        core: Bools = np.empty(self._m, dtype=np.bool_)
-        own: Floats | None = None
-        near_ties = 0
-        for rows, block in blocks:
-            part = nearest(block, m=self._m, with_core=self._step is _Step.SECOND_OF_START)
-            if own is None:
-                own = np.empty((part.own.shape[0], self._m))
-            labels[rows], core[rows], own[:, rows] = part.labels, part.core, part.own
-            near_ties += part.near_ties
-        assert own is not None
-        return Nearest(labels=labels, own=own, core=core, near_ties=near_ties), block.radix
+    def _iterated(self, run: Clustering, sets: Labels) -> bool:
+        """Count an iteration; True when it was the last because nothing moved."""
+        run.n_iter += 1
+        run.history.append(run.inertia)
+        previous, self._previous = self._previous, run.labels
+        self.moved = self._m if previous is None else int(np.count_nonzero(previous != run.labels))
+        run.converged = previous is not None and self.moved == 0
+        if not run.converged:
+            self.sets = sets
+            if run.n_iter == self._max_iter:
+                self._step = _Step.LAST_ASSIGNMENT
+        return run.converged
 
 
 def set_sizes(sets: Labels, k: int) -> Ints:
@@ -163,13 +171,13 @@ def set_sizes(sets: Labels, k: int) -> Ints:
     return np.bincount(sets + 1, minlength=k + 1)[1:].astype(np.int64)
 
 
-def _inertia(found: Nearest, radix: MixedRadix, sizes: Ints) -> Fraction:
+def _inertia(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Fraction:
     """Exact sum over rows of D / |S|^2, over the common denominator of all sets."""
-    occupied = np.unique(found.labels)
+    occupied = np.unique(labels)
     totals = np.zeros(occupied.size, dtype=object)
-    for digit, weight in zip(found.own, radix.radices, strict=True):
+    for digit, weight in zip(own, radix.radices, strict=True):
         # Sums of digits stay below 2**24 m <= 2**53.
-        sums = np.bincount(found.labels, weights=digit, minlength=sizes.size)[occupied]
+        sums = np.bincount(labels, weights=digit, minlength=sizes.size)[occupied]
         totals += sums.astype(np.int64).astype(object) * weight
     squares = sizes[occupied].astype(object) ** 2
     common = lcm(*squares)

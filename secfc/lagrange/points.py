@@ -24,19 +24,21 @@ class EvaluationPoints:
 def evaluation_points(prime: Prime, *, n: int, coded: int) -> EvaluationPoints:
     """Points for n clients and `coded` = ell + t segments and masks.
 
-    With g the prime's primitive root and H the group of the 4096-th roots of unity, beta_u are the powers
-    of a root of unity of order 2**a >= ell + t, and alpha_j lie in the coset g H. As g is not in H (its
-    order is p - 1 > 4096), no alpha is a beta. Powers of two leave number-theoretic transforms open.
+    With g the prime's primitive root and omega a root of unity of order 2**a >= max(n, ell + t), beta_u =
+    omega**u and alpha_j = g omega**j. As g is no 4096-th root of unity (its order is p - 1), no alpha is a
+    beta. One root for both makes 1 / (alpha_j - beta_u) a function of j - u, up to a factor: encoding is a
+    cyclic convolution (`secfc.lagrange.transform`).
     """
     p, g = prime.p, prime.generator
-
-    def root(count: int) -> int:
-        order = 1 << (count - 1).bit_length()
-        assert order <= TWO_ADIC_ORDER
-        return pow(g, (p - 1) // order, p)
-
-    beta, alpha = root(coded), root(n)
+    omega = pow(g, (p - 1) // order_of_root(max(n, coded)), p)
     return EvaluationPoints(
-        beta=tuple(pow(beta, u, p) for u in range(coded)),
-        alpha=tuple(g * pow(alpha, j, p) % p for j in range(n)),
+        beta=tuple(pow(omega, u, p) for u in range(coded)),
+        alpha=tuple(g * pow(omega, j, p) % p for j in range(n)),
     )
+
+
+def order_of_root(count: int) -> int:
+    """The smallest power of two that is at least `count`, at most 4096."""
+    order = 1 << (count - 1).bit_length()
+    assert order <= TWO_ADIC_ORDER
+    return order

@@ -20,14 +20,14 @@ def split(rows: Floats, ell: int) -> Floats:
 
     Returns
     -------
-    ndarray of shape (ell, m, ceil(d / ell)), float64
+    ndarray of shape (ell, ceil(d / ell), m), float64
         Zero-padded: zeros add nothing to a squared distance.
     """
     m, d = rows.shape
     width = segment_width(d, ell)
-    padded = np.zeros((m, ell * width))
-    padded[:, :d] = rows
-    return np.ascontiguousarray(padded.reshape(m, ell, width).transpose(1, 0, 2))
+    padded = np.zeros((ell * width, m))
+    padded[:d] = rows.T
+    return padded.reshape(ell, width, m)
 
 
 def share(segments: Floats, masks: Floats, basis: Floats, p: int) -> Floats:
@@ -35,16 +35,16 @@ def share(segments: Floats, masks: Floats, basis: Floats, p: int) -> Floats:
 
     Parameters
     ----------
-    segments : ndarray of shape (ell, m, width), float64
+    segments : ndarray of shape (ell, width, m), float64
         Reduced residues.
-    masks : ndarray of shape (t, m, width), float64
+    masks : ndarray of shape (t, width, m), float64
         Independent, uniform reduced residues, used once.
     basis : ndarray of shape (n, ell + t), float64
         ``lagrange_basis(beta, alpha, p)``.
 
     Returns
     -------
-    ndarray of shape (n, m, width), float64
+    ndarray of shape (n, width, m), float64
         Reduced residues; plane j belongs to client j alone. Any t planes are uniform and independent of
         the segments, because the t columns of `basis` that meet the masks are invertible in any t rows.
     """
@@ -58,14 +58,14 @@ def recover(shares: Floats, basis: Floats, p: int) -> Floats:
 
     Parameters
     ----------
-    shares : ndarray of shape (r, m, width), float64
+    shares : ndarray of shape (r, width, m), float64
         Shares of r >= ell + t clients.
     basis : ndarray of shape (ell, r), float64
         ``lagrange_basis(those clients' alpha, beta of the segments, p)``.
 
     Returns
     -------
-    ndarray of shape (ell, m, width), float64
+    ndarray of shape (ell, width, m), float64
         Reduced residues.
     """
     return matmul(basis, shares.reshape(shares.shape[0], -1), p).reshape(basis.shape[0], *shares.shape[1:])

@@ -1,23 +1,21 @@
 """A client: shares its rows, then answers each assignment with coded distances."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from secfc._arrays import Floats, Labels, Shares
 from secfc.errors import LimitError, MessageError, ParameterError
-from secfc.field.fixed_point import quantise
-from secfc.field.packing import PackedResidues
-from secfc.field.primes import PRIMES
-from secfc.field.residues import reduce
-from secfc.kmeans.coded_distance import coded_distances, row_blocks, share_norms
+from secfc.kernels import Kernels, choose
+from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.search import set_sizes
-from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
-from secfc.lagrange.sharing import share, split
-from secfc.params import Job, Layout, Limits, primes_of
+from secfc.lagrange.sharer import Sharer
+from secfc.params import WINDOW, Job, Layout, Limits, Parts, primes_of
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Message,
@@ -28,6 +26,13 @@ from secfc.protocol.messages import (
 from secfc.protocol.states import State, check_envelope
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
+
+Allocate = Callable[[tuple[int, ...]], Shares]
+
+
+def in_memory(shape: tuple[int, ...]) -> Shares:
+    """An uninitialised float32 array."""
+    return np.empty(shape, dtype=np.float32)
 
 
 class Client:
@@ -48,6 +53,8 @@ class Client:
         Start labels of its rows, when ``job.init`` is "labels".
     name : str, optional
         What errors call this party.
+    allocate : callable
+        Gives memory for shares: an uninitialised float32 array of a shape.
 
     Attributes
     ----------
@@ -72,6 +79,7 @@ class Client:
         limits: Limits | None = None,
         start: Labels | None = None,
         name: str | None = None,
+        allocate: Allocate = in_memory,
     ) -> None:
         name = name or f"client {number}"
         check_rows(rows, name=name, d=job.d, bound=job.bound)
@@ -85,9 +93,13 @@ class Client:
         self._start = start
         self._job, self._run, self._masks = job, run, masks
         self._limits = limits or Limits()
-        self._early: dict[int, Share] = {}
-        self._received: set[int] = set()
+        self._allocate = allocate
+        self._early: list[Share] = []  # parts that overtook the plan, at most WINDOW from each client
+        self._received: dict[int, int] = {}  # parts kept, by sender
+        self._shared = 0  # parts of the own rows that were shared
+        self._announced = 0  # parts that everybody has sent
         self._round = 0
+        self._sent = 0  # parts of this round's answer
 
     def __repr__(self) -> str:
         return f"Client(number={self.number}, state={self.state.value})"
@@ -113,6 +125,8 @@ class Client:
                 return self._on_plan(message)
             case Share():
                 return self._on_share(message)
+            case Continue():
+                return self._on_continue(message)
             case Assignment():
                 return self._on_assignment(message)
             case Finish():
@@ -131,95 +145,146 @@ class Client:
             layout.check(self._job)
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
-        primes = primes_of(self._job.residues(layout.m))
-        for held in self._early.values():
-            self._check_share(held, layout, primes)
-        self._layout, self._primes = layout, primes
-        early, self._early = self._early, {}
-        self._shares: Shares = np.empty((len(primes), layout.m, self._job.width), dtype=np.float32)
-        messages = self._share_rows()
-        for held in early.values():
-            self._keep(held)
+        primes, parts = primes_of(self._job.residues(layout.m)), layout.parts(self._job)
+        kernels = choose(len(primes) * self._job.k * layout.m)
+        for held in self._early:
+            self._check_share(held, parts, primes, kernels)
+        self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
+        self._sharer = Sharer(job=self._job, primes=primes, masks=self._masks, kernels=self._kernels)
+        self._points = CodedPoints(
+            shares=self._allocate((len(primes), self._job.width + 1, layout.m)),
+            primes=primes,
+            k=self._job.k,
+            kernels=self._kernels,
+        )
+        self._received = dict.fromkeys((j for j in range(1, self._job.n + 1) if j != self.number), 0)
         self.state = State.SHARE
-        return messages + self._ready()
+        messages: list[Message] = []
+        for part in range(min(WINDOW, parts.shares)):
+            messages += self._share_part(part)
+        early, self._early = self._early, []
+        for held in early:
+            messages += self._keep(held)
+        return messages
 
-    def _share_rows(self) -> list[Message]:
-        """Quantise, mask and encode the own rows; keep the own share, send the others theirs."""
-        job = self._job
+    def _share_part(self, part: int) -> list[Message]:
+        """Encode a part of the own rows; keep the own share, send the others theirs."""
         assert self._rows is not None
-        rows, self._rows = self._rows, None
+        rows = self._parts.share_rows(self.number, part)
         own = self._layout.rows(self.number)
-        others = [j for j in range(1, job.n + 1) if j != self.number]
-        shape = (len(self._primes), self._m, job.width)
-        packed = {j: PackedResidues.empty(shape) for j in others}
-        for index, p in enumerate(self._primes):
-            points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
-            basis = lagrange_basis(points.beta, points.alpha, p)
-            for block in row_blocks(self._m, job.n * job.width):
-                segments = split(reduce(quantise(rows[block], job.exponent), p), job.ell)
-                masks = self._masks.uniform(p, (job.t, *segments.shape[1:]))
-                shares = share(segments, masks, basis, p)
-                for j in others:
-                    packed[j].write(index, block, shares[j - 1], p)
-                self._shares[index, own.start + block.start : own.start + block.stop] = shares[
-                    self.number - 1
-                ]
-        return [Share(run=self._run, sender=self.number, recipient=j, residues=packed[j]) for j in others]
+        packed = self._sharer.share(self._rows[rows.start - own.start : rows.stop - own.start])
+        self._points.store(packed[self.number - 1], rows.start)
+        self._shared += 1
+        if self._shared == self._parts.shares:
+            self._rows = None
+        shares: list[Message] = [
+            Share(run=self._run, sender=self.number, recipient=j, part=part, residues=packed[j - 1])
+            for j in self._received
+            if rows.stop > rows.start
+        ]
+        return shares + self._ready()
 
     def _on_share(self, message: Share) -> list[Message]:
-        if message.sender in self._received or message.sender in self._early:
-            raise MessageError(f"Share: a second one from client {message.sender}")
         if self.state is State.IDENTIFY:
-            self._early[message.sender] = message
+            known = sum(held.sender == message.sender for held in self._early)
+            if message.part != known or known == WINDOW:
+                raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
+            self._early.append(message)
             return []
-        self._check_share(message, self._layout, self._primes)
-        self._keep(message)
-        return self._ready()
+        if message.sender == self.number:
+            raise MessageError(f"Share: from client {message.sender} itself")
+        if message.part != self._received[message.sender]:
+            raise MessageError(
+                f"Share: part {message.part} from client {message.sender}, expected part "
+                f"{self._received[message.sender]}"
+            )
+        self._check_share(message, self._parts, self._primes, self._kernels)
+        return self._keep(message)
 
-    def _check_share(self, message: Share, layout: Layout, primes: tuple[int, ...]) -> None:
-        expected = (len(primes), layout.counts[message.sender - 1], self._job.width)
-        if message.residues.shape != expected:
+    def _check_share(self, message: Share, parts: Parts, primes: tuple[int, ...], kernels: Kernels) -> None:
+        rows = parts.share_rows(message.sender, message.part)
+        expected = (len(primes), self._job.width, rows.stop - rows.start)
+        if message.residues.shape != expected or rows.stop == rows.start:
             raise MessageError(
                 f"Share: of shape {message.residues.shape} from client {message.sender}, expected {expected}"
             )
-        message.residues.check(primes)
+        for index, p in enumerate(primes):
+            if not kernels.below(message.residues.plane(index).reshape(-1), p):
+                raise MessageError(
+                    f"Share: a residue from client {message.sender} is not below its prime {p}"
+                )
 
-    def _keep(self, message: Share) -> None:
-        rows = self._layout.rows(message.sender)
-        for index, p in enumerate(self._primes):
-            for block in row_blocks(rows.stop - rows.start, self._job.width):
-                residues = reduce(message.residues.read(index, block), p)
-                self._shares[index, rows.start + block.start : rows.start + block.stop] = residues
-        self._received.add(message.sender)
+    def _keep(self, message: Share) -> list[Message]:
+        self._points.store(message.residues, self._parts.share_rows(message.sender, message.part).start)
+        self._received[message.sender] += 1
+        return self._ready()
 
     def _ready(self) -> list[Message]:
-        """Once every other client's shares are here, say so."""
-        if len(self._received) < self._job.n - 1:
-            return []
-        self._norms = [share_norms(self._shares[i], p) for i, p in enumerate(self._primes)]
-        self.state = State.ITERATE
-        return [Ready(run=self._run, sender=self.number, recipient=SERVER)]
+        """Say so for each part that has come from every other client and been sent to them."""
+        messages: list[Message] = []
+        while self._announced < self._parts.shares and self._holds(self._announced):
+            messages.append(Ready(run=self._run, sender=self.number, recipient=SERVER, part=self._announced))
+            self._announced += 1
+        if self._announced == self._parts.shares:
+            self.state = State.ITERATE
+        return messages
+
+    def _holds(self, part: int) -> bool:
+        if self._shared <= part:
+            return False
+        for client, kept in self._received.items():
+            rows = self._parts.share_rows(client, part)
+            if kept <= part and rows.stop > rows.start:
+                return False
+        return True
+
+    def _on_continue(self, message: Continue) -> list[Message]:
+        following = self._shared if self.state is State.SHARE else self._sent
+        if message.round != self._round or message.part != following:
+            raise MessageError(
+                f"Continue: part {message.part} of round {message.round}, part {following} of round "
+                f"{self._round} is next"
+            )
+        if self.state is State.SHARE:
+            if message.part >= self._parts.shares:
+                raise MessageError(f"Continue: part {message.part}, there are {self._parts.shares}")
+            return self._share_part(message.part)
+        if self._round == 0 or message.part >= self._parts.answers:
+            raise MessageError(f"Continue: part {message.part}, there are {self._parts.answers}")
+        return self._answer_part(message.part)
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
         if message.round != self._round + 1:
             raise MessageError(f"Assignment: round {message.round} after round {self._round}")
+        if self._round and self._sent < self._parts.answers:
+            raise MessageError(
+                f"Assignment: round {message.round} before part {self._sent} of round {self._round}"
+            )
         if message.sets.size != self._layout.m:
             raise MessageError(f"Assignment: of {message.sets.size} rows, the parties hold {self._layout.m}")
         sizes = set_sizes(message.sets, self._job.k)
         largest = int(sizes.max())
         if largest == 0:
             raise MessageError("Assignment: every set is empty")
-        self._enforce(sizes[sizes > 0].min(), message.round)
-        self._round = message.round
-        primes = self._primes[: self._job.residues(largest)]
-        answer = PackedResidues.empty((len(primes), self._layout.m, self._job.k))
-        for index, p in enumerate(primes):
-            coded_distances(
-                self._shares[index], self._norms[index], message.sets, sizes, p, prime=index, answer=answer
-            )
+        self._enforce(int(sizes[sizes > 0].min()), message.round)
+        self._round, self._sent = message.round, 0
+        self._points.ask(message.sets, sizes, self._job.residues(largest))
+        messages: list[Message] = []
+        for part in range(min(WINDOW, self._parts.answers)):
+            messages += self._answer_part(part)
+        return messages
+
+    def _answer_part(self, part: int) -> list[Message]:
+        self._sent += 1
+        rows = self._parts.answer_rows(part)
         return [
             CodedDistances(
-                run=self._run, sender=self.number, recipient=SERVER, round=message.round, residues=answer
+                run=self._run,
+                sender=self.number,
+                recipient=SERVER,
+                round=self._round,
+                part=part,
+                residues=self._points.answer(rows.start, rows.stop),
             )
         ]
 

@@ -11,13 +11,10 @@ import numpy as np
 from secfc._arrays import Floats
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
-from secfc.field.residues import reduce
+from secfc.kernels import Kernels
 from secfc.lagrange.basis import decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
-
-# A canonical residue below 2**24 times a reduced weight, at most 2**23: 64 of them stay below 2**53.
-_TERMS = 64
 
 
 class Decoder:
@@ -26,41 +23,39 @@ class Decoder:
     Parameters
     ----------
     job : Job
+    kernels : Kernels
     """
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, kernels: Kernels) -> None:
+        self._job, self._kernels = job, kernels
         self._weights: dict[tuple[int, ...], list[Floats]] = {}
 
-    def decode(self, answers: Mapping[int, PackedResidues], rows: slice, primes: tuple[int, ...]) -> Floats:
-        """``d'_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
+    def decode(
+        self, answers: Mapping[int, PackedResidues], start: int, stop: int, primes: tuple[int, ...]
+    ) -> Floats:
+        """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
 
         Parameters
         ----------
-        answers : mapping from client to PackedResidues of shape (P, m, k)
+        answers : mapping from client to PackedResidues of shape (P, k, rows)
             Exactly R of them.
-        rows : slice
+        start, stop : int
+            Rows of these answers to decode.
         primes : tuple of P ints
 
         Returns
         -------
-        ndarray of shape (P, rows, k), float64
+        ndarray of shape (P, k, stop - start), float64
             Reduced residues.
         """
         responders = tuple(sorted(answers))
         weights = self._weights_of(responders)
-        decoded = []
+        k = answers[responders[0]].shape[1]
+        decoded = np.empty((len(primes), k, stop - start))
         for index, p in enumerate(primes):
-            total: Floats | None = None
-            for at, client in enumerate(responders):
-                term = answers[client].read(index, rows)
-                term *= weights[index][at]
-                total = term if total is None else total + term
-                if at % _TERMS == _TERMS - 1:
-                    total = reduce(total, p)
-            assert total is not None
-            decoded.append(reduce(total, p))
-        return np.stack(decoded)
+            planes = [answers[client].plane(index) for client in responders]
+            decoded[index] = self._kernels.decode(planes, weights[index], start, stop, p)
+        return decoded
 
     def _weights_of(self, responders: tuple[int, ...]) -> list[Floats]:
         """Weights of a responder set for every prime, computed once."""

@@ -68,17 +68,30 @@ class Plan(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Share(Message):
-    """Client to client: the recipient's shares of the sender's rows, (primes, rows, width)."""
+    """Client to client: the recipient's shares of some of the sender's rows, (primes, width, rows)."""
 
     phase = work = "share"
+    part: int
     residues: PackedResidues
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ready(Message):
-    """Client to server: it holds its shares of every row."""
+    """Client to server: it holds this part of every other client's shares."""
 
     phase = work = "share"
+    part: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Continue(Message):
+    """Server to clients: send this part, of shares in round 0, of the round's answer otherwise.
+
+    Parts before `secfc.params.WINDOW` are asked for by Plan and Assignment themselves.
+    """
+
+    phase = work = "iterate"
+    part: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,9 +104,10 @@ class Assignment(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodedDistances(Message):
-    """Client to server: coded distances of every row to every centre, (primes, m, k)."""
+    """Client to server: coded distances of some rows to every centre, (primes, k, rows)."""
 
     phase = work = "iterate"
+    part: int
     residues: PackedResidues
 
 

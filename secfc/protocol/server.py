@@ -1,6 +1,5 @@
 """The server: asks for distances to the means of sets, decodes them, and moves the sets."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,14 +8,16 @@ from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
+from secfc.kernels import choose
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search
-from secfc.params import Job, Layout, primes_of
+from secfc.params import WINDOW, Job, Layout, primes_of
 from secfc.protocol.disclosure import Decoder
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Message,
@@ -76,11 +77,11 @@ class Server:
         self.state = State.IDENTIFY
         self.outcome: Clustering | None = None
         self._job, self._run, self._rng = job, run, rng
-        self._decoder = Decoder(job)
         self._hellos: dict[int, Hello] = {}
-        self._ready: set[int] = set()
-        self._answers: dict[int, PackedResidues] = {}
-        self._last_round = dict.fromkeys(range(1, job.n + 1), 0)
+        self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
+        self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
+        self._answers: dict[int, dict[int, PackedResidues]] = {}  # by part, then client
+        self._decoded = 0  # parts of this round
         self._round = 0
         self._search: Search | None = None
 
@@ -94,8 +95,8 @@ class Server:
         phase: Phase = "reveal" if self.state is State.DONE else self.state.value
         waiting = {
             State.IDENTIFY: self._job.n - len(self._hellos),
-            State.SHARE: self._job.n - len(self._ready),
-            State.ITERATE: self._job.threshold - len(self._answers),
+            State.SHARE: self._waiting_for_shares(),
+            State.ITERATE: self._job.threshold - len(self._answers.get(self._decoded, {})),
             State.DONE: 0,
         }
         return Progress(
@@ -106,6 +107,9 @@ class Server:
             moved=self._search.moved if self._search else 0,
             inertia=self._job.in_data_units(history[-1]) if history else None,
         )
+
+    def _waiting_for_shares(self) -> int:
+        return sum(count < self._parts.shares for count in self._ready.values()) if self._search else 0
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
@@ -149,6 +153,9 @@ class Server:
         self._layout = Layout(tuple(self._hellos[j].rows for j in range(1, self._job.n + 1)))
         # The modulus is large enough for any sets of these rows, or the run ends before a share is made.
         self._layout.check(self._job)
+        self._parts = self._layout.parts(self._job)
+        self._kernels = choose(self._job.residues(self._layout.m) * self._job.k * self._layout.m)
+        self._decoder = Decoder(self._job, self._kernels)
         self._search = self._new_search()
         self.state = State.SHARE
         return [
@@ -170,65 +177,94 @@ class Server:
             n_init=job.n_init,
             separation=job.init == "separation",
             rng=self._rng,
+            kernels=self._kernels,
             start=start,
         )
 
     def _on_ready(self, message: Ready) -> list[Message]:
-        if message.sender in self._ready:
-            raise MessageError(f"Ready: a second one from client {message.sender}")
-        self._ready.add(message.sender)
-        if len(self._ready) < self._job.n:
+        if message.part != self._ready[message.sender] or message.part >= self._parts.shares:
+            raise MessageError(
+                f"Ready: part {message.part} from client {message.sender}, which is at part "
+                f"{self._ready[message.sender]} of {self._parts.shares}"
+            )
+        self._ready[message.sender] += 1
+        done = min(self._ready.values())
+        if done <= message.part:
             return []
-        self.state = State.ITERATE
-        return self._ask()
+        if done == self._parts.shares:
+            self.state = State.ITERATE
+            return self._ask()
+        return self._continue(message.part + WINDOW, self._parts.shares)
+
+    def _continue(self, part: int, parts: int) -> list[Message]:
+        """Ask everybody for another part, if there is one."""
+        if part >= parts:
+            return []
+        return [
+            Continue(run=self._run, sender=SERVER, recipient=j, round=self._round, part=part)
+            for j in range(1, self._job.n + 1)
+        ]
 
     def _ask(self) -> list[Message]:
         assert self._search is not None
         self._round += 1
+        self._decoded = 0
         self._answers = {}
-        sizes = self._search.sizes()
-        self._primes = primes_of(self._job.residues(int(sizes.max())))
+        self._primes = primes_of(self._job.residues(int(self._search.sizes().max())))
         return [
             Assignment(run=self._run, sender=SERVER, recipient=j, round=self._round, sets=self._search.sets)
             for j in range(1, self._job.n + 1)
         ]
 
     def _on_distances(self, message: CodedDistances) -> list[Message]:
-        if not self._last_round[message.sender] < message.round <= self._round:
+        round_, part = self._expected[message.sender]
+        if (message.round, message.part) != (round_, part) or message.round > self._round:
             raise MessageError(
-                f"CodedDistances: round {message.round} from client {message.sender}, which answered round "
-                f"{self._last_round[message.sender]}; the server is in round {self._round}"
+                f"CodedDistances: part {message.part} of round {message.round} from client {message.sender}, "
+                f"part {part} of round {round_} is next; the server is in round {self._round}"
             )
-        if message.round < self._round or self.state is State.DONE:
-            # Late: the round went on with R other answers.
-            self._last_round[message.sender] = message.round
+        following = (round_, part + 1) if part + 1 < self._parts.answers else (round_ + 1, 0)
+        if self.state is State.DONE or (round_, part) < (self._round, self._decoded):
+            # Late: the server went on with R other answers.
+            self._expected[message.sender] = following
             return []
-        expected = (len(self._primes), self._layout.m, self._job.k)
+        rows = self._parts.answer_rows(part)
+        expected = (len(self._primes), self._job.k, rows.stop - rows.start)
         if message.residues.shape != expected:
             raise MessageError(
                 f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
                 f"expected {expected}"
             )
-        message.residues.check(self._primes)
-        self._last_round[message.sender] = message.round
-        self._answers[message.sender] = message.residues
-        if len(self._answers) < self._job.threshold:
+        for index, p in enumerate(self._primes):
+            if not self._kernels.below(message.residues.plane(index).reshape(-1), p):
+                raise MessageError(
+                    f"CodedDistances: a residue from client {message.sender} is not below its prime {p}"
+                )
+        self._expected[message.sender] = following
+        answers = self._answers.setdefault(part, {})
+        answers[message.sender] = message.residues
+        # A client sends its parts in order, so the R-th answers of the parts arrive in order too.
+        if len(answers) < self._job.threshold:
             return []
+        self._decode(part)
+        if self._decoded < self._parts.answers:
+            return self._continue(part + WINDOW, self._parts.answers)
         assert self._search is not None
-        if self._search.advance(self._decoded()):
-            return self._ask()
-        return self._finish()
+        return self._ask() if self._search.end_round() else self._finish()
 
-    def _decoded(self) -> Iterator[tuple[slice, SquaredDistances]]:
-        """The round's distances, block by block."""
+    def _decode(self, part: int) -> None:
+        """Decode a part that R clients have answered, block by block, and let go of the answers."""
         assert self._search is not None
-        sizes = self._search.sizes()
-        radix = MixedRadix(self._primes)
+        answers = self._answers.pop(part)
+        self._decoded = part + 1
+        sizes, radix = self._search.sizes(), MixedRadix(self._primes)
+        first = self._parts.answer_rows(part)
         step = max(1, _BLOCK_ELEMENTS // self._job.k)
-        for start in range(0, self._layout.m, step):
-            rows = slice(start, min(start + step, self._layout.m))
-            residues = self._decoder.decode(self._answers, rows, self._primes)
-            yield rows, SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes)
+        for start in range(0, first.stop - first.start, step):
+            stop = min(start + step, first.stop - first.start)
+            residues = self._decoder.decode(answers, start, stop, self._primes)
+            distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
+            self._search.add(slice(first.start + start, first.start + stop), distances)
 
     def _finish(self) -> list[Message]:
         assert self._search is not None

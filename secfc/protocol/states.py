@@ -7,6 +7,7 @@ from secfc.protocol.messages import (
     SERVER,
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Message,
@@ -29,8 +30,8 @@ class State(Enum):
 # senders may overtake each other; the server may hear an answer after it has gone on without it.
 CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Plan, Share}),
-    State.SHARE: frozenset({Share}),
-    State.ITERATE: frozenset({Assignment, Finish}),
+    State.SHARE: frozenset({Share, Continue}),
+    State.ITERATE: frozenset({Assignment, Continue, Finish}),
     State.DONE: frozenset(),
 }
 SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
@@ -39,7 +40,7 @@ SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.ITERATE: frozenset({CodedDistances}),
     State.DONE: frozenset({CodedDistances}),
 }
-FROM_SERVER: frozenset[type[Message]] = frozenset({Plan, Assignment, Finish})
+FROM_SERVER: frozenset[type[Message]] = frozenset({Plan, Continue, Assignment, Finish})
 
 
 def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State) -> None:
@@ -62,5 +63,5 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
     takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
     if type(message) not in takes[state]:
         raise MessageError(f"{kind}: from party {message.sender}, out of turn in state {state.value}")
-    if message.round and not isinstance(message, Assignment | CodedDistances):
+    if message.round and not isinstance(message, Assignment | CodedDistances | Continue):
         raise MessageError(f"{kind}: round {message.round}, this type has none")

@@ -20,6 +20,7 @@ from secfc.protocol.messages import (
     RUN_ID_BYTES,
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Message,
@@ -36,7 +37,7 @@ MAGIC = b"SFC1"
 # magic, type, run, sender, recipient, round
 _HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
 _COUNT = struct.Struct("<I")
-_RESIDUES = struct.Struct("<BII")  # primes, rows, columns
+_RESIDUES = struct.Struct("<BII")  # primes, columns, rows
 _OUTCOME = struct.Struct("<IBd")  # n_iter, converged, inertia
 
 _Parts = tuple[bytes | bytearray | memoryview, ...]
@@ -96,12 +97,14 @@ def _unpack_labels(reader: _Reader, k: int) -> Labels:
 
 
 def _pack_residues(message: Share | CodedDistances, k: int) -> _Parts:
-    return _RESIDUES.pack(*message.residues.shape), message.residues.payload
+    residues = message.residues
+    return _COUNT.pack(message.part), _RESIDUES.pack(*residues.shape), residues.payload
 
 
 def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
+    (part,) = reader.unpack(_COUNT)
     shape = reader.unpack(_RESIDUES)
-    return {"residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
+    return {"part": part, "residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
 
 
 def _pack_hello(message: Hello, k: int) -> _Parts:
@@ -123,12 +126,13 @@ def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
     return {"counts": tuple(count for (count,) in _COUNT.iter_unpack(reader.take(reader.left)))}
 
 
-def _pack_ready(message: Ready, k: int) -> _Parts:
-    return ()
+def _pack_part(message: Ready | Continue, k: int) -> _Parts:
+    return (_COUNT.pack(message.part),)
 
 
-def _unpack_ready(reader: _Reader, k: int) -> dict[str, Any]:
-    return {}
+def _unpack_part(reader: _Reader, k: int) -> dict[str, Any]:
+    (part,) = reader.unpack(_COUNT)
+    return {"part": part}
 
 
 def _pack_assignment(message: Assignment, k: int) -> _Parts:
@@ -159,7 +163,8 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Hello, _pack_hello, _unpack_hello),
     (Plan, _pack_plan, _unpack_plan),
     (Share, _pack_residues, _unpack_residues),
-    (Ready, _pack_ready, _unpack_ready),
+    (Ready, _pack_part, _unpack_part),
+    (Continue, _pack_part, _unpack_part),
     (Assignment, _pack_assignment, _unpack_assignment),
     (CodedDistances, _pack_residues, _unpack_residues),
     (Finish, _pack_finish, _unpack_finish),

@@ -71,6 +71,12 @@ def test_within_and_outside_by_hand():
     assert metrics.k_means_score(parties, centres) == pytest.approx(1 / 2)
 
 
+def test_without_squares_by_hand():
+    parties, centres = [column(1), column(4)], column(0, 4)
+    assert metrics.within_sse(parties, centres, squared=False) == pytest.approx((1 + 0) / 2)
+    assert metrics.outside_sse(parties, centres, squared=False) == pytest.approx((3 + 4) / 2)
+
+
 def test_missing_centres_are_ignored():
     centres = np.array([[0.0], [np.nan], [4.0]])
     assert metrics.k_means_score([column(1, 4)], centres) == pytest.approx(0.5)

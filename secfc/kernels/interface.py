@@ -1,0 +1,119 @@
+"""What a set of kernels offers: the array work of a run, one prime at a time.
+
+Residues modulo p come packed, three bytes each, or as float64 *reduced* residues (|x| <= p/2 + 4); see
+`secfc.field.residues`. Rows of the data are the last axis everywhere, so that a column is contiguous.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc._arrays import Bools, Floats, Ints, Labels, Shares
+from secfc.field.mixed_radix import MixedRadix
+
+Bytes = NDArray[np.uint8]
+
+
+class Kernels(Protocol):
+    """Array work of clients and server. Implementations give equal results, bit for bit."""
+
+    name: str
+
+    def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
+        """Pack the shares ``basis @ values`` of every client.
+
+        Parameters
+        ----------
+        values : ndarray of shape (ell + t, width, rows), float64
+            Reduced residues: segments, then masks.
+        basis : ndarray of shape (n, ell + t), float64
+        p : int
+        out : ndarray of shape (n, width, 3 * rows), uint8
+        """
+
+    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
+        """Unpack shares of some rows, and add their squared norms.
+
+        Parameters
+        ----------
+        packed : ndarray of shape (width, 3 * rows), uint8
+        p : int
+        shares : ndarray of shape (width + 1, m), float32
+            Columns [start, start + rows) are written: centred residues, and ``||x~||^2`` modulo p in the
+            last row.
+        start : int
+        """
+
+    def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
+        """Sum of the shares in each set, unreduced, shape (k, width + 1); -1 is no set.
+
+        Exact: fewer than 2**29 terms below 2**24.
+        """
+
+    def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
+        """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
+
+    def answer(
+        self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
+    ) -> None:
+        """Pack ``constant + matrix @ shares[:, start:stop]`` modulo p.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (width + 1, m), float32
+        matrix : ndarray of shape (k, width + 1), float64
+            Reduced residues.
+        constant : ndarray of shape (k,), float64
+            Reduced residues.
+        out : ndarray of shape (k, 3 * (stop - start)), uint8
+        """
+
+    def below(self, packed: Bytes, p: int) -> bool:
+        """Whether every packed integer is below p (one-dimensional input)."""
+
+    def decode(self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int) -> Floats:
+        """Weighted sum of answers, reduced.
+
+        Parameters
+        ----------
+        answers : list of R ndarrays of shape (k, 3 * rows), uint8
+        weights : ndarray of shape (R,), float64
+            Reduced residues.
+        start, stop : int
+            Rows to decode.
+
+        Returns
+        -------
+        ndarray of shape (k, stop - start), float64
+        """
+
+    def nearest(
+        self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
+    ) -> tuple[Floats, Floats, Labels, Bools]:
+        """Digits, quotients, argmin and doubt for scaled squared distances.
+
+        Parameters
+        ----------
+        residues : ndarray of shape (P, k, rows), float64
+            Reduced residues of D; may be overwritten.
+        radix : MixedRadix
+        sizes : ndarray of shape (k,), int64
+            |S_h|, 0 for an empty set.
+        tolerance : float
+            Relative difference below which the order of two quotients is in doubt.
+
+        Returns
+        -------
+        digits : ndarray of shape (P, k, rows), float64
+            Mixed-radix digits of D (undefined for empty sets).
+        value : ndarray of shape (k, rows), float64
+            D / |S_h|^2, inf for empty sets.
+        labels : ndarray of shape (rows,), int32
+            Set of least value, the lowest index among equals.
+        contested : ndarray of shape (rows,), bool
+            Whether another value is within the tolerance of the least.
+        """
+
+    def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
+        """Write the words' low bits that are below p to `kept`, minus (p - 1)/2; how many there were."""

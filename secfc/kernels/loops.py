@@ -1,0 +1,368 @@
+"""The compiled loops. `secfc.kernels.compiled` gives them types and shapes.
+
+All arithmetic is on integers below 2**53 held in float64, so contraction to fused multiply-add, the only
+liberty given to the compiler, changes nothing. Rows are taken in blocks that stay in the L1 and L2 caches.
+Signatures are explicit: everything is compiled when this module is imported for the first time, and read
+from Numba's cache on disk ever after.
+
+Indices run from 0 over slices that were cut first: the compiler then knows that they are not negative and
+vectorises.
+"""
+
+import numpy as np
+from numba import boolean, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
+
+_ROUND = 1.5 * 2.0**52
+"""Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
+
+_BLOCK = 256
+"""Rows of a block: a column is 2 KiB of float64, so 100 columns fit an L2 cache with room to spare."""
+
+_INNER = 128
+"""Columns of exact products between reductions; see secfc.field.residues.BLOCK."""
+
+_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+_AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
+"""For quotients that are no integers: rounded as NumPy rounds them."""
+
+_bytes1 = types.Array(uint8, 1, "C", readonly=True)
+_bytes2 = types.Array(uint8, 2, "C", readonly=True)
+
+
+@njit(void(float64[:, ::1], int64, int64, float64[:, ::1], float64[::1], float64[:, ::1], int64), **_OPTIONS)
+def _product(x, first, last, matrix, constant, z, b):
+    """z[h, :b] = constant[h] + sum over columns c in [first, last) of matrix[h, c] x[c - first, :b].
+
+    Four rows of the matrix and four columns at a time keep sixteen coefficients in registers; both counts
+    are padded with zeros to multiples of four.
+    """
+    for h in range(0, matrix.shape[0], 4):
+        z0, z1, z2, z3 = z[h], z[h + 1], z[h + 2], z[h + 3]
+        for i in range(b):
+            z0[i] = constant[h]
+            z1[i] = constant[h + 1]
+            z2[i] = constant[h + 2]
+            z3[i] = constant[h + 3]
+        for c in range(first, last, 4):
+            a0, a1, a2, a3 = matrix[h, c], matrix[h, c + 1], matrix[h, c + 2], matrix[h, c + 3]
+            b0, b1, b2, b3 = (
+                matrix[h + 1, c],
+                matrix[h + 1, c + 1],
+                matrix[h + 1, c + 2],
+                matrix[h + 1, c + 3],
+            )
+            c0, c1, c2, c3 = (
+                matrix[h + 2, c],
+                matrix[h + 2, c + 1],
+                matrix[h + 2, c + 2],
+                matrix[h + 2, c + 3],
+            )
+            d0, d1, d2, d3 = (
+                matrix[h + 3, c],
+                matrix[h + 3, c + 1],
+                matrix[h + 3, c + 2],
+                matrix[h + 3, c + 3],
+            )
+            o = c - first
+            x0, x1, x2, x3 = x[o], x[o + 1], x[o + 2], x[o + 3]
+            for i in range(b):
+                v0, v1, v2, v3 = x0[i], x1[i], x2[i], x3[i]
+                z0[i] = z0[i] + a0 * v0 + a1 * v1 + a2 * v2 + a3 * v3
+                z1[i] = z1[i] + b0 * v0 + b1 * v1 + b2 * v2 + b3 * v3
+                z2[i] = z2[i] + c0 * v0 + c1 * v1 + c2 * v2 + c3 * v3
+                z3[i] = z3[i] + d0 * v0 + d1 * v1 + d2 * v2 + d3 * v3
+
+
+@njit(void(float64[:, ::1], int64, int64, float64[:, ::1], boolean), **_OPTIONS)
+def _reduce_into(z, b, p, total, fresh):
+    """total[:, :b] = or += reduced z[:, :b]."""
+    inverse, modulus = 1.0 / p, float(p)
+    for h in range(z.shape[0]):
+        source, target = z[h], total[h]
+        if fresh:
+            for i in range(b):
+                quotient = (source[i] * inverse + _ROUND) - _ROUND
+                target[i] = source[i] - quotient * modulus
+        else:
+            for i in range(b):
+                quotient = (source[i] * inverse + _ROUND) - _ROUND
+                target[i] += source[i] - quotient * modulus
+
+
+@njit(void(float64[::1], int64, int64, int32[::1], uint64[::1], uint8[::1]), **_OPTIONS)
+def _pack(z, b, p, residues, words, out):
+    """Three bytes for each of the integers z[:b] modulo p; eight residues make three words."""
+    inverse, modulus = 1.0 / p, float(p)
+    for i in range(b):
+        quotient = (z[i] * inverse + _ROUND) - _ROUND
+        r = z[i] - quotient * modulus
+        residues[i] = np.int32(r + (modulus if r < 0.0 else 0.0))
+    pairs = residues.view(np.uint64)
+    low = np.uint64(0xFFFFFF)
+    for e in range(np.uint64((b + 7) // 8)):
+        o, w = np.uint64(4) * e, np.uint64(3) * e
+        p0, p1 = pairs[o], pairs[o + np.uint64(1)]
+        p2, p3 = pairs[o + np.uint64(2)], pairs[o + np.uint64(3)]
+        x0 = (p0 & low) | ((p0 >> np.uint64(32)) << np.uint64(24))
+        x1 = (p1 & low) | ((p1 >> np.uint64(32)) << np.uint64(24))
+        x2 = (p2 & low) | ((p2 >> np.uint64(32)) << np.uint64(24))
+        x3 = (p3 & low) | ((p3 >> np.uint64(32)) << np.uint64(24))
+        words[w] = x0 | (x1 << np.uint64(48))
+        words[w + np.uint64(1)] = (x1 >> np.uint64(16)) | (x2 << np.uint64(32))
+        words[w + np.uint64(2)] = (x2 >> np.uint64(32)) | (x3 << np.uint64(16))
+    packed = words.view(np.uint8)
+    for i in range(3 * b):
+        out[i] = packed[i]
+
+
+@njit(void(_bytes1, int64, uint64[::1], int32[::1]), **_OPTIONS)
+def _unpack(source, b, words, residues):
+    """residues[:b] = the 24-bit integers in source[: 3 b]."""
+    packed = words.view(np.uint8)
+    for i in range(3 * b):
+        packed[i] = source[i]
+    pairs = residues.view(np.uint64)
+    low = np.uint64(0xFFFFFF)
+    high = low << np.uint64(32)
+    for e in range(np.uint64((b + 7) // 8)):
+        o, w = np.uint64(4) * e, np.uint64(3) * e
+        w0, w1, w2 = words[w], words[w + np.uint64(1)], words[w + np.uint64(2)]
+        x1 = (w0 >> np.uint64(48)) | (w1 << np.uint64(16))
+        x2 = (w1 >> np.uint64(32)) | (w2 << np.uint64(32))
+        x3 = w2 >> np.uint64(16)
+        pairs[o] = (w0 & low) | ((w0 << np.uint64(8)) & high)
+        pairs[o + np.uint64(1)] = (x1 & low) | ((x1 << np.uint64(8)) & high)
+        pairs[o + np.uint64(2)] = (x2 & low) | ((x2 << np.uint64(8)) & high)
+        pairs[o + np.uint64(3)] = (x3 & low) | ((x3 << np.uint64(8)) & high)
+
+
+@njit(void(float64[:, :, ::1], float64[:, ::1], int64, uint8[:, :, ::1]), **_OPTIONS)
+def encode(values, basis, p, out):
+    """Pack basis @ values modulo p; basis is padded to multiples of four, out is not."""
+    coded, width, rows = values.shape
+    padded_n, padded = basis.shape
+    x = np.zeros((padded, _BLOCK))
+    z, total = np.empty((padded_n, _BLOCK)), np.empty((padded_n, _BLOCK))
+    zero = np.zeros(padded_n)
+    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
+    single = padded <= _INNER
+    for c in range(width):
+        for low in range(0, rows, _BLOCK):
+            b = min(_BLOCK, rows - low)
+            for u in range(coded):
+                source, target = values[u, c, low : low + b], x[u]
+                for i in range(b):
+                    target[i] = source[i]
+            for first in range(0, padded, _INNER):
+                last = min(padded, first + _INNER)
+                _product(x[first:last], first, last, basis, zero, z, b)
+                if not single:
+                    _reduce_into(z, b, p, total, first == 0)
+            done = z if single else total
+            for j in range(out.shape[0]):
+                _pack(done[j], b, p, residues, words, out[j, c, 3 * low : 3 * (low + b)])
+
+
+@njit(void(_bytes2, int64, float32[:, ::1], int64), **_OPTIONS)
+def store(packed, p, shares, start):
+    """Shares of rows from `start`, centred, and in the last row of `shares` their squared norms, reduced."""
+    half = p // 2
+    width, rows = packed.shape[0], packed.shape[1] // 3
+    inverse, modulus = 1.0 / p, float(p)
+    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
+    norms = np.empty(_BLOCK)
+    for low in range(0, rows, _BLOCK):
+        b = min(_BLOCK, rows - low)
+        for i in range(b):
+            norms[i] = 0.0
+        for c in range(width):
+            _unpack(packed[c, 3 * low : 3 * (low + b)], b, words, residues)
+            target = shares[c, start + low : start + low + b]
+            for i in range(b):
+                r = residues[i]
+                value = np.float64(r - p if r > half else r)
+                target[i] = value
+                norms[i] += value * value
+            if c % _INNER == _INNER - 2 or c == width - 1:  # 127 products and a reduced rest
+                for i in range(b):
+                    quotient = (norms[i] * inverse + _ROUND) - _ROUND
+                    norms[i] -= quotient * modulus
+        target = shares[width, start + low : start + low + b]
+        for i in range(b):
+            target[i] = norms[i]
+
+
+@njit(void(float32[:, ::1], int32[::1], float64[:, ::1]), **_OPTIONS)
+def set_sums(shares, sets, sums):
+    """sums[h] += shares of the rows in set h."""
+    columns, m = shares.shape
+    block = np.empty((columns, _BLOCK), dtype=np.float32)
+    for start in range(0, m, _BLOCK):
+        b = min(_BLOCK, m - start)
+        for c in range(columns):
+            source, target = shares[c, start : start + b], block[c]
+            for i in range(b):
+                target[i] = source[i]
+        members = sets[start : start + b]
+        for i in range(b):
+            if members[i] >= 0:
+                row = sums[members[i]]
+                for c in range(columns):
+                    row[c] += block[c, i]
+
+
+@njit(void(float32[:, ::1], int64[::1], int32[::1], int32[::1], float64[:, ::1]), **_OPTIONS)
+def move_rows(shares, rows, old, new, sums):
+    """Take rows out of their old sets' sums and add them to their new sets'."""
+    for c in range(shares.shape[0]):
+        column = shares[c]
+        for j in range(rows.size):
+            value = np.float64(column[rows[j]])
+            if old[j] >= 0:
+                sums[old[j], c] -= value
+            if new[j] >= 0:
+                sums[new[j], c] += value
+
+
+@njit(void(float32[:, ::1], int64, int64, float64[:, ::1], float64[::1], int64, uint8[:, ::1]), **_OPTIONS)
+def answer(shares, start, stop, matrix, constant, p, out):
+    """Pack constant + matrix @ shares[:, start:stop] modulo p; matrix is padded, shares and out are not."""
+    columns = shares.shape[0]
+    k, padded = matrix.shape
+    chunk = min(padded, _INNER)
+    x = np.zeros((chunk, _BLOCK))
+    z, total = np.empty((k, _BLOCK)), np.empty((k, _BLOCK))
+    zero = np.zeros(k)
+    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
+    single = padded <= _INNER
+    for low in range(start, stop, _BLOCK):
+        b = min(_BLOCK, stop - low)
+        for first in range(0, padded, chunk):
+            last = min(padded, first + chunk)
+            for c in range(first, last):
+                target = x[c - first]
+                if c < columns:
+                    source = shares[c, low : low + b]
+                    for i in range(b):
+                        target[i] = source[i]
+                else:
+                    for i in range(b):
+                        target[i] = 0.0
+            _product(x, first, last, matrix, constant if first == 0 else zero, z, b)
+            if not single:
+                _reduce_into(z, b, p, total, first == 0)
+        done = z if single else total
+        for h in range(out.shape[0]):
+            _pack(done[h], b, p, residues, words, out[h, 3 * (low - start) : 3 * (low - start + b)])
+
+
+@njit(boolean(_bytes1, int64), **_OPTIONS)
+def below(packed, p):
+    """Whether every 24-bit integer is below p."""
+    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
+    count = packed.size // 3
+    for low in range(0, count, _BLOCK):
+        b = min(_BLOCK, count - low)
+        _unpack(packed[3 * low : 3 * (low + b)], b, words, residues)
+        largest = np.int32(0)
+        for i in range(b):
+            largest = max(largest, residues[i])
+        if largest >= p:
+            return False
+    return True
+
+
+@njit(void(_bytes2, int64, int64, float64, float64[:, ::1]), **_OPTIONS)
+def accumulate(packed, start, stop, weight, total):
+    """Total += weight times the residues of rows [start, stop)."""
+    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
+    for h in range(packed.shape[0]):
+        for low in range(start, stop, _BLOCK):
+            b = min(_BLOCK, stop - low)
+            _unpack(packed[h, 3 * low : 3 * (low + b)], b, words, residues)
+            target = total[h, low - start : low - start + b]
+            for i in range(b):
+                target[i] += weight * residues[i]
+
+
+@njit(void(float64[:, ::1], int64), **_OPTIONS)
+def reduce_all(total, p):
+    """Reduce in place."""
+    inverse, modulus = 1.0 / p, float(p)
+    for h in range(total.shape[0]):
+        row = total[h]
+        for i in range(row.size):
+            quotient = (row[i] * inverse + _ROUND) - _ROUND
+            row[i] -= quotient * modulus
+
+
+@njit(
+    void(
+        float64[:, :, ::1],
+        int64[::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        float64,
+        float64[:, ::1],
+        int32[::1],
+        boolean[::1],
+    ),
+    **_AS_WRITTEN,
+)
+def nearest(digits, primes, inverses, radices, squares, tolerance, value, labels, contested):
+    """Residues to mixed-radix digits in place, quotients D / |S|^2, their argmin, and where it is in doubt.
+
+    squares[h] is 0 for an empty set, which is never chosen.
+    """
+    count, k, b = digits.shape
+    best, second = np.full(b, np.inf), np.full(b, np.inf)
+    for h in range(k):
+        row = value[h]
+        if squares[h] == 0.0:
+            for i in range(b):
+                row[i] = np.inf
+            continue
+        for i in range(b):
+            row[i] = 0.0
+        for q in range(count):
+            digit = digits[q, h]
+            inverse, modulus = 1.0 / primes[q], float(primes[q])
+            for i in range(b):
+                quotient = (digit[i] * inverse + _ROUND) - _ROUND
+                digit[i] -= quotient * modulus
+            for j in range(q):
+                earlier, factor = digits[j, h], inverses[q, j]
+                for i in range(b):
+                    v = (digit[i] - earlier[i]) * factor
+                    quotient = (v * inverse + _ROUND) - _ROUND
+                    digit[i] = v - quotient * modulus
+            radix = radices[q]
+            for i in range(b):
+                digit[i] += modulus if digit[i] < 0.0 else 0.0
+                row[i] += digit[i] * radix
+        square = squares[h]
+        for i in range(b):
+            v = row[i] / square
+            row[i] = v
+            better = v < best[i]
+            second[i] = best[i] if better else min(second[i], v)
+            labels[i] = np.int32(h) if better else labels[i]
+            best[i] = v if better else best[i]
+    for i in range(b):
+        contested[i] = second[i] <= best[i] * tolerance
+
+
+@njit(int64(types.Array(uint32, 1, "C", readonly=True), uint32, uint32, float64[::1]), **_OPTIONS)
+def accept(words, low_bits, p, kept):
+    """Keep the words whose low bits are below p, centred; how many were kept."""
+    filled = 0
+    half = np.float64((p - 1) // 2)
+    for i in range(words.size):
+        if filled == kept.size:
+            break
+        v = words[i] & low_bits
+        if v < p:
+            kept[filled] = v - half
+            filled += 1
+    return filled

@@ -1,0 +1,95 @@
+"""The kernels as NumPy expressions: for small jobs, and where nothing can be compiled."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc._arrays import Bools, Floats, Ints, Labels, Shares
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import pack, unpack
+from secfc.field.residues import centre, matmul, reduce, squared_norms
+from secfc.kernels.interface import Bytes
+
+_BLOCK_ELEMENTS = 1 << 17
+"""float64 elements of a block of rows: 1 MiB, about an L2 cache."""
+
+
+class VectorisedKernels:
+    """`secfc.kernels.interface.Kernels`, in NumPy."""
+
+    name = "numpy"
+
+    def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
+        """See `Kernels.encode`."""
+        coded, width, rows = values.shape
+        shares = matmul(basis, values.reshape(coded, width * rows), p)
+        out[...] = pack(shares, p).reshape(out.shape)
+
+    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
+        """See `Kernels.store`."""
+        residues = centre(unpack(packed), p)
+        stop = start + residues.shape[1]
+        shares[:-1, start:stop] = residues
+        shares[-1, start:stop] = squared_norms(residues, p)
+
+    def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
+        """See `Kernels.set_sums`."""
+        sums = np.zeros((k, shares.shape[0]))
+        step = max(1, _BLOCK_ELEMENTS // max(k, shares.shape[0]))
+        clusters = np.arange(k)[:, np.newaxis]
+        for start in range(0, shares.shape[1], step):
+            member = (sets[start : start + step] == clusters).astype(np.float64)
+            sums += member @ shares[:, start : start + step].T.astype(np.float64)
+        return sums
+
+    def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
+        """See `Kernels.move_rows`."""
+        moved = np.ascontiguousarray(shares[:, rows])
+        sums += self.set_sums(moved, new, sums.shape[0]) - self.set_sums(moved, old, sums.shape[0])
+
+    def answer(
+        self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
+    ) -> None:
+        """See `Kernels.answer`."""
+        step = max(1, _BLOCK_ELEMENTS // max(shares.shape[0], matrix.shape[0]))
+        for low in range(start, stop, step):
+            high = min(low + step, stop)
+            product = matmul(matrix, shares[:, low:high].astype(np.float64), p)
+            product += constant[:, np.newaxis]
+            out[:, 3 * (low - start) : 3 * (high - start)] = pack(reduce(product, p), p)
+
+    def below(self, packed: Bytes, p: int) -> bool:
+        """See `Kernels.below`."""
+        step = 3 * _BLOCK_ELEMENTS
+        return all(
+            bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
+        )
+
+    def decode(self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int) -> Floats:
+        """See `Kernels.decode`."""
+        total = np.zeros((answers[0].shape[0], stop - start))
+        for at, (packed, weight) in enumerate(zip(answers, weights, strict=True), start=1):
+            total += weight * unpack(packed[:, 3 * start : 3 * stop])
+            # A canonical residue times a weight is below 2**47: 63 of them and a reduced rest below 2**53.
+            if at % 63 == 0 or at == len(answers):
+                total = reduce(total, p)
+        return total
+
+    def nearest(
+        self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
+    ) -> tuple[Floats, Floats, Labels, Bools]:
+        """See `Kernels.nearest`."""
+        digits = radix.digits(residues)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = radix.approximate(digits) / sizes.astype(np.float64)[:, np.newaxis] ** 2
+        value[sizes == 0] = np.inf
+        best = value.min(axis=0)
+        labels = value.argmin(axis=0).astype(np.int32)
+        return digits, value, labels, (value <= best * (1 + tolerance)).sum(axis=0) > 1
+
+    def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
+        """See `Kernels.accept`."""
+        low_bits = words & np.uint32((1 << p.bit_length()) - 1)
+        accepted = low_bits[low_bits < p][: kept.size]
+        kept[: accepted.size] = accepted
+        kept[: accepted.size] -= (p - 1) // 2
+        return accepted.size

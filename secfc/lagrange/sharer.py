@@ -1,0 +1,64 @@
+"""A client's rows to packed shares for everybody: quantise, split, mask, encode, pack."""
+
+import numpy as np
+
+from secfc._arrays import Floats
+from secfc.field.fixed_point import quantise
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import PRIMES
+from secfc.field.residues import reduce
+from secfc.kernels import Kernels
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.sharing import split
+from secfc.params import Job
+from secfc.randomness import MaskSource
+
+
+class Sharer:
+    """Makes shares of blocks of rows.
+
+    Parameters
+    ----------
+    job : Job
+    primes : tuple of P ints
+        The first primes of `secfc.field.primes`.
+    masks : MaskSource
+        Gives t masks for each row, column of a segment, and prime; none is used twice.
+    kernels : Kernels
+    """
+
+    def __init__(self, *, job: Job, primes: tuple[int, ...], masks: MaskSource, kernels: Kernels) -> None:
+        self._job, self._primes, self._masks, self._kernels = job, primes, masks, kernels
+        self._bases = []
+        for prime in PRIMES[: len(primes)]:
+            points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
+            self._bases.append(lagrange_basis(points.beta, points.alpha, prime.p))
+
+    def __repr__(self) -> str:
+        return f"Sharer(n={self._job.n}, t={self._job.t}, ell={self._job.ell})"
+
+    def share(self, rows: Floats) -> list[PackedResidues]:
+        """Shares of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (b, d), float64
+
+        Returns
+        -------
+        list of n PackedResidues of shape (P, width, b)
+            Entry j - 1 belongs to client j alone.
+        """
+        job, b = self._job, rows.shape[0]
+        segments = split(quantise(rows, job.exponent), job.ell)
+        values = np.empty((job.ell + job.t, job.width, b))
+        packed = [PackedResidues.empty((len(self._primes), job.width, b)) for _ in range(job.n)]
+        out = np.empty((job.n, job.width, 3 * b), dtype=np.uint8)
+        for index, p in enumerate(self._primes):
+            values[: job.ell] = reduce(segments, p)
+            values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
+            self._kernels.encode(values, self._bases[index], p, out)
+            for j in range(job.n):
+                packed[j].plane(index)[...] = out[j]
+        return packed
