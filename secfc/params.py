@@ -27,11 +27,12 @@ MAX_ROWS = 1 << 29
 MAX_MESSAGE_BYTES = 1 << 31
 """No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
 
-PART_BYTES = 1 << 22
-"""Shares and answers travel in parts of about this size: a few of them are all that is ever buffered."""
+PART_BYTES = 1 << 20
+"""Shares and answers travel in parts of about this size: a few of them are all that is ever buffered, and
+those of eleven clients stay in a processor's cache until they are decoded."""
 
 PART_ROWS = 256
-"""A part has a multiple of this many rows, and no fewer: a block of the compiled loops."""
+"""A part has a multiple of this many rows, and no fewer, so that none is dominated by its header."""
 
 WINDOW = 2
 """Parts asked for before the first has come back, so that nobody waits for the network."""
@@ -212,6 +213,10 @@ class Layout:
     def m(self) -> int:
         """Rows in all."""
         return sum(self.counts)
+
+    def answer_residues(self, job: Job) -> int:
+        """Residues of the largest answer of a run, which kernels are chosen by."""
+        return job.residues(self.m) * job.k * self.m
 
     def parts(self, job: Job) -> "Parts":
         """How messages about these rows are cut."""

@@ -1,7 +1,9 @@
 """All parties in this process, one message at a time: the readable reference of a run."""
 
 import secrets
+import time
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,14 +12,20 @@ from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
-from secfc.protocol.wire import decode, encode, envelope
+from secfc.protocol.wire import Envelope, decode, encode, envelope
 from secfc.randomness import MaskSource
 
+OnDelivery = Callable[[Envelope, float], None]
 
-def run_in_process(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
+
+def run_in_process(
+    setup: Setup, on_progress: OnProgress | None = None, on_delivery: OnDelivery | None = None
+) -> Outcome:
     """Run the protocol in one process.
 
     Messages are encoded and decoded as between processes, and delivered in the order they were sent.
+    `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
+    the encoding of what it caused.
     """
     job, meter = setup.job, Meter()
     run = secrets.token_bytes(RUN_ID_BYTES)
@@ -50,8 +58,11 @@ def run_in_process(setup: Setup, on_progress: OnProgress | None = None) -> Outco
     while post:
         data = post.popleft()
         header = envelope(data)
+        started = time.perf_counter()
         with meter.work(header.work, header.recipient):
             send(roles[header.recipient].receive(decode(data, k=job.k)))
+        if on_delivery is not None:
+            on_delivery(header, time.perf_counter() - started)
         if on_progress is not None and header.recipient == SERVER:
             on_progress(server.progress)
 

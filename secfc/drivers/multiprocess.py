@@ -24,6 +24,8 @@ from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.errors import MessageError, PartyError, SecFCError
+from secfc.kernels import choose
+from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.protocol.server import Progress
 from secfc.protocol.wire import envelope
@@ -49,6 +51,8 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         A party's own error, or PartyError when its process failed or vanished. Every process has ended then.
     """
     meter = Meter()
+    # Compile here, once, if need be: the parties then read the code from the cache.
+    choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
     with _Parties(setup, meter) as parties:
         reports, arrays = _collect(parties, setup, meter, on_progress)
     server = reports[SERVER]

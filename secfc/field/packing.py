@@ -70,14 +70,11 @@ class PackedResidues:
 
     @classmethod
     def empty(cls, shape: tuple[int, int, int]) -> Self:
-        """Residues of a shape, to be written through `plane`."""
-        return cls(shape=shape, payload=np.zeros(BYTES_PER_RESIDUE * prod(shape), dtype=np.uint8).data)
+        """Uninitialised residues of a shape, to be written through `planes`."""
+        return cls(shape=shape, payload=np.empty(BYTES_PER_RESIDUE * prod(shape), dtype=np.uint8).data)
 
-    def plane(self, prime: int) -> NDArray[np.uint8]:
-        """Packed residues modulo one prime, shape (columns, 3 * rows); a view."""
+    def planes(self) -> NDArray[np.uint8]:
+        """The packed residues, shape (primes, columns, 3 * rows); a view."""
         primes, columns, rows = self.shape
-        octets = np.frombuffer(self.payload, dtype=np.uint8).reshape(
-            primes, columns, BYTES_PER_RESIDUE * rows
-        )
-        plane: NDArray[np.uint8] = octets[prime]
-        return plane
+        octets = np.frombuffer(self.payload, dtype=np.uint8)
+        return octets.reshape(primes, columns, BYTES_PER_RESIDUE * rows)

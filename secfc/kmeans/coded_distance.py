@@ -41,8 +41,8 @@ class CodedPoints:
 
     def store(self, residues: PackedResidues, start: int) -> None:
         """Keep shares of rows from `start`: residues of shape (P, width, rows)."""
-        for index, p in enumerate(self._primes):
-            self._kernels.store(residues.plane(index), p, self._shares[index], start)
+        for shares, plane, p in zip(self._shares, residues.planes(), self._primes, strict=True):
+            self._kernels.store(plane, p, shares, start)
 
     def ask(self, sets: Labels, sizes: Ints, residues: int) -> None:
         """Prepare to answer about these sets, modulo the first `residues` primes.
@@ -62,9 +62,9 @@ class CodedPoints:
     def answer(self, start: int, stop: int) -> PackedResidues:
         """Coded distances of rows [start, stop) to every set asked about, shape (residues, k, rows)."""
         packed = PackedResidues.empty((len(self._questions), self._k, stop - start))
-        for index, (matrix, constant) in enumerate(self._questions):
-            p, shares = self._primes[index], self._shares[index]
-            self._kernels.answer(shares, start, stop, matrix, constant, p, packed.plane(index))
+        asked = zip(self._questions, self._shares, self._primes, packed.planes(), strict=False)
+        for (matrix, constant), shares, p, plane in asked:
+            self._kernels.answer(shares, start, stop, matrix, constant, p, plane)
         return packed
 
     def _updated_sums(self, index: int, sets: Labels) -> Floats:

@@ -105,8 +105,8 @@ def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core:
         some = value[:, contested]
         near = some <= some.min(axis=0) * (1 + tolerance)
         labels[contested] = found.keys(contested, near, 1).argmin(axis=0)
-    picked = labels[np.newaxis, np.newaxis].astype(np.intp)
-    own = np.take_along_axis(digits, picked, axis=1)[:, 0]
+    picked = labels.astype(np.intp) * labels.size + np.arange(labels.size)
+    own = np.take(digits.reshape(digits.shape[0], -1), picked, axis=1)
     core = found.core(labels, tolerance) if with_core else np.zeros(labels.size, dtype=np.bool_)
     return Nearest(labels=labels, own=own, core=core, near_ties=contested.size)
 

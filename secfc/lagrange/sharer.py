@@ -59,6 +59,6 @@ class Sharer:
             values[: job.ell] = reduce(segments, p)
             values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
             self._kernels.encode(values, self._bases[index], p, out)
-            for j in range(job.n):
-                packed[j].plane(index)[...] = out[j]
+            for plane, share in zip((one.planes()[index] for one in packed), out, strict=True):
+                plane[...] = share
         return packed

@@ -146,7 +146,7 @@ class Client:
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
         primes, parts = primes_of(self._job.residues(layout.m)), layout.parts(self._job)
-        kernels = choose(len(primes) * self._job.k * layout.m)
+        kernels = choose(layout.answer_residues(self._job))
         for held in self._early:
             self._check_share(held, parts, primes, kernels)
         self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
@@ -208,8 +208,8 @@ class Client:
             raise MessageError(
                 f"Share: of shape {message.residues.shape} from client {message.sender}, expected {expected}"
             )
-        for index, p in enumerate(primes):
-            if not kernels.below(message.residues.plane(index).reshape(-1), p):
+        for plane, p in zip(message.residues.planes(), primes, strict=True):
+            if not kernels.below(plane.reshape(-1), p):
                 raise MessageError(
                     f"Share: a residue from client {message.sender} is not below its prime {p}"
                 )

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from secfc._arrays import Floats
-from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
@@ -30,15 +30,13 @@ class Decoder:
         self._job, self._kernels = job, kernels
         self._weights: dict[tuple[int, ...], list[Floats]] = {}
 
-    def decode(
-        self, answers: Mapping[int, PackedResidues], start: int, stop: int, primes: tuple[int, ...]
-    ) -> Floats:
+    def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
 
         Parameters
         ----------
-        answers : mapping from client to PackedResidues of shape (P, k, rows)
-            Exactly R of them.
+        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
+            Packed answers of exactly R clients.
         start, stop : int
             Rows of these answers to decode.
         primes : tuple of P ints
@@ -53,7 +51,7 @@ class Decoder:
         k = answers[responders[0]].shape[1]
         decoded = np.empty((len(primes), k, stop - start))
         for index, p in enumerate(primes):
-            planes = [answers[client].plane(index) for client in responders]
+            planes = [answers[client][index] for client in responders]
             decoded[index] = self._kernels.decode(planes, weights[index], start, stop, p)
         return decoded
 

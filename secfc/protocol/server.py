@@ -27,8 +27,8 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State, check_envelope
 
-_BLOCK_ELEMENTS = 1 << 16
-"""Distances decoded at a time: R unpacked answers of a block stay within a few MiB."""
+_BLOCK_ELEMENTS = 1 << 15
+"""Distances decoded at a time: their digits, 8 bytes for each prime, stay within an L2 cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class Server:
         # The modulus is large enough for any sets of these rows, or the run ends before a share is made.
         self._layout.check(self._job)
         self._parts = self._layout.parts(self._job)
-        self._kernels = choose(self._job.residues(self._layout.m) * self._job.k * self._layout.m)
+        self._kernels = choose(self._layout.answer_residues(self._job))
         self._decoder = Decoder(self._job, self._kernels)
         self._search = self._new_search()
         self.state = State.SHARE
@@ -235,8 +235,8 @@ class Server:
                 f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
                 f"expected {expected}"
             )
-        for index, p in enumerate(self._primes):
-            if not self._kernels.below(message.residues.plane(index).reshape(-1), p):
+        for plane, p in zip(message.residues.planes(), self._primes, strict=True):
+            if not self._kernels.below(plane.reshape(-1), p):
                 raise MessageError(
                     f"CodedDistances: a residue from client {message.sender} is not below its prime {p}"
                 )
@@ -255,7 +255,7 @@ class Server:
     def _decode(self, part: int) -> None:
         """Decode a part that R clients have answered, block by block, and let go of the answers."""
         assert self._search is not None
-        answers = self._answers.pop(part)
+        answers = {j: residues.planes() for j, residues in self._answers.pop(part).items()}
         self._decoded = part + 1
         sizes, radix = self._search.sizes(), MixedRadix(self._primes)
         first = self._parts.answer_rows(part)

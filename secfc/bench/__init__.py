@@ -1,0 +1,1 @@
+"""`secfc bench`: what a run costs beside plaintext, measured in one go."""
