@@ -42,8 +42,9 @@ class Frame:
         return np.asarray(np.ldexp(points + self.mean, self.exponent))
 
     def enter_length(self, length: float) -> float:
-        """Bring a length in the data's units into this frame."""
-        return float(np.ldexp(length, -self.exponent))
+        """Bring a length in the data's units into this frame; inf beyond float64."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(length, -self.exponent))
 
     def leave_square(self, square: float) -> float:
         """Bring a squared length back into the data's units; inf beyond float64."""

@@ -63,8 +63,7 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
         """
         data = self._check_training_parties(parties)
         self._check_parameters(data)
-        pool = np.concatenate(data)
-        frame = Frame(pool)
+        frame = Frame(np.concatenate(data))
         inside = [frame.enter(rows) for rows in data]
         outcome = self._run(inside, frame, np.random.default_rng(self.random_state))
 
@@ -73,7 +72,7 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
         costs = [
             squared_distances(rows, outcome.centres, own) for rows, own in zip(inside, labels, strict=True)
         ]
-        self.n_features_in_ = pool.shape[1]
+        self.n_features_in_ = data[0].shape[1]
         self.cluster_centers_ = centres
         self.labels_ = labels
         self.inertia_ = frame.leave_square(float(sum(cost.sum() for cost in costs)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -120,8 +121,9 @@ class FKM(FederatedMethod):
         check_init(self.init, ("k-means++", "random"))
         for name in ("max_iter", "local_iter", "min_cluster_size", "n_init", "server_iter"):
             check_count(name, getattr(self, name))
-        if self.initial_iter != 0:
-            check_count("initial_iter", self.initial_iter)
+        check_number("initial_iter", self.initial_iter, 0)
+        if not isinstance(self.initial_iter, numbers.Integral):
+            raise TypeError(f"initial_iter must be an integer, got {self.initial_iter!r}")
         check_choice("counts", self.counts, ("updated", "received"))
         check_number("server_tol", self.server_tol, 0)
 

@@ -1,5 +1,6 @@
 """`run`: k-means over the rows of several parties, from arrays to labels."""
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from secfc._arrays import Labels
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
+from secfc.drivers.storage import check_storage
 from secfc.errors import ConvergenceWarning, DataError, ParameterError
 from secfc.kmeans.search import set_sizes
 from secfc.params import Disclosure, Job, Layout, Limits, Start
@@ -41,7 +43,7 @@ def run(
     disclosure: Disclosure = "coded",
     reveal_centres: None = None,
     limits: Limits | None = None,
-    storage: None = None,
+    storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",
     seed: int | None = None,
     progress: OnProgress | None = None,
@@ -72,12 +74,15 @@ def run(
     bound : float, optional
         Public bound on the Euclidean norm of a row. By default the largest norm in the data, which only a
         simulation can know.
-    ids, reveal_centres, storage : None
+    ids, reveal_centres : None
         Not available in this version.
     disclosure : {"coded"}
         What the server receives: every client's coded distances, as in the paper.
     limits : Limits, optional
         What each client refuses.
+    storage : path, optional
+        Folder for the clients' shares, which are else in memory; free space is checked first, and nothing
+        stays behind.
     driver : {"in-process", "multiprocess"}
         All parties in this process, or one OS process each.
     seed : int, optional
@@ -113,7 +118,7 @@ def run(
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
-    for name, value in (("ids", ids), ("reveal_centres", reveal_centres), ("storage", storage)):
+    for name, value in (("ids", ids), ("reveal_centres", reveal_centres)):
         if value is not None:
             raise ParameterError(f"{name}: not available in this version of secfc")
     return run_parties(
@@ -128,6 +133,7 @@ def run(
         bound=bound,
         disclosure=disclosure,
         limits=limits,
+        storage=storage,
         driver=driver,
         seed=seed,
         progress=progress,
@@ -140,6 +146,7 @@ def run_parties(
     init: str | Sequence[Any],
     bound: float | None,
     limits: Limits | None,
+    storage: str | os.PathLike[str] | None,
     driver: Driver,
     seed: int | None,
     progress: OnProgress | None,
@@ -155,7 +162,15 @@ def run_parties(
         raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress: a callable is needed, {type(progress).__name__} was given")
-    setup = _setup(members, init=init, bound=bound, limits=limits or Limits(), seed=seed, **parameters)
+    setup = _setup(
+        members,
+        init=init,
+        bound=bound,
+        limits=limits or Limits(),
+        storage=storage,
+        seed=seed,
+        **parameters,
+    )
     warning = setup.job.privacy_warning()
     if warning is not None:
         warnings.warn(warning, stacklevel=3)
@@ -172,6 +187,7 @@ def _setup(
     init: str | Sequence[Any],
     bound: float | None,
     limits: Limits,
+    storage: str | os.PathLike[str] | None,
     seed: int | None,
     **parameters: Any,
 ) -> Setup:
@@ -194,7 +210,8 @@ def _setup(
     )
     for member in members:
         check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
-    Layout(tuple(member.rows.shape[0] for member in members)).check(job)
+    layout = Layout(tuple(member.rows.shape[0] for member in members))
+    layout.check(job)
     return Setup(
         job=job,
         rows=[member.rows for member in members],
@@ -202,6 +219,7 @@ def _setup(
         names=[member.name for member in members],
         limits=limits,
         seed=None if seed is None else int(seed),
+        storage=check_storage(storage, job, layout),
     )
 
 

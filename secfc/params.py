@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from math import inf, isfinite
 from typing import Literal, get_args
@@ -209,10 +210,14 @@ class Layout:
 
     counts: tuple[int, ...]
 
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return (0, *accumulate(self.counts))
+
     @property
     def m(self) -> int:
         """Rows in all."""
-        return sum(self.counts)
+        return self._ends[-1]
 
     def answer_residues(self, job: Job) -> int:
         """Residues of the largest answer of a run, which kernels are chosen by."""
@@ -229,8 +234,7 @@ class Layout:
 
     def rows(self, client: int) -> slice:
         """The rows of client 1..n."""
-        ends = (0, *accumulate(self.counts))
-        return slice(ends[client - 1], ends[client])
+        return slice(self._ends[client - 1], self._ends[client])
 
     def check(self, job: Job) -> None:
         """Raise ParameterError unless the job can be run on this many rows."""

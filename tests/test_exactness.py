@@ -149,5 +149,5 @@ def test_a_round_of_small_sets_takes_fewer_residues_than_the_modulus_has():
     assert result.job.residues(largest) == 3
     assert result.job.residues(m) == 4
     answers = {r.size for r in result.costs.messages if r.kind == "CodedDistances" and r.round == 1}
-    envelope_and_shape = 29 + 9
+    envelope_and_shape = 29 + 4 + 9
     assert answers == {envelope_and_shape + 3 * 3 * m * k}

@@ -218,7 +218,9 @@ ARGUMENTS = {
     "progress not callable": ({"progress": 3}, "progress: "),
     "ids given": ({"ids": [[1]] * 3}, "ids: not available in this version"),
     "reveal_centres given": ({"reveal_centres": True}, "reveal_centres: not available in this version"),
-    "storage given": ({"storage": "here"}, "storage: not available in this version"),
+    "storage a number": ({"storage": 3}, "storage: a folder is needed, int was given"),
+    "storage bool": ({"storage": True}, "storage: a folder is needed, bool was given"),
+    "storage in a file": ({"storage": __file__ + "/here"}, f"storage: {__file__}/here: "),
 }
 
 TOO_FEW = {

@@ -12,10 +12,13 @@ import pytest
 import secfc.errors
 from secfc._arrays import Floats
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import canonical, reduce
-from secfc.kmeans.coded_distance import coded_distances, share_norms
+from secfc.kernels import Kernels
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.basis import decoding_weights, lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import recover, share, split
@@ -28,6 +31,8 @@ VECTORS = json.loads(TEXT)
 CASES = VECTORS["cases"]
 PARTS = [(case, part) for case in CASES for part in case["residues"]]
 
+KERNELS = (VectorisedKernels(), CompiledKernels())
+each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.name)
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 each_part = pytest.mark.parametrize(
     ("case", "part"), PARTS, ids=[f"{case['name']}, p={part['p']}" for case, part in PARTS]
@@ -80,10 +85,11 @@ class TestReplay:
         rows = np.array([[int(x) for x in row] for row in case["rows"]], dtype=np.float64)
         assert listed(split(reduce(rows, part["p"]), case["ell"]), part["p"]) == part["segments"]
 
+    @each_kernels
     @each_part
-    def test_masks(self, case: dict[str, Any], part: dict[str, Any]) -> None:
+    def test_masks(self, case: dict[str, Any], part: dict[str, Any], kernels: Kernels) -> None:
         shape = np.shape(part["masks"])
-        masks = MaskSource(bytes.fromhex(part["mask_key"])).uniform(part["p"], shape)
+        masks = MaskSource(bytes.fromhex(part["mask_key"])).uniform(part["p"], shape, kernels)
         assert listed(masks, part["p"]) == part["masks"]
 
     @each_part
@@ -92,6 +98,16 @@ class TestReplay:
         basis = lagrange_basis(part["beta"], part["alpha"], p)
         shares = share(residues(part["segments"], p), residues(part["masks"], p), basis, p)
         assert listed(shares, p) == part["shares"]
+
+    @each_kernels
+    @each_part
+    def test_packed_shares(self, case: dict[str, Any], part: dict[str, Any], kernels: Kernels) -> None:
+        p = part["p"]
+        basis = lagrange_basis(part["beta"], part["alpha"], p)
+        values = np.concatenate([residues(part["segments"], p), residues(part["masks"], p)])
+        packed = np.empty((case["n"], values.shape[1], 3 * values.shape[2]), dtype=np.uint8)
+        kernels.encode(values, basis, p, packed)
+        assert unpack(packed).astype(np.int64).tolist() == part["shares"]
 
     @each_part
     def test_recovery(self, case: dict[str, Any], part: dict[str, Any]) -> None:
@@ -102,16 +118,23 @@ class TestReplay:
             basis = lagrange_basis([part["alpha"][j] for j in chosen], part["beta"][: case["ell"]], p)
             assert listed(recover(shares[chosen], basis, p), p) == part["segments"]
 
-    @each_part
-    def test_coded_distances(self, case: dict[str, Any], part: dict[str, Any]) -> None:
-        p, k = part["p"], case["k"]
-        sets = np.array(case["sets"], dtype=np.int32)
+    @each_kernels
+    @each_case
+    def test_coded_distances(self, case: dict[str, Any], kernels: Kernels) -> None:
+        k, sets = case["k"], np.array(case["sets"], dtype=np.int32)
         sizes = np.bincount(sets[sets >= 0], minlength=k)
-        for plane, expected in zip(part["shares"], part["coded_distances"], strict=True):
-            shares = residues(plane, p).astype(np.float32)
-            answer = PackedResidues.empty((1, len(plane), k))
-            coded_distances(shares, share_norms(shares, p), sets, sizes, p, prime=0, answer=answer)
-            assert answer.read(0, slice(0, len(plane))).astype(np.int64).tolist() == expected
+        primes, m = tuple(case["primes"]), sets.size
+        for client in range(case["n"]):
+            shares = [np.array(part["shares"][client], dtype=np.float64) for part in case["residues"]]
+            memory = np.empty((len(primes), shares[0].shape[0] + 1, m), dtype=np.float32)
+            points = CodedPoints(shares=memory, primes=primes, k=k, kernels=kernels)
+            packed = PackedResidues.empty((len(primes), *shares[0].shape))
+            for index, p in enumerate(primes):
+                packed.planes()[index] = pack(shares[index], p)
+            points.store(packed, 0)
+            points.ask(sets, sizes, len(primes))
+            answer = unpack(points.answer(0, m).planes()).astype(np.int64).tolist()
+            assert answer == [part["coded_distances"][client] for part in case["residues"]]
 
     @each_part
     def test_decoding_weights(self, case: dict[str, Any], part: dict[str, Any]) -> None:
@@ -130,12 +153,24 @@ class TestReplay:
             weights = np.array(decoding["weights"], dtype=object)
             assert (np.tensordot(weights, coded[chosen], axes=1) % p).tolist() == decoding["decoded"]
 
+    @each_kernels
+    @each_part
+    def test_decoding_of_packed_answers(
+        self, case: dict[str, Any], part: dict[str, Any], kernels: Kernels
+    ) -> None:
+        p, m = part["p"], len(case["rows"])
+        coded = [pack(np.array(answer, dtype=np.float64), p) for answer in part["coded_distances"]]
+        for decoding in part["decodings"]:
+            answers = [coded[j - 1] for j in decoding["responders"]]
+            decoded = kernels.decode(answers, residues(decoding["weights"], p), 0, m, p)
+            assert listed(decoded, p) == decoding["decoded"]
+
     @each_case
     def test_distances_from_their_residues(self, case: dict[str, Any]) -> None:
         planes = [residues(part["decodings"][0]["decoded"], part["p"]) for part in case["residues"]]
         system = MixedRadix(tuple(case["primes"]))
         distances = system.integers(system.digits(np.array(planes))).tolist()
-        assert [[str(d) for d in row] for row in distances] == case["distances"]
+        assert [[str(d) for d in centre] for centre in distances] == case["distances"]
 
     @each_case
     def test_every_responder_set_reaches_the_threshold(self, case: dict[str, Any]) -> None:
@@ -149,20 +184,20 @@ class TestGalois:
         field = field_of(part)
         values = np.array(part["segments"] + part["masks"])
         shares = np.array(part["shares"])
-        for i, c in np.ndindex(*values.shape[1:]):
-            polynomial = galois.lagrange_poly(field(part["beta"]), field(values[:, i, c]))
-            assert np.array_equal(polynomial(field(part["alpha"])), shares[:, i, c])
+        for c, i in np.ndindex(*values.shape[1:]):
+            polynomial = galois.lagrange_poly(field(part["beta"]), field(values[:, c, i]))
+            assert np.array_equal(polynomial(field(part["alpha"])), shares[:, c, i])
 
     @each_part
     def test_coded_distances(self, case: dict[str, Any], part: dict[str, Any]) -> None:
         field, sets = field_of(part), np.array(case["sets"])
         for plane, expected in zip(part["shares"], part["coded_distances"], strict=True):
-            shares = field(plane)
+            shares = field(plane).T
             for h in range(case["k"]):
                 members = shares[sets == h]
                 centre = members.sum(axis=0) if len(members) else field.Zeros(shares.shape[1])
                 differences = centre - shares * len(members)
-                assert np.array_equal((differences * differences).sum(axis=1), np.array(expected)[:, h])
+                assert np.array_equal((differences * differences).sum(axis=1), np.array(expected)[h])
 
     @each_part
     def test_decoding_by_interpolation(self, case: dict[str, Any], part: dict[str, Any]) -> None:
@@ -171,10 +206,10 @@ class TestGalois:
         for decoding in part["decodings"]:
             chosen = [j - 1 for j in decoding["responders"]]
             alpha = field([part["alpha"][j] for j in chosen])
-            for i, h in np.ndindex(*coded.shape[1:]):
-                phi = galois.lagrange_poly(alpha, field(coded[chosen, i, h]))
+            for h, i in np.ndindex(*coded.shape[1:]):
+                phi = galois.lagrange_poly(alpha, field(coded[chosen, h, i]))
                 assert phi.degree <= 2 * (case["ell"] + case["t"] - 1)
-                assert phi(field(part["beta"][: case["ell"]])).sum() == decoding["decoded"][i][h]
+                assert phi(field(part["beta"][: case["ell"]])).sum() == decoding["decoded"][h][i]
 
     @each_part
     def test_decoding_by_weights(self, case: dict[str, Any], part: dict[str, Any]) -> None:
@@ -186,8 +221,15 @@ class TestGalois:
             assert (weights * coded[chosen]).sum(axis=0).tolist() == decoding["decoded"]
 
 
-def unpack(shape: list[int], payload: str, primes: list[int]) -> None:
-    PackedResidues(shape=tuple(shape), payload=bytes.fromhex(payload)).check(tuple(primes))
+def below(shape: list[int], payload: str, primes: list[int]) -> bool:
+    """Whether every residue is below its prime, which both kernels agree on."""
+    packed = PackedResidues(shape=tuple(shape), payload=bytes.fromhex(payload))
+    found = [
+        all(kernels.below(plane.reshape(-1), p) for plane, p in zip(packed.planes(), primes, strict=True))
+        for kernels in KERNELS
+    ]
+    assert found[0] == found[1]
+    return found[0]
 
 
 def basis(nodes: list[int], at: list[int], p: int) -> None:
@@ -202,7 +244,7 @@ def job(n: int, t: int, ell: int) -> None:
     Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0)
 
 
-OPERATIONS = {"unpack": unpack, "basis": basis, "mask_source": mask_source, "job": job}
+OPERATIONS = {"unpack": below, "basis": basis, "mask_source": mask_source, "job": job}
 CHECKS = VECTORS["checks"]
 
 
@@ -210,7 +252,7 @@ CHECKS = VECTORS["checks"]
     "check", [check for check in CHECKS if check["error"] is None], ids=lambda check: check["name"]
 )
 def test_good_arguments_are_accepted(check: dict[str, Any]) -> None:
-    OPERATIONS[check["operation"]](**check["arguments"])
+    assert OPERATIONS[check["operation"]](**check["arguments"]) is check.get("result")
 
 
 @pytest.mark.parametrize(

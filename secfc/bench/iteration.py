@@ -8,7 +8,7 @@ times of one turn, and medians over the turns are shown with their quartiles.
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,57 +17,35 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
 from secfc._arrays import Floats, Labels
+from secfc.bench.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kmeans.start import random_partition
 from secfc.params import Job, Limits
 from secfc.protocol.messages import SERVER
+from secfc.protocol.server import Progress
 from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 
 ITERATIONS = 12
 """Turns of a case; the first, which sums every row and may load compiled code, is left out."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A size to measure: rows, columns, clusters, clients, t, ell."""
-
-    m: int
-    d: int
-    k: int
-    n: int
-    t: int
-    ell: int
-
-
 CASES = tuple(
     Case(m=m, d=d, k=k, n=n, t=4, ell=ell)
     for m, d, k in ((100_000, 100, 16), (60_000, 784, 10))
     for n, ell in ((15, 4), (11, 2), (9, 1))
 )
-QUICK_CASES = tuple(Case(m=20_000, d=50, k=8, n=n, t=1, ell=ell) for n, ell in ((9, 4), (5, 2), (3, 1)))
+QUICK_CASES = tuple(Case(m=20_000, d=50, k=16, n=n, t=1, ell=ell) for n, ell in ((9, 4), (5, 2), (3, 1)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(Setting):
     """What a case took: medians of wall-clock seconds, and of ratios with their quartiles.
 
-    `residues` is the number of primes of an iteration (the run's shares may hold one more), `moved` the
-    median number of rows that changed cluster in a turn, `bound` the norm bound that sets the data's scale.
+    `turns` is the number of iterations behind the medians, `moved` the median number of rows that changed
+    cluster in one, `near_ties` the comparisons of the run that exact integers decided.
     """
 
-    m: int
-    d: int
-    k: int
-    n: int
-    t: int
-    ell: int
-    R: int
-    precision: int
-    bound: float
-    residues: int
     turns: int
     moved: int
     near_ties: int
@@ -78,6 +56,18 @@ class Row:
     client_ratio_quartiles: tuple[float, float]
     server_ratio: float
     server_ratio_quartiles: tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turns:
+    """Seconds of each turn of one run or more, in order: one thread, one client."""
+
+    plaintext: Floats
+    client: Floats
+    server: Floats
+    moved: list[int]
+    near_ties: int
+    residues: int
 
 
 def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
@@ -94,7 +84,7 @@ def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
         yield seconds
 
 
-class _Turns:
+class _Clock:
     """Adds up the seconds of each round as messages arrive; scikit-learn takes its turn after each."""
 
     def __init__(self, plaintext: Iterator[float], n: int) -> None:
@@ -102,9 +92,10 @@ class _Turns:
         self.client: dict[int, float] = defaultdict(float)
         self.server: dict[int, float] = defaultdict(float)
         self.plain: dict[int, float] = {}
+        self.moved: dict[int, int] = {}
 
     def delivered(self, header: Envelope, seconds: float) -> None:
-        if header.work != "iterate":
+        if header.work != "iterate" or header.round == 0:  # round 0 asks for parts of shares
             return
         if header.recipient == SERVER:
             self.server[header.round] += seconds
@@ -113,12 +104,8 @@ class _Turns:
             if header.round not in self.plain:
                 self.plain[header.round] = next(self._plaintext)
 
-    def ratios(self, seconds: dict[int, float]) -> Floats:
-        return np.array([seconds[turn] / self.plain[turn] for turn in self.turns])
-
-    @property
-    def turns(self) -> list[int]:
-        return sorted(self.plain)[1:]
+    def progressed(self, standing: Progress) -> None:
+        self.moved[standing.round] = standing.moved
 
 
 def blobs(case: Case) -> Floats:
@@ -127,70 +114,70 @@ def blobs(case: Case) -> Floats:
     return np.ascontiguousarray(rows)
 
 
+def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
+    """Time clients, server and scikit-learn in turns, in one run from each seed's start.
+
+    Parameters
+    ----------
+    job : Job
+    rows : ndarray of shape (m, d), float64
+        Split evenly among the clients.
+    seeds : range
+        Of the random starts.
+    """
+    setups = [
+        Setup(
+            job=job,
+            rows=np.array_split(rows, job.n),
+            starts=None,
+            names=[f"client {j}" for j in range(1, job.n + 1)],
+            limits=Limits(),
+            seed=seed,
+        )
+        for seed in seeds
+    ]
+    times: list[tuple[float, float, float]] = []
+    moved: list[int] = []
+    near_ties = residues = 0
+    for one in setups:
+        start = random_partition(np.random.default_rng(one.seed), rows.shape[0], job.k)
+        clock = _Clock(plaintext_steps(rows, start, job.k), job.n)
+        with threadpool_limits(1):
+            outcome = run_in_process(one, clock.progressed, clock.delivered)
+        turns = sorted(clock.plain)[1:]
+        times += [(clock.plain[turn], clock.client[turn], clock.server[turn]) for turn in turns]
+        moved += [clock.moved[turn] for turn in turns]
+        near_ties += outcome.near_ties
+        primes = primes_of_rounds(outcome.costs.messages, m=rows.shape[0], k=job.k)
+        residues = max([residues, *primes[1:]])
+    plaintext, client, server = np.array(times).T
+    return Turns(
+        plaintext=plaintext, client=client, server=server, moved=moved, near_ties=near_ties, residues=residues
+    )
+
+
 def measure(
-    case: Case, rows: Floats, *, precision: int = 32, iterations: int = ITERATIONS, seed: int = 0
+    case: Case, rows: Floats, *, precision: int = PRECISION, iterations: int = ITERATIONS, seed: int = 0
 ) -> Row:
     """Run the first iterations of a case and time clients, server and scikit-learn in turns."""
-    bound = largest_norm(rows, name="rows")
-    job = Job(
-        n=case.n,
-        k=case.k,
-        t=case.t,
-        ell=case.ell,
-        d=case.d,
-        bound=bound,
-        precision=precision,
-        max_iter=iterations,
-    )
-    setup = Setup(
-        job=job,
-        rows=np.array_split(rows, case.n),
-        starts=None,
-        names=[f"client {j}" for j in range(1, case.n + 1)],
-        limits=Limits(),
-        seed=seed,
-    )
-    start = random_partition(np.random.default_rng(seed), case.m, case.k)
-    turns = _Turns(plaintext_steps(rows, start, case.k), case.n)
-    moved: dict[int, int] = {}
-    with threadpool_limits(1):
-        outcome = run_in_process(
-            setup, lambda standing: moved.update({standing.round: standing.moved}), turns.delivered
-        )
-    client, server = turns.ratios(turns.client), turns.ratios(turns.server)
-    answer = sum(
-        message.size
-        for message in outcome.costs.messages
-        if message.kind == "CodedDistances" and message.sender == 1 and message.round == turns.turns[-1]
-    )
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations)
+    turns = take_turns(job, rows, seeds=range(seed, seed + 1))
     return Row(
-        m=case.m,
-        d=case.d,
-        k=case.k,
-        n=case.n,
-        t=case.t,
-        ell=case.ell,
-        R=job.threshold,
-        precision=precision,
-        bound=bound,
-        residues=answer // (BYTES_PER_RESIDUE * case.m * case.k),
-        turns=len(turns.turns),
-        moved=int(np.median([moved[turn] for turn in turns.turns])),
-        near_ties=outcome.near_ties,
-        plaintext_seconds=_median(turns.plain[turn] for turn in turns.turns),
-        client_seconds=_median(turns.client[turn] for turn in turns.turns),
-        server_seconds=_median(turns.server[turn] for turn in turns.turns),
-        client_ratio=_median(client),
-        client_ratio_quartiles=_quartiles(client),
-        server_ratio=_median(server),
-        server_ratio_quartiles=_quartiles(server),
+        **stated(job, m=case.m, residues=turns.residues),
+        turns=len(turns.moved),
+        moved=int(median(turns.moved)),
+        near_ties=turns.near_ties,
+        plaintext_seconds=median(turns.plaintext),
+        client_seconds=median(turns.client),
+        server_seconds=median(turns.server),
+        client_ratio=median(turns.client / turns.plaintext),
+        client_ratio_quartiles=quartiles(turns.client / turns.plaintext),
+        server_ratio=median(turns.server / turns.plaintext),
+        server_ratio_quartiles=quartiles(turns.server / turns.plaintext),
     )
 
 
-def _median(values: Iterable[float]) -> float:
-    return float(np.median(list(values)))
-
-
-def _quartiles(values: Floats) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.25, 0.75])
-    return float(low), float(high)
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[Row]:
+    """Measure each case on overlapping clusters of its size."""
+    for case in cases:
+        yield measure(case, blobs(case), precision=precision)

@@ -1,7 +1,5 @@
 """Subcommands and their options."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +7,9 @@ from typing import Annotated
 import typer
 
 import secfc
+from secfc.cli.bench import bench
+from secfc.cli.endings import plain_endings
 from secfc.cli.files import Options, run_files
-from secfc.cli.render import error_console
-
-_REFUSED = 2
-_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 app = typer.Typer(
     help="Exact, secure k-means over data that may not be pooled.",
@@ -22,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.add_typer(bench, name="bench")
 
 
 class StartName(StrEnum):
@@ -42,20 +39,6 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"secfc {secfc.__version__}")
         raise typer.Exit
-
-
-@contextmanager
-def _plain_endings() -> Iterator[None]:
-    """Our own errors are one clear line, and Ctrl-C ends without a trace of Python."""
-    try:
-        yield
-    except secfc.SecFCError as error:
-        error_console().print(f"[bold red]error:[/] {type(error).__name__}:", end=" ")
-        error_console().print(str(error), markup=False, soft_wrap=True)
-        raise typer.Exit(_REFUSED) from None
-    except KeyboardInterrupt:
-        error_console().print("interrupted; nothing was written")
-        raise typer.Exit(_INTERRUPTED) from None
 
 
 @app.callback()
@@ -95,6 +78,7 @@ def run(
     seed: Annotated[
         int | None, typer.Option(help="Seed of public choices; masks never depend on it.")
     ] = None,
+    storage: Annotated[Path | None, typer.Option(help="Folder for shares that do not fit in memory.")] = None,
     driver: Annotated[
         DriverName, typer.Option(help="All parties in one process, or a process each.")
     ] = DriverName.multiprocess,
@@ -116,10 +100,11 @@ def run(
         precision=precision,
         bound=bound,
         seed=seed,
+        storage=storage,
         driver=driver.value,
         quiet=quiet,
     )
-    with _plain_endings():
+    with plain_endings():
         run_files(options)
 
 
@@ -130,7 +115,7 @@ def demo(
     """Eleven clients and a server, a process each, cluster handwritten digits that they may not pool."""
     from secfc.cli.demo import run_demo  # noqa: PLC0415 - scikit-learn takes a second to import
 
-    with _plain_endings():
+    with plain_endings():
         run_demo(seed=seed)
 
 

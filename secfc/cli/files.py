@@ -39,6 +39,7 @@ class Options:
     precision: int
     bound: float | None
     seed: int | None
+    storage: Path | None
     driver: Driver
     quiet: bool
 
@@ -71,6 +72,7 @@ def run_files(options: Options) -> None:
             bound=options.bound,
             disclosure="coded",
             limits=None,
+            storage=options.storage,
             driver=options.driver,
             seed=options.seed,
             progress=progress,

@@ -9,6 +9,7 @@ import numpy as np
 
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
+from secfc.drivers.storage import allocator
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
@@ -40,6 +41,7 @@ def run_in_process(
             limits=setup.limits,
             start=None if setup.starts is None else setup.starts[j - 1],
             name=setup.names[j - 1],
+            allocate=allocator(setup.storage),
         )
         for j in range(1, job.n + 1)
     ]

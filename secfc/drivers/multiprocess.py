@@ -188,8 +188,12 @@ class _Parties:
         if party == SERVER:
             framing.write_json(stream, introduction | {"seed": setup.seed})
             return
-        limits = asdict(setup.limits)
-        framing.write_json(stream, introduction | {"limits": limits, "name": setup.names[party - 1]})
+        introduction |= {
+            "limits": asdict(setup.limits),
+            "name": setup.names[party - 1],
+            "storage": None if setup.storage is None else str(setup.storage),
+        }
+        framing.write_json(stream, introduction)
         framing.write_array(stream, setup.rows[party - 1])
         if setup.starts is not None:
             framing.write_array(stream, setup.starts[party - 1])

@@ -16,6 +16,7 @@ import secfc
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import ServerReport
+from secfc.drivers.storage import allocator
 from secfc.errors import SecFCError
 from secfc.params import Job, Limits
 from secfc.protocol.client import Client
@@ -67,6 +68,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
                 limits=Limits(**setup["limits"]),
                 start=start,
                 name=setup["name"],
+                allocate=allocator(None if setup["storage"] is None else Path(setup["storage"])),
             )
             del rows
             opening = role.start()

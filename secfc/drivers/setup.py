@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from secfc._arrays import Floats, Labels
 from secfc.drivers.costs import Costs
@@ -28,6 +29,8 @@ class Setup:
         The same at every client of a simulation.
     seed : int or None
         Of public choices.
+    storage : Path or None
+        Folder for the clients' shares; None keeps them in memory.
     """
 
     job: Job
@@ -36,6 +39,7 @@ class Setup:
     names: list[str]
     limits: Limits
     seed: int | None
+    storage: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ Residues modulo p come packed, three bytes each, or as float64 *reduced* residue
 `secfc.field.residues`. Rows of the data are the last axis everywhere, so that a column is contiguous.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,10 +16,33 @@ from secfc.field.mixed_radix import MixedRadix
 Bytes = NDArray[np.uint8]
 
 
+@dataclass(frozen=True, kw_only=True)
+class EncodingTransform:
+    """Encoding as after * (cyclic convolution of before * values), by transforms of length `order`.
+
+    Attributes
+    ----------
+    before : ndarray of shape (ell + t,), float64
+    spectrum : ndarray of shape (order,), float64
+        Transform of what is convolved with, divided by the order, in bit-reversed order.
+    after : ndarray of shape (n,), float64
+    roots, inverse_roots : ndarray of shape (order / 2,), float64
+        Powers of the root of unity and of its inverse.
+    """
+
+    before: Floats
+    spectrum: Floats
+    after: Floats
+    roots: Floats
+    inverse_roots: Floats
+
+
 class Kernels(Protocol):
     """Array work of clients and server. Implementations give equal results, bit for bit."""
 
     name: str
+    transform_gain: int
+    """Encoding by transform is faster from ell + t = this many times log2(n) on."""
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """Pack the shares ``basis @ values`` of every client.
@@ -28,6 +52,17 @@ class Kernels(Protocol):
         values : ndarray of shape (ell + t, width, rows), float64
             Reduced residues: segments, then masks.
         basis : ndarray of shape (n, ell + t), float64
+        p : int
+        out : ndarray of shape (n, width, 3 * rows), uint8
+        """
+
+    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
+        """`encode` for many clients, as a cyclic convolution.
+
+        Parameters
+        ----------
+        values : ndarray of shape (ell + t, width, rows), float64
+        transform : EncodingTransform
         p : int
         out : ndarray of shape (n, width, 3 * rows), uint8
         """

@@ -21,6 +21,9 @@ _BLOCK = 384
 _LONG = 2048
 """Rows of a block that is only unpacked: short blocks would pay more for their start than for their work."""
 
+_NARROW = 64
+"""Columns transformed at a time: 4096 points of them are 2 MiB."""
+
 _INNER = 128
 """Columns of exact products between reductions; see secfc.field.residues.BLOCK."""
 
@@ -164,6 +167,84 @@ def encode(values, basis, p, out):
             done = z if single else total
             for j in range(out.shape[0]):
                 _pack(done[j], b, p, residues, words, out[j, c, 3 * low : 3 * (low + b)])
+
+
+@njit(
+    void(
+        float64[:, :, ::1],
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        int64,
+        uint8[:, :, ::1],
+    ),
+    **_OPTIONS,
+)
+def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p, out):
+    """Pack after * cyclic convolution(before * values), by transforms of length spectrum.size."""
+    coded, width, rows = values.shape
+    order = spectrum.size
+    inverse, modulus = 1.0 / p, float(p)
+    x = np.empty((order, _NARROW))
+    residues, words = np.zeros(_NARROW, dtype=np.int32), np.zeros(3 * _NARROW // 8, dtype=np.uint64)
+    for c in range(width):
+        for low in range(0, rows, _NARROW):
+            b = min(_NARROW, rows - low)
+            for u in range(order):
+                target = x[u]
+                if u < coded:
+                    source, factor = values[u, c, low : low + b], before[u]
+                    for i in range(b):
+                        v = source[i] * factor
+                        quotient = (v * inverse + _ROUND) - _ROUND
+                        target[i] = v - quotient * modulus
+                else:
+                    for i in range(b):
+                        target[i] = 0.0
+            half = order // 2
+            while half:
+                stride = order // (2 * half)
+                for start in range(0, order, 2 * half):
+                    for j in range(half):
+                        upper, lower, root = x[start + j], x[start + j + half], roots[j * stride]
+                        for i in range(b):
+                            v = upper[i] + lower[i]
+                            d = (upper[i] - lower[i]) * root
+                            quotient = (v * inverse + _ROUND) - _ROUND
+                            upper[i] = v - quotient * modulus
+                            quotient = (d * inverse + _ROUND) - _ROUND
+                            lower[i] = d - quotient * modulus
+                half //= 2
+            for u in range(order):
+                target, factor = x[u], spectrum[u]
+                for i in range(b):
+                    v = target[i] * factor
+                    quotient = (v * inverse + _ROUND) - _ROUND
+                    target[i] = v - quotient * modulus
+            half = 1
+            while half < order:
+                stride = order // (2 * half)
+                for start in range(0, order, 2 * half):
+                    for j in range(half):
+                        upper, lower, root = x[start + j], x[start + j + half], inverse_roots[j * stride]
+                        for i in range(b):
+                            d = lower[i] * root
+                            quotient = (d * inverse + _ROUND) - _ROUND
+                            d -= quotient * modulus
+                            v = upper[i] + d
+                            d = upper[i] - d
+                            quotient = (v * inverse + _ROUND) - _ROUND
+                            upper[i] = v - quotient * modulus
+                            quotient = (d * inverse + _ROUND) - _ROUND
+                            lower[i] = d - quotient * modulus
+                half *= 2
+            for j in range(out.shape[0]):
+                target, factor = x[j], after[j]
+                for i in range(b):
+                    target[i] *= factor
+                _pack(target, b, p, residues, words, out[j, c, 3 * low : 3 * (low + b)])
 
 
 @njit(void(_bytes2, int64, float32[:, ::1], int64), **_OPTIONS)

@@ -37,7 +37,7 @@ def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
     if not scale.all():
         raise ValueError("nodes are not distinct")
     # L_u(a) = M(a) / ((a - b_u) M'(b_u)) with M(a) = prod_v (a - b_v).
-    return reduce((whole[:, np.newaxis] * _inverses(differences * scale % p, p) % p).astype(np.float64), p)
+    return reduce((whole[:, np.newaxis] * inverses(differences * scale % p, p) % p).astype(np.float64), p)
 
 
 def decoding_weights(*, alpha: Sequence[int], beta: Sequence[int], p: int) -> Floats:
@@ -67,8 +67,8 @@ def _product(x: Ints, p: int) -> Ints:
     return x[..., 0]
 
 
-def _inverses(x: Ints, p: int) -> Ints:
-    """Elementwise x**(p - 2) modulo p (Fermat)."""
+def inverses(x: Ints, p: int) -> Ints:
+    """Inverses modulo p of residues in [1, p), as x**(p - 2) (Fermat)."""
     result = np.ones_like(x)
     exponent = p - 2
     while exponent:

@@ -1,14 +1,19 @@
 """A client's rows to packed shares for everybody: quantise, split, mask, encode, pack."""
 
+from collections.abc import Callable
+from math import log2
+
 import numpy as np
 
 from secfc._arrays import Floats
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import PackedResidues
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.fast import encoding_transform
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.params import Job
@@ -30,13 +35,20 @@ class Sharer:
 
     def __init__(self, *, job: Job, primes: tuple[int, ...], masks: MaskSource, kernels: Kernels) -> None:
         self._job, self._primes, self._masks, self._kernels = job, primes, masks, kernels
-        self._bases = []
-        for prime in PRIMES[: len(primes)]:
-            points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
-            self._bases.append(lagrange_basis(points.beta, points.alpha, prime.p))
+        self._encoders = [self._encoder(prime) for prime in PRIMES[: len(primes)]]
 
     def __repr__(self) -> str:
         return f"Sharer(n={self._job.n}, t={self._job.t}, ell={self._job.ell})"
+
+    def _encoder(self, prime: Prime) -> Callable[[Floats, int, Bytes], None]:
+        """Values to packed shares: by matrix, or by transform where there are many clients."""
+        n, coded, kernels = self._job.n, self._job.ell + self._job.t, self._kernels
+        if coded > kernels.transform_gain * log2(n):
+            transform = encoding_transform(prime, n=n, coded=coded)
+            return lambda values, p, out: kernels.encode_by_transform(values, transform, p, out)
+        points = evaluation_points(prime, n=n, coded=coded)
+        basis = lagrange_basis(points.beta, points.alpha, prime.p)
+        return lambda values, p, out: kernels.encode(values, basis, p, out)
 
     def share(self, rows: Floats) -> list[PackedResidues]:
         """Shares of some rows.
@@ -58,7 +70,7 @@ class Sharer:
         for index, p in enumerate(self._primes):
             values[: job.ell] = reduce(segments, p)
             values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
-            self._kernels.encode(values, self._bases[index], p, out)
+            self._encoders[index](values, p, out)
             for plane, share in zip((one.planes()[index] for one in packed), out, strict=True):
                 plane[...] = share
         return packed

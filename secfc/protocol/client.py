@@ -158,6 +158,9 @@ class Client:
             kernels=self._kernels,
         )
         self._received = dict.fromkeys((j for j in range(1, self._job.n + 1) if j != self.number), 0)
+        # Clients with fewer rows than others send fewer parts.
+        sent = [-(-count // parts.share) for j, count in enumerate(layout.counts, 1) if j != self.number]
+        self._missing = [sum(count > part for count in sent) for part in range(parts.shares)]
         self.state = State.SHARE
         messages: list[Message] = []
         for part in range(min(WINDOW, parts.shares)):
@@ -217,6 +220,7 @@ class Client:
     def _keep(self, message: Share) -> list[Message]:
         self._points.store(message.residues, self._parts.share_rows(message.sender, message.part).start)
         self._received[message.sender] += 1
+        self._missing[message.part] -= 1
         return self._ready()
 
     def _ready(self) -> list[Message]:
@@ -230,13 +234,7 @@ class Client:
         return messages
 
     def _holds(self, part: int) -> bool:
-        if self._shared <= part:
-            return False
-        for client, kept in self._received.items():
-            rows = self._parts.share_rows(client, part)
-            if kept <= part and rows.stop > rows.start:
-                return False
-        return True
+        return self._shared > part and self._missing[part] == 0
 
     def _on_continue(self, message: Continue) -> list[Message]:
         following = self._shared if self.state is State.SHARE else self._sent

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from secfc._arrays import Floats
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, Prime
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import decoding_weights
+from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 
@@ -58,12 +59,13 @@ class Decoder:
     def _weights_of(self, responders: tuple[int, ...]) -> list[Floats]:
         """Weights of a responder set for every prime, computed once."""
         if responders not in self._weights:
-            job = self._job
-            points = [evaluation_points(prime, n=job.n, coded=job.ell + job.t) for prime in PRIMES]
-            self._weights[responders] = [
-                decoding_weights(
-                    alpha=[point.alpha[j - 1] for j in responders], beta=point.beta[: job.ell], p=prime.p
-                )
-                for prime, point in zip(PRIMES, points, strict=True)
-            ]
+            self._weights[responders] = [self._weights_modulo(prime, responders) for prime in PRIMES]
         return self._weights[responders]
+
+    def _weights_modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
+        n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
+        if len(responders) >= WEIGHTS_FROM:
+            return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
+        points = evaluation_points(prime, n=n, coded=coded)
+        alpha = [points.alpha[j - 1] for j in responders]
+        return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from secfc import params
 from secfc.drivers.setup import Setup
 from secfc.params import Job, Limits
 
@@ -43,3 +44,14 @@ def make(
 @pytest.fixture(scope="session")
 def setup_of() -> Callable[..., Setup]:
     return make
+
+
+@pytest.fixture
+def part_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Cut shares and answers in parts of this many rows."""
+
+    def cut(rows: int) -> None:
+        monkeypatch.setattr(params, "PART_BYTES", 1)
+        monkeypatch.setattr(params, "PART_ROWS", rows)
+
+    return cut

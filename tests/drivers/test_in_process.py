@@ -9,11 +9,11 @@ import pytest
 
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
-from secfc.params import Limits
+from secfc.params import WINDOW, Limits
 
 HEADER = 29
-RESIDUES = HEADER + 9
-"""A header, one byte for the primes and four each for rows and columns; then three bytes a residue."""
+RESIDUES = HEADER + 4 + 9
+"""A header, the part, a byte for the primes, four for columns and rows each; then three bytes a residue."""
 
 
 def of_kind(outcome, kind):
@@ -53,7 +53,7 @@ def test_messages_of_each_type_are_as_many_as_the_protocol_says(setup_of, counts
     assert Counter(message.kind for message in outcome.costs.messages) == {
         "Hello": n,
         "Plan": n,
-        "Share": n * (n - 1),
+        "Share": (n - np.count_nonzero(np.array(counts) == 0)) * (n - 1),
         "Ready": n,
         "Assignment": n * rounds,
         "CodedDistances": n * rounds,
@@ -74,8 +74,57 @@ def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell
     primes = setup.job.residues(sum(counts))
     shares = of_kind(run_in_process(setup), "Share")
     assert {(share.sender, share.size) for share in shares} == {
-        (j, RESIDUES + 3 * primes * count * width) for j, count in enumerate(counts, start=1)
+        (j, RESIDUES + 3 * primes * count * width) for j, count in enumerate(counts, start=1) if count
     }
+
+
+@pytest.mark.parametrize(
+    "start", [{"init": "random"}, {"init": "separation"}, {"starts": True}, {"n_init": 3}]
+)
+@pytest.mark.parametrize("rows", [1, 2, 5, 7])
+def test_many_parts_give_the_outcome_of_one(setup_of, part_rows, start, rows):
+    whole = run_in_process(setup_of((5, 0, 7), **start))
+    part_rows(rows)
+    outcome = run_in_process(setup_of((5, 0, 7), **start))
+    assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in whole.labels]
+    for name in ("n_iter", "converged", "inertia", "history", "near_ties"):
+        assert getattr(outcome, name) == getattr(whole, name)
+    assert outcome.start.tolist() == whole.start.tolist()
+    assert len(of_kind(outcome, "CodedDistances")) == -(-12 // rows) * len(of_kind(whole, "CodedDistances"))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7])
+def test_messages_of_each_type_in_many_parts_are_as_many_as_the_protocol_says(setup_of, part_rows, rows):
+    part_rows(rows)
+    counts = (5, 0, 7)
+    outcome = run_in_process(setup_of(counts))
+    rounds = max(message.round for message in outcome.costs.messages)
+    parts, answers = -(-7 // rows), -(-12 // rows)
+    assert Counter(message.kind for message in outcome.costs.messages) == {
+        kind: count
+        for kind, count in {
+            "Hello": 3,
+            "Plan": 3,
+            "Share": 2 * sum(-(-count // rows) for count in counts),
+            "Ready": 3 * parts,
+            "Continue": 3 * max(0, parts - WINDOW) + 3 * rounds * max(0, answers - WINDOW),
+            "Assignment": 3 * rounds,
+            "CodedDistances": 3 * rounds * answers,
+            "Finish": 3,
+        }.items()
+        if count
+    }
+    assert {message.size for message in of_kind(outcome, "Continue")} <= {HEADER + 4}
+
+
+def test_bytes_of_parts_are_those_of_the_whole_and_their_headers(setup_of, part_rows):
+    whole = run_in_process(setup_of((5, 0, 7)))
+    part_rows(2)
+    parts = run_in_process(setup_of((5, 0, 7)))
+    for kind in ("Share", "CodedDistances"):
+        one, many = of_kind(whole, kind), of_kind(parts, kind)
+        residues = sum(message.size for message in one) - RESIDUES * len(one)
+        assert sum(message.size for message in many) == residues + RESIDUES * len(many)
 
 
 def test_an_answer_takes_three_bytes_a_residue_and_a_fixed_header(setup_of):
@@ -94,7 +143,7 @@ def test_an_answer_about_small_sets_takes_fewer_residues_than_a_share(setup_of):
     assert {answer.size for answer in first} == {RESIDUES + 3 * 3 * 3000 * 3}
 
 
-@pytest.mark.parametrize(("kind", "size"), [("Hello", 4), ("Plan", 4 * 3), ("Ready", 0)])
+@pytest.mark.parametrize(("kind", "size"), [("Hello", 4), ("Plan", 4 * 3), ("Ready", 4)])
 def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
     assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
 

@@ -128,6 +128,17 @@ def test_outcome_and_messages_are_equal_with_more_parties_than_needed(setup_of):
     assert_equal(run_multiprocess(setup), run_in_process(setup))
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_outcome_and_messages_in_many_parts_are_equal(setup_of, sabotage, part_rows, rows):
+    part_rows(rows)
+    for party in range(5):
+        sabotage(party, f"import secfc.params\nsecfc.params.PART_BYTES, secfc.params.PART_ROWS = 1, {rows}")
+    setup = setup_of((5, 0, 7, 4))
+    outcome = run_multiprocess(setup)
+    assert_equal(outcome, run_in_process(setup))
+    assert any(message.kind == "Continue" for message in outcome.costs.messages)
+
+
 def test_run_gives_equal_results_with_both_drivers(setup_of):
     rows = setup_of().rows
     one, other = (
@@ -386,8 +397,8 @@ def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setu
 
 
 def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, sabotage):
-    sabotage(3, "import secfc.protocol.client\nsecfc.protocol.client.quantise = None")
-    text = r"^client 3 \(parties\[2\]\): TypeError at secfc/protocol/client\.py:\d+ in _share_rows$"
+    sabotage(3, "import secfc.lagrange.sharer\nsecfc.lagrange.sharer.quantise = None")
+    text = r"^client 3 \(parties\[2\]\): TypeError at secfc/lagrange/sharer\.py:\d+ in share$"
     with pytest.raises(PartyError, match=text):
         run_multiprocess(setup_of())
 

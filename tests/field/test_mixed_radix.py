@@ -46,6 +46,19 @@ def test_radices_are_the_partial_products(count: int) -> None:
 
 
 @counts
+def test_inverses_are_centred_and_of_the_earlier_primes(count: int) -> None:
+    primes = primes_of(count)
+    inverses = MixedRadix(primes).inverses
+    assert inverses.shape == (count, count)
+    assert inverses.dtype == np.float64
+    for q, p in enumerate(primes):
+        for j, earlier in enumerate(primes):
+            inverse = int(inverses[q, j])
+            assert inverse * earlier % p == 1 if j < q else inverse == 0
+            assert abs(inverse) <= (p - 1) // 2
+
+
+@counts
 def test_extremes_come_back(count: int) -> None:
     primes = primes_of(count)
     system = MixedRadix(primes)

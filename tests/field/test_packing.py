@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secfc._arrays import Floats
 from secfc.errors import MessageError
-from secfc.field import packing
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 
 MODULI = [prime.p for prime in PRIMES]
@@ -18,141 +18,148 @@ def little_endian(values: list[int]) -> bytes:
     return b"".join(value.to_bytes(BYTES_PER_RESIDUE, "little") for value in values)
 
 
-@settings(deadline=None, max_examples=60)
-@given(data=st.data(), p=st.sampled_from(MODULI), rows=st.integers(0, 5), columns=st.integers(0, 5))
-def test_read_returns_what_write_packed(data: st.DataObject, p: int, rows: int, columns: int) -> None:
-    top = (p + 8) // 2
-    count = rows * columns
-    x = data.draw(st.lists(st.integers(-top, top), min_size=count, max_size=count))
-    residues = np.array(x, dtype=np.float64).reshape(rows, columns)
-    packed = PackedResidues.empty((1, rows, columns))
-    packed.write(0, slice(0, rows), residues, p)
-    assert np.array_equal(packed.read(0, slice(0, rows)), residues % p)
+def zeros(shape: tuple[int, int, int]) -> PackedResidues:
+    return PackedResidues(shape=shape, payload=bytearray(3 * int(np.prod(shape))))
 
 
-def test_wire_holds_canonical_residues_little_endian_in_row_order() -> None:
-    packed = PackedResidues.empty((2, 2, 2))
-    packed.write(0, slice(0, 2), np.array([[0.0, 1.0], [-1.0, 8380416.0]]), P)
-    packed.write(1, slice(0, 2), np.array([[-8380416.0, 256.0], [65536.0, -2.0]]), MODULI[1])
-    expected = [0, 1, P - 1, 8380416, MODULI[1] - 8380416, 256, 65536, MODULI[1] - 2]
-    assert bytes(packed.payload) == little_endian(expected)
+def write(packed: PackedResidues, prime: int, residues: Floats, p: int) -> None:
+    packed.planes()[prime] = pack(residues, p)
 
 
-@pytest.mark.parametrize("p", MODULI)
-def test_largest_reduced_residues_are_canonical_on_the_wire(p: int) -> None:
-    top = (p + 8) // 2
-    packed = PackedResidues.empty((1, 1, 4))
-    packed.write(0, slice(0, 1), np.array([[top, -top, p // 2, -(p // 2)]], dtype=np.float64), p)
-    assert bytes(packed.payload) == little_endian([top, p - top, p // 2, p - p // 2])
-    packed.check((p,))
+class TestPack:
+    @settings(deadline=None, max_examples=60)
+    @given(data=st.data(), p=st.sampled_from(MODULI), columns=st.integers(0, 5), rows=st.integers(0, 5))
+    def test_unpack_returns_what_was_packed(
+        self, data: st.DataObject, p: int, columns: int, rows: int
+    ) -> None:
+        top = (p + 8) // 2
+        count = rows * columns
+        x = data.draw(st.lists(st.integers(-top, top), min_size=count, max_size=count))
+        residues = np.array(x, dtype=np.float64).reshape(columns, rows)
+        packed = pack(residues, p)
+        assert (packed.dtype, packed.shape) == (np.uint8, (columns, 3 * rows))
+        unpacked = unpack(packed)
+        assert (unpacked.dtype, unpacked.shape) == (np.float64, (columns, rows))
+        assert np.array_equal(unpacked, residues % p)
+
+    @settings(deadline=None, max_examples=60)
+    @given(data=st.data(), columns=st.integers(0, 4), rows=st.integers(0, 9))
+    def test_unpack_reads_all_integers_below_2_to_the_24(
+        self, data: st.DataObject, columns: int, rows: int
+    ) -> None:
+        count = rows * columns
+        x = data.draw(st.lists(st.integers(0, 2**24 - 1), min_size=count, max_size=count))
+        packed = np.frombuffer(little_endian(x), dtype=np.uint8).reshape(columns, 3 * rows)
+        assert unpack(packed).ravel().tolist() == x
+
+    @pytest.mark.parametrize("p", MODULI)
+    def test_largest_reduced_residues_are_canonical(self, p: int) -> None:
+        top = (p + 8) // 2
+        packed = pack(np.array([[top, -top, p // 2, -(p // 2)]], dtype=np.float64), p)
+        assert packed.tobytes() == little_endian([top, p - top, p // 2, p - p // 2])
+
+    def test_congruent_residues_have_one_encoding(self) -> None:
+        one, other = pack(np.array([P // 2 + 3.0]), P), pack(np.array([P // 2 + 3.0 - P]), P)
+        assert one.tobytes() == other.tobytes()
+
+    @pytest.mark.parametrize("p", MODULI)
+    def test_zero_has_one_encoding(self, p: int) -> None:
+        assert pack(np.array([0.0, -0.0]), p).tobytes() == bytes(6)
+
+    @pytest.mark.parametrize("order", [np.asfortranarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2]])
+    def test_memory_order_does_not_matter(self, order: object) -> None:
+        assert callable(order)
+        residues = np.arange(12.0).reshape(4, 3)
+        packed = pack(order(residues), P)
+        assert packed.tobytes() == little_endian(list(range(12)))
+        assert np.array_equal(unpack(order(packed)), residues)
+
+    @pytest.mark.parametrize(
+        ("shape", "packed"), [((4,), (12,)), ((2, 3, 4), (2, 3, 12)), ((2, 0, 4), (2, 0, 12))]
+    )
+    def test_the_last_axis_is_packed(self, shape: tuple[int, ...], packed: tuple[int, ...]) -> None:
+        residues = np.arange(float(np.prod(shape))).reshape(shape)
+        assert pack(residues, P).shape == packed
+        assert np.array_equal(unpack(pack(residues, P)), residues)
+
+    @pytest.mark.parametrize(("columns", "rows"), [(0, 3), (3, 0), (0, 0)])
+    def test_empty_residues_are_packed_and_unpacked(self, columns: int, rows: int) -> None:
+        packed = pack(np.zeros((columns, rows)), P)
+        assert packed.shape == (columns, 3 * rows)
+        assert unpack(packed).shape == (columns, rows)
+
+    def test_arguments_are_left_alone(self) -> None:
+        residues = np.array([-1.0, 5.0])
+        packed = pack(residues, P)
+        before = packed.copy()
+        unpack(packed)[:] = 0
+        assert residues.tolist() == [-1.0, 5.0]
+        assert np.array_equal(packed, before)
 
 
-def test_congruent_residues_have_one_encoding() -> None:
-    one, other = (PackedResidues.empty((1, 1, 1)) for _ in range(2))
-    one.write(0, slice(0, 1), np.array([[P // 2 + 3.0]]), P)
-    other.write(0, slice(0, 1), np.array([[P // 2 + 3.0 - P]]), P)
-    assert one.payload == other.payload
+class TestPackedResidues:
+    def test_wire_holds_canonical_residues_little_endian_column_by_column(self) -> None:
+        packed = PackedResidues.empty((2, 2, 3))
+        write(packed, 0, np.array([[0.0, 1.0, 2.0], [-1.0, 8380416.0, 3.0]]), P)
+        write(packed, 1, np.array([[-8380416.0, 256.0, 4.0], [65536.0, -2.0, 5.0]]), MODULI[1])
+        expected = [0, 1, 2, P - 1, 8380416, 3, MODULI[1] - 8380416, 256, 4, 65536, MODULI[1] - 2, 5]
+        assert bytes(packed.payload) == little_endian(expected)
 
+    def test_a_plane_has_a_line_for_every_column(self) -> None:
+        packed = PackedResidues(shape=(2, 2, 3), payload=little_endian(list(range(12))))
+        assert (packed.planes().dtype, packed.planes().shape) == (np.uint8, (2, 2, 9))
+        assert unpack(packed.planes()).tolist() == [[[0, 1, 2], [3, 4, 5]], [[6, 7, 8], [9, 10, 11]]]
 
-def test_write_changes_only_its_plane_and_rows() -> None:
-    packed = PackedResidues.empty((3, 4, 2))
-    packed.write(1, slice(1, 3), np.full((2, 2), 5.0), P)
-    everything = np.stack([packed.read(i, slice(0, 4)) for i in range(3)])
-    expected = np.zeros((3, 4, 2))
-    expected[1, 1:3] = 5.0
-    assert np.array_equal(everything, expected)
+    @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+    def test_planes_are_a_view_of_the_payload(self, kind: type) -> None:
+        payload = kind(little_endian([1, 2, 3]))
+        planes = PackedResidues(shape=(1, 1, 3), payload=payload).planes()
+        assert np.shares_memory(planes, np.frombuffer(payload, dtype=np.uint8))
 
+    def test_writing_changes_only_its_plane_and_rows(self) -> None:
+        packed = zeros((3, 2, 4))
+        packed.planes()[1, :, 3 : 3 * 3] = pack(np.full((2, 2), 5.0), P)
+        everything = unpack(packed.planes())
+        expected = np.zeros((3, 2, 4))
+        expected[1, :, 1:3] = 5.0
+        assert np.array_equal(everything, expected)
 
-def test_rows_can_be_read_in_parts() -> None:
-    packed = PackedResidues(shape=(1, 3, 1), payload=little_endian([7, 8, 9]))
-    assert packed.read(0, slice(1, 3)).tolist() == [[8.0], [9.0]]
+    def test_rows_can_be_read_in_parts(self) -> None:
+        packed = PackedResidues(shape=(1, 1, 3), payload=little_endian([7, 8, 9]))
+        assert unpack(packed.planes()[0, :, 3:9]).tolist() == [[8.0, 9.0]]
 
+    @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+    def test_any_bytes_like_payload_is_read(self, kind: type) -> None:
+        packed = PackedResidues(shape=(1, 1, 2), payload=kind(little_endian([3, P - 1])))
+        assert unpack(packed.planes()).tolist() == [[[3.0, P - 1.0]]]
 
-def test_column_major_residues_are_written_in_row_order() -> None:
-    residues = np.arange(12.0).reshape(4, 3)
-    packed = PackedResidues.empty((1, 4, 3))
-    packed.write(0, slice(0, 4), np.asfortranarray(residues), P)
-    assert np.array_equal(packed.read(0, slice(0, 4)), residues)
+    @pytest.mark.parametrize("kind", [bytes, lambda data: memoryview(bytes(data))])
+    def test_received_bytes_cannot_be_written(self, kind: object) -> None:
+        assert callable(kind)
+        packed = PackedResidues(shape=(1, 1, 1), payload=kind(bytes(3)))
+        with pytest.raises(ValueError, match="read-only"):
+            write(packed, 0, np.ones((1, 1)), P)
 
+    def test_repr_shows_the_shape_and_no_value(self) -> None:
+        packed = PackedResidues(shape=(1, 1, 2), payload=little_endian([1234567, 7654321]))
+        assert repr(packed) == "PackedResidues(shape=(1, 1, 2))"
 
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_any_bytes_like_payload_is_read(kind: type) -> None:
-    packed = PackedResidues(shape=(1, 1, 2), payload=kind(little_endian([3, P - 1])))
-    assert packed.read(0, slice(0, 1)).tolist() == [[3.0, P - 1.0]]
+    @pytest.mark.parametrize("length", [0, 1, 17, 19, 21, 36])
+    def test_payload_of_another_length_is_refused(self, length: int) -> None:
+        with pytest.raises(MessageError, match=rf"shape \(1, 2, 3\) take 18 bytes, {length} were given"):
+            PackedResidues(shape=(1, 2, 3), payload=bytes(length))
 
+    @pytest.mark.parametrize("shape", [(1, 0, 3), (1, 3, 0), (1, 0, 0), (0, 2, 2), (2, 0, 1), (8, 5, 0)])
+    def test_empty_shapes_take_no_bytes_and_have_planes(self, shape: tuple[int, int, int]) -> None:
+        packed = PackedResidues(shape=shape, payload=b"")
+        assert packed.planes().shape == (*shape[:2], 3 * shape[2])
+        assert unpack(packed.planes()).shape == shape
+        assert PackedResidues.empty(shape).planes().shape == (*shape[:2], 3 * shape[2])
 
-def test_received_bytes_cannot_be_written() -> None:
-    packed = PackedResidues(shape=(1, 1, 1), payload=bytes(3))
-    with pytest.raises(ValueError, match="read-only"):
-        packed.write(0, slice(0, 1), np.ones((1, 1)), P)
-
-
-def test_repr_shows_the_shape_and_no_value() -> None:
-    packed = PackedResidues(shape=(1, 1, 2), payload=little_endian([1234567, 7654321]))
-    assert repr(packed) == "PackedResidues(shape=(1, 1, 2))"
-
-
-@pytest.mark.parametrize("length", [0, 1, 17, 19, 21, 36])
-def test_payload_of_another_length_is_refused(length: int) -> None:
-    with pytest.raises(MessageError, match=rf"shape \(1, 2, 3\) take 18 bytes, {length} were given"):
-        PackedResidues(shape=(1, 2, 3), payload=bytes(length))
-
-
-@pytest.mark.parametrize("p", MODULI)
-def test_check_accepts_p_minus_one(p: int) -> None:
-    PackedResidues(shape=(1, 1, 2), payload=little_endian([p - 1, 0])).check((p,))
-
-
-@pytest.mark.parametrize("p", MODULI)
-@pytest.mark.parametrize("above", [0, 1])
-def test_check_refuses_residues_from_p_on(p: int, above: int) -> None:
-    packed = PackedResidues(shape=(1, 1, 2), payload=little_endian([0, p + above]))
-    with pytest.raises(MessageError, match=f"not below its prime {p}"):
-        packed.check((p,))
-
-
-def test_check_refuses_three_bytes_of_ones() -> None:
-    with pytest.raises(MessageError, match="not below its prime"):
-        PackedResidues(shape=(1, 1, 1), payload=b"\xff\xff\xff").check((P,))
-
-
-def test_check_compares_every_plane_with_its_own_prime() -> None:
-    small, large = MODULI[1], MODULI[0]
-    payload = little_endian([large - 1, small - 1])
-    packed = PackedResidues(shape=(2, 1, 1), payload=payload)
-    packed.check((large, small))
-    with pytest.raises(MessageError, match=f"not below its prime {small}"):
-        packed.check((small, large))
-
-
-@pytest.mark.parametrize("position", range(12))
-def test_check_finds_a_bad_residue_in_any_block(position: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "_CHECK_BLOCK", 4)
-    values = [P - 1] * 12
-    PackedResidues(shape=(1, 6, 2), payload=little_endian(values)).check((P,))
-    values[position] = P
-    with pytest.raises(MessageError, match="not below its prime"):
-        PackedResidues(shape=(1, 6, 2), payload=little_endian(values)).check((P,))
-
-
-def test_check_shows_no_residue() -> None:
-    with pytest.raises(MessageError) as refusal:
-        PackedResidues(shape=(1, 1, 1), payload=little_endian([P + 5])).check((P,))
-    assert str(P + 5) not in str(refusal.value)
-
-
-@pytest.mark.parametrize("shape", [(1, 0, 3), (1, 3, 0), (1, 0, 0), (0, 2, 2), (2, 0, 1)])
-def test_empty_shapes_take_no_bytes_and_pass_the_check(shape: tuple[int, int, int]) -> None:
-    packed = PackedResidues(shape=shape, payload=b"")
-    packed.check(tuple(MODULI[: shape[0]]))
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (0, 0)])
-def test_empty_residues_are_written_and_read(rows: int, columns: int) -> None:
-    packed = PackedResidues.empty((1, rows, columns))
-    packed.write(0, slice(0, rows), np.zeros((rows, columns)), P)
-    assert packed.read(0, slice(0, rows)).shape == (rows, columns)
-
-
-def test_empty_residues_are_zeros() -> None:
-    assert bytes(PackedResidues.empty((2, 3, 4)).payload) == bytes(72)
+    def test_empty_gives_memory_of_its_own_to_be_written(self) -> None:
+        one, other = PackedResidues.empty((2, 3, 4)), PackedResidues.empty((2, 3, 4))
+        assert one.shape == (2, 3, 4)
+        assert len(one.payload) == 72
+        one.planes()[...], other.planes()[...] = 7, 9
+        assert bytes(one.payload) == b"\x07" * 72
+        assert bytes(other.payload) == b"\x09" * 72

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from secfc._arrays import Floats, Objects
 from secfc.field.primes import PRIMES
-from secfc.field.residues import BLOCK, canonical, centred, inverse, matmul, reduce, squared_norms
+from secfc.field.residues import BLOCK, canonical, centre, centred, inverse, matmul, reduce, squared_norms
 
 MODULI = [prime.p for prime in PRIMES]
 LIMIT = 2**53 - 2**24
@@ -188,7 +188,7 @@ class TestSquaredNorms:
     @pytest.mark.parametrize("columns", INNER)
     @pytest.mark.parametrize("kind", ["plus", "minus", "alternating"])
     def test_is_exact_at_the_largest_magnitudes(self, p: int, columns: int, kind: str) -> None:
-        x = signs(kind, (3, columns)) * largest_reduced(p)
+        x = signs(kind, (columns, 3)) * largest_reduced(p)
         expected = np.array([columns * largest_reduced(p) ** 2] * 3, dtype=object)
         assert_reduced(squared_norms(x, p), expected, p)
 
@@ -196,18 +196,54 @@ class TestSquaredNorms:
     @given(data=st.data(), p=moduli, columns=st.sampled_from([*INNER, 2, 5]))
     def test_equals_the_integer_sum_of_squares(self, data: st.DataObject, p: int, columns: int) -> None:
         x = data.draw(st.lists(st.lists(reduced(p), min_size=columns, max_size=columns), max_size=2))
-        rows = np.array(x, dtype=np.float64).reshape(len(x), columns)
+        vectors = np.array(x, dtype=np.float64).reshape(len(x), columns).T
         expected = np.array([sum(v * v for v in row) for row in x], dtype=object)
-        assert_reduced(squared_norms(rows, p), expected, p)
+        assert_reduced(squared_norms(vectors, p), expected, p)
 
     def test_memory_order_does_not_matter(self) -> None:
         p = MODULI[0]
-        x = signs("random", (30, 300)) * np.arange(300) * 27_000
+        x = signs("random", (300, 30)) * np.arange(300)[:, np.newaxis] * 27_000
         assert np.array_equal(squared_norms(x, p), squared_norms(np.asfortranarray(x), p))
+
+    def test_argument_is_left_alone(self) -> None:
+        x = np.full((3, 2), 8e6)
+        squared_norms(x, MODULI[0])
+        assert np.array_equal(x, np.full((3, 2), 8e6))
 
     @pytest.mark.parametrize("shape", [(0, 4), (4, 0)])
     def test_nothing_adds_up_to_zero(self, shape: tuple[int, int]) -> None:
-        assert np.array_equal(squared_norms(np.zeros(shape), MODULI[0]), np.zeros(shape[0]))
+        assert np.array_equal(squared_norms(np.zeros(shape), MODULI[0]), np.zeros(shape[1]))
+
+
+class TestCentre:
+    @each_modulus
+    def test_canonical_residues_become_centred_ones(self, p: int) -> None:
+        half = (p - 1) // 2
+        x = np.array([0, 1, half - 1, half, half + 1, half + 2, p - 2, p - 1], dtype=np.float64)
+        expected = [0, 1, half - 1, half, -half, -half + 1, -2, -1]
+        assert centre(x, p).tolist() == expected
+
+    @laws
+    @given(data=st.data(), p=moduli)
+    def test_equals_the_centred_residue_of_the_integer(self, data: st.DataObject, p: int) -> None:
+        x = data.draw(st.lists(st.integers(0, p - 1), max_size=20))
+        assert centre(np.array(x, dtype=np.float64), p).tolist() == [centred(v, p) for v in x]
+
+    @laws
+    @given(data=st.data(), p=moduli)
+    def test_undoes_canonical_on_centred_residues(self, data: st.DataObject, p: int) -> None:
+        half = (p - 1) // 2
+        x = np.array(data.draw(st.lists(st.integers(-half, half), max_size=20)), dtype=np.float64)
+        assert np.array_equal(centre(canonical(x, p), p), x)
+
+    def test_argument_is_left_alone(self) -> None:
+        x = np.array([MODULI[0] - 1.0])
+        centre(x, MODULI[0])
+        assert x[0] == MODULI[0] - 1.0
+
+    @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 3, 4)])
+    def test_any_shape_is_kept(self, shape: tuple[int, ...]) -> None:
+        assert centre(np.zeros(shape), MODULI[0]).shape == shape
 
 
 class TestScalars:

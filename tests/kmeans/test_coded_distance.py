@@ -1,72 +1,109 @@
 """A client's coded centres and distances, against Python integers modulo p."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secfc._arrays import Labels, Shares
-from secfc.field.packing import PackedResidues
+from secfc._arrays import Floats, Ints, Labels, Shares
+from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
-from secfc.kmeans import coded_distance
-from secfc.kmeans.coded_distance import coded_centres, coded_distances, row_blocks, share_norms
+from secfc.field.residues import centred
+from secfc.kernels import Kernels, vectorised
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.coded_distance import CodedPoints
 from secfc.params import MAX_ROWS
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]
+KERNELS = (VectorisedKernels(), CompiledKernels())
 laws = settings(deadline=None, max_examples=60)
 
 
-def largest_reduced(p: int) -> int:
-    return (p + 8) // 2
+@pytest.fixture(params=KERNELS, ids=lambda kernels: kernels.name)
+def kernels(request: pytest.FixtureRequest) -> Kernels:
+    return request.param
 
 
-def plus(p: int, shape: tuple[int, int]) -> Shares:
-    return np.full(shape, largest_reduced(p), dtype=np.float32)
+def largest_centred(p: int) -> int:
+    return (p - 1) // 2
 
 
-def minus(p: int, shape: tuple[int, int]) -> Shares:
+def plus(p: int, shape: tuple[int, int]) -> Floats:
+    return np.full(shape, float(largest_centred(p)))
+
+
+def minus(p: int, shape: tuple[int, int]) -> Floats:
     return -plus(p, shape)
 
 
-def either(p: int, shape: tuple[int, int]) -> Shares:
-    return plus(p, shape) * np.random.default_rng(3).choice([-1, 1], shape).astype(np.float32)
+def either(p: int, shape: tuple[int, int]) -> Floats:
+    return plus(p, shape) * np.random.default_rng(3).choice([-1.0, 1.0], shape)
 
 
-def anything(p: int, shape: tuple[int, int]) -> Shares:
-    top = largest_reduced(p)
-    return np.random.default_rng(4).integers(-top, top + 1, shape).astype(np.float32)
+def anything(p: int, shape: tuple[int, int]) -> Floats:
+    top = largest_centred(p)
+    return np.random.default_rng(4).integers(-top, top + 1, shape).astype(np.float64)
+
+
+fills = pytest.mark.parametrize("fill", [plus, minus, either, anything])
+Fill = Callable[[int, tuple[int, int]], Floats]
+
+
+def packed_of(shares: list[Floats], primes: tuple[int, ...]) -> PackedResidues:
+    planes = [pack(one, p) for one, p in zip(shares, primes, strict=True)]
+    payload = b"".join(plane.tobytes() for plane in planes)
+    return PackedResidues(shape=(len(primes), *shares[0].shape), payload=payload)
+
+
+def memory_of(primes: tuple[int, ...], width: int, m: int) -> Shares:
+    """Memory as `Client` allocates it: with whatever was there before."""
+    return np.full((len(primes), width + 1, m), np.nan, dtype=np.float32)
+
+
+def points_of(shares: list[Floats], primes: tuple[int, ...], k: int, kernels: Kernels) -> CodedPoints:
+    """Points that hold shares of shape (width, m), one for each prime."""
+    memory = memory_of(primes, *shares[0].shape)
+    points = CodedPoints(shares=memory, primes=primes, k=k, kernels=kernels)
+    points.store(packed_of(shares, primes), 0)
+    return points
+
+
+def sizes_of(sets: Labels, k: int) -> Ints:
+    return np.bincount(sets[sets >= 0], minlength=k).astype(np.int64)
+
+
+def listed(answer: PackedResidues) -> list[list[list[int]]]:
+    return unpack(answer.planes()).astype(np.int64).tolist()
 
 
 def answer_of(
-    shares: Shares, sets: Labels, k: int, p: int, sizes: list[int] | None = None
+    shares: Floats, sets: Labels, k: int, p: int, kernels: Kernels, sizes: list[int] | None = None
 ) -> list[list[int]]:
-    """The client's answer as canonical Python integers."""
-    m = shares.shape[0]
-    counts = np.bincount(sets[sets >= 0], minlength=k) if sizes is None else np.array(sizes)
-    answer = PackedResidues.empty((1, m, k))
-    coded_distances(shares, share_norms(shares, p), sets, counts.astype(np.int64), p, prime=0, answer=answer)
-    answer.check((p,))
-    return answer.read(0, slice(0, m)).astype(np.int64).tolist()
+    """The client's answer as canonical Python integers, shape (k, m)."""
+    points = points_of([shares], (p,), k, kernels)
+    points.ask(sets, sizes_of(sets, k) if sizes is None else np.array(sizes, dtype=np.int64), 1)
+    (answer,) = listed(points.answer(0, sets.size))
+    assert all(0 <= value < p for row in answer for value in row)
+    return answer
 
 
 def expected_of(
-    shares: Shares, sets: Labels, k: int, p: int, sizes: list[int] | None = None
+    shares: Floats, sets: Labels, k: int, p: int, sizes: list[int] | None = None
 ) -> list[list[int]]:
     """||mu~_h - |S_h| x~_i||^2 modulo p, straight from its definition."""
-    rows = [[int(x) for x in row] for row in shares]
-    width = shares.shape[1]
+    rows = [[int(x) for x in row] for row in shares.T]
+    width = shares.shape[0]
     members = [[row for row, s in zip(rows, sets, strict=True) if s == h] for h in range(k)]
     centres = [[sum(row[c] for row in member) for c in range(width)] for member in members]
     sizes = sizes or [len(member) for member in members]
     return [
-        [
-            sum((mu - size * x) ** 2 for mu, x in zip(centre, row, strict=True)) % p
-            for centre, size in zip(centres, sizes, strict=True)
-        ]
-        for row in rows
+        [sum((mu - size * x) ** 2 for mu, x in zip(centre, row, strict=True)) % p for row in rows]
+        for centre, size in zip(centres, sizes, strict=True)
     ]
 
 
@@ -74,21 +111,21 @@ def round_robin(m: int, k: int) -> Labels:
     return (np.arange(m) % k).astype(np.int32)
 
 
-class TestCodedDistances:
-    def test_four_rows_are_as_computed_by_hand(self) -> None:
+class TestAnswers:
+    def test_four_rows_are_as_computed_by_hand(self, kernels: Kernels) -> None:
         # S_0 = {0, 2}, S_1 = {10}: mu = (2, 10), sizes 2 and 1, row 4 in no set.
-        shares = np.array([[0], [2], [10], [4]], dtype=np.float32)
+        shares = np.array([[0.0, 2.0, 10.0, 4.0]])
         sets = np.array([0, 0, 1, -1], dtype=np.int32)
-        assert answer_of(shares, sets, 2, P) == [[4, 100], [4, 64], [324, 0], [36, 36]]
+        assert answer_of(shares, sets, 2, P, kernels) == [[4, 4, 324, 36], [100, 64, 0, 36]]
 
     @pytest.mark.parametrize("p", MODULI)
-    @pytest.mark.parametrize("fill", [plus, minus, either, anything])
-    @pytest.mark.parametrize("width", [1, 7, 128, 129])
+    @fills
+    @pytest.mark.parametrize("width", [1, 7, 127, 128, 129])
     def test_equal_the_integers_at_the_largest_magnitudes(
-        self, p: int, fill: Callable[[int, tuple[int, int]], Shares], width: int
+        self, p: int, fill: Fill, width: int, kernels: Kernels
     ) -> None:
-        shares, sets = fill(p, (12, width)), round_robin(12, 3)
-        assert answer_of(shares, sets, 3, p) == expected_of(shares, sets, 3, p)
+        shares, sets = fill(p, (width, 12)), round_robin(12, 3)
+        assert answer_of(shares, sets, 3, p, kernels) == expected_of(shares, sets, 3, p)
 
     @laws
     @given(
@@ -97,90 +134,195 @@ class TestCodedDistances:
         width=st.integers(1, 5),
         k=st.integers(1, 4),
         p=st.sampled_from(MODULI),
+        kernels=st.sampled_from(KERNELS),
     )
     def test_equal_the_integers_for_any_shares_and_sets(
-        self, data: st.DataObject, m: int, width: int, k: int, p: int
+        self, data: st.DataObject, m: int, width: int, k: int, p: int, kernels: Kernels
     ) -> None:
-        top = largest_reduced(p)
+        top = largest_centred(p)
         residue = st.one_of(st.integers(-top, top), st.sampled_from([-top, top]))
         values = data.draw(st.lists(residue, min_size=m * width, max_size=m * width))
         labels = data.draw(st.lists(st.integers(-1, k - 1), min_size=m, max_size=m))
-        shares = np.array(values, dtype=np.float32).reshape(m, width)
+        shares = np.array(values, dtype=np.float64).reshape(width, m)
         sets = np.array(labels, dtype=np.int32)
-        assert answer_of(shares, sets, k, p) == expected_of(shares, sets, k, p)
+        assert answer_of(shares, sets, k, p, kernels) == expected_of(shares, sets, k, p)
 
-    def test_rows_in_no_set_are_answered_for_but_not_added(self) -> None:
-        shares = anything(P, (9, 4))
+    def test_rows_in_no_set_are_answered_for_but_not_added(self, kernels: Kernels) -> None:
+        shares = anything(P, (4, 9))
         sets = np.array([0, -1, 1, -1, 0, 1, -1, -1, 0], dtype=np.int32)
-        answer = answer_of(shares, sets, 2, P)
+        answer = answer_of(shares, sets, 2, P, kernels)
         assert answer == expected_of(shares, sets, 2, P)
-        assert len(answer) == 9
+        assert [len(row) for row in answer] == [9, 9]
 
-    def test_empty_set_has_distance_zero_to_every_row(self) -> None:
-        shares = anything(P, (6, 3))
+    def test_empty_set_has_distance_zero_to_every_row(self, kernels: Kernels) -> None:
+        shares = anything(P, (3, 6))
         sets = np.array([0, 0, 2, 2, 0, 2], dtype=np.int32)
-        answer = answer_of(shares, sets, 4, P)
+        answer = answer_of(shares, sets, 4, P, kernels)
         assert answer == expected_of(shares, sets, 4, P)
-        assert [(row[1], row[3]) for row in answer] == [(0, 0)] * 6
+        assert (answer[1], answer[3]) == ([0] * 6, [0] * 6)
 
-    def test_no_row_in_any_set_gives_zeros(self) -> None:
-        assert answer_of(anything(P, (4, 3)), np.full(4, -1, dtype=np.int32), 3, P) == [[0, 0, 0]] * 4
+    def test_no_row_in_any_set_gives_zeros(self, kernels: Kernels) -> None:
+        sets = np.full(4, -1, dtype=np.int32)
+        assert answer_of(anything(P, (3, 4)), sets, 3, P, kernels) == [[0] * 4] * 3
 
-    def test_all_rows_in_one_set(self) -> None:
-        shares = either(P, (50, 3))
+    def test_all_rows_in_one_set(self, kernels: Kernels) -> None:
+        shares = either(P, (3, 50))
         sets = np.full(50, 2, dtype=np.int32)
-        assert answer_of(shares, sets, 4, P) == expected_of(shares, sets, 4, P)
+        assert answer_of(shares, sets, 4, P, kernels) == expected_of(shares, sets, 4, P)
 
-    def test_single_cluster(self) -> None:
-        shares, sets = anything(P, (20, 3)), np.zeros(20, dtype=np.int32)
-        assert answer_of(shares, sets, 1, P) == expected_of(shares, sets, 1, P)
+    def test_single_cluster(self, kernels: Kernels) -> None:
+        shares, sets = anything(P, (3, 20)), np.zeros(20, dtype=np.int32)
+        assert answer_of(shares, sets, 1, P, kernels) == expected_of(shares, sets, 1, P)
 
-    def test_single_row(self) -> None:
-        assert answer_of(anything(P, (1, 5)), np.zeros(1, dtype=np.int32), 1, P) == [[0]]
+    def test_single_row(self, kernels: Kernels) -> None:
+        assert answer_of(anything(P, (5, 1)), np.zeros(1, dtype=np.int32), 1, P, kernels) == [[0]]
 
-    def test_more_clusters_than_columns(self) -> None:
-        shares, sets = anything(P, (40, 2)), round_robin(40, 33)
-        assert answer_of(shares, sets, 33, P) == expected_of(shares, sets, 33, P)
+    def test_more_clusters_than_columns(self, kernels: Kernels) -> None:
+        shares, sets = anything(P, (2, 40)), round_robin(40, 33)
+        assert answer_of(shares, sets, 33, P, kernels) == expected_of(shares, sets, 33, P)
 
-    def test_row_of_a_singleton_has_distance_zero_to_it(self) -> None:
-        shares, sets = anything(P, (3, 4)), np.arange(3, dtype=np.int32)
-        answer = answer_of(shares, sets, 3, P)
+    def test_row_of_a_singleton_has_distance_zero_to_it(self, kernels: Kernels) -> None:
+        shares, sets = anything(P, (4, 3)), np.arange(3, dtype=np.int32)
+        answer = answer_of(shares, sets, 3, P, kernels)
         assert [answer[i][i] for i in range(3)] == [0, 0, 0]
 
     @pytest.mark.parametrize("p", MODULI)
-    def test_sizes_up_to_the_most_rows_are_exact(self, p: int) -> None:
-        shares, sets = either(p, (6, 3)), round_robin(6, 3)
+    def test_sizes_up_to_the_most_rows_are_exact(self, p: int, kernels: Kernels) -> None:
+        shares, sets = either(p, (3, 6)), round_robin(6, 3)
         sizes = [MAX_ROWS, p // 2 + 1, p]
-        assert answer_of(shares, sets, 3, p, sizes) == expected_of(shares, sets, 3, p, sizes)
+        assert answer_of(shares, sets, 3, p, kernels, sizes) == expected_of(shares, sets, 3, p, sizes)
 
     @pytest.mark.parametrize("p", MODULI)
-    def test_largest_sizes_and_inner_products_together_are_exact(self, p: int) -> None:
+    def test_largest_sizes_and_inner_products_together_are_exact(self, p: int, kernels: Kernels) -> None:
         # mu~ = 1, so <mu~, x~> = x~ takes the largest residues; 2 (MAX_ROWS - 1) of them pass 2**52.
-        column = [1, *range(p // 2 - 300, p // 2 + 1), *range(-(p // 2), -(p // 2) + 300)]
-        shares = np.array(column, dtype=np.float32)[:, np.newaxis]
-        sets = np.array([0] + [-1] * (len(column) - 1), dtype=np.int32)
-        assert answer_of(shares, sets, 1, p, [MAX_ROWS - 1]) == expected_of(
-            shares, sets, 1, p, [MAX_ROWS - 1]
-        )
+        row = [1, *range(p // 2 - 300, p // 2 + 1), *range(-(p // 2), -(p // 2) + 300)]
+        shares = np.array([row], dtype=np.float64)
+        sets = np.array([0] + [-1] * (len(row) - 1), dtype=np.int32)
+        sizes = [MAX_ROWS - 1]
+        assert answer_of(shares, sets, 1, p, kernels, sizes) == expected_of(shares, sets, 1, p, sizes)
 
-    def test_no_rows_give_an_empty_answer(self) -> None:
-        assert answer_of(np.zeros((0, 3), dtype=np.float32), np.zeros(0, dtype=np.int32), 2, P) == []
+    def test_no_rows_give_an_empty_answer(self, kernels: Kernels) -> None:
+        assert answer_of(np.zeros((3, 0)), np.zeros(0, dtype=np.int32), 2, P, kernels) == [[], []]
 
-    def test_only_the_plane_of_the_prime_is_written(self) -> None:
-        shares, sets = anything(P, (5, 2)), round_robin(5, 2)
-        answer = PackedResidues.empty((3, 5, 2))
-        sizes = np.array([3, 2])
-        coded_distances(shares, share_norms(shares, P), sets, sizes, P, prime=1, answer=answer)
-        planes = [answer.read(i, slice(0, 5)).astype(np.int64).tolist() for i in range(3)]
-        assert planes[1] == expected_of(shares, sets, 2, P)
-        assert planes[0] == planes[2] == [[0, 0]] * 5
+    @pytest.mark.parametrize("asked", [1, 2, 8])
+    def test_planes_belong_to_the_first_primes_asked_for(self, asked: int, kernels: Kernels) -> None:
+        primes, sets = tuple(MODULI), round_robin(5, 2)
+        shares = [anything(p, (3, 5)) for p in primes]
+        points = points_of(shares, primes, 2, kernels)
+        points.ask(sets, sizes_of(sets, 2), asked)
+        answer = points.answer(0, 5)
+        assert answer.shape == (asked, 2, 5)
+        expected = [expected_of(shares[i], sets, 2, primes[i]) for i in range(asked)]
+        assert listed(answer) == expected
 
-    def test_arguments_are_left_alone(self) -> None:
-        shares, sets, sizes = anything(P, (5, 2)), round_robin(5, 2), np.array([3, 2])
-        norms = share_norms(shares, P)
-        before = [x.copy() for x in (shares, norms, sets, sizes)]
-        coded_distances(shares, norms, sets, sizes, P, prime=0, answer=PackedResidues.empty((1, 5, 2)))
-        assert all(np.array_equal(a, b) for a, b in zip(before, (shares, norms, sets, sizes), strict=True))
+    def test_arguments_are_left_alone(self, kernels: Kernels) -> None:
+        shares, sets, sizes = anything(P, (2, 5)), round_robin(5, 2), np.array([3, 2])
+        packed, memory = packed_of([shares], (P,)), memory_of((P,), 2, 5)
+        points = CodedPoints(shares=memory, primes=(P,), k=2, kernels=kernels)
+        points.store(packed, 0)
+        assert np.array_equal(memory[0, :2], shares)
+        before = [x.copy() for x in (memory, sets, sizes)]
+        points.ask(sets, sizes, 1)
+        points.answer(0, 5)
+        assert all(np.array_equal(a, b) for a, b in zip(before, (memory, sets, sizes), strict=True))
+        assert bytes(packed.payload) == bytes(packed_of([shares], (P,)).payload)
+
+    def test_the_same_question_is_answered_alike_again(self, kernels: Kernels) -> None:
+        shares, sets = anything(P, (2, 9)), round_robin(9, 2)
+        points = points_of([shares], (P,), 2, kernels)
+        points.ask(sets, sizes_of(sets, 2), 1)
+        assert listed(points.answer(0, 9)) == listed(points.answer(0, 9)) == [expected_of(shares, sets, 2, P)]
+
+    def test_repr_shows_the_shape_and_no_value(self, kernels: Kernels) -> None:
+        assert repr(points_of([plus(P, (2, 5))], (P,), 2, kernels)) == "CodedPoints(shape=(1, 3, 5))"
+
+
+class TestSequences:
+    """Sums are updated by the rows that moved: whatever was asked before, an answer is the same."""
+
+    @laws
+    @given(
+        data=st.data(),
+        m=st.integers(1, 24),
+        k=st.integers(1, 4),
+        steps=st.lists(st.tuples(st.integers(0, 24), st.integers(1, 4)), min_size=2, max_size=8),
+        kernels=st.sampled_from(KERNELS),
+    )
+    def test_any_sequence_of_questions_is_answered_as_by_fresh_points(
+        self, data: st.DataObject, m: int, k: int, steps: list[tuple[int, int]], kernels: Kernels
+    ) -> None:
+        primes = tuple(MODULI[:4])
+        shares = [either(p, (2, m)) / 1000 * (anything(P, (2, m)) % 1000) // 1 for p in primes]
+        points = points_of(shares, primes, k, kernels)
+        label = st.integers(-1, k - 1)
+        sets = np.array(data.draw(st.lists(label, min_size=m, max_size=m)), dtype=np.int32)
+        for moves, asked in steps:
+            sets = sets.copy()
+            for _ in range(moves):
+                sets[data.draw(st.integers(0, m - 1))] = data.draw(label)
+            sizes = sizes_of(sets, k)
+            points.ask(sets, sizes, asked)
+            answer = listed(points.answer(0, m))
+            assert answer == [expected_of(shares[i], sets, k, primes[i]) for i in range(asked)]
+            fresh = points_of(shares, primes, k, kernels)
+            fresh.ask(sets, sizes, asked)
+            assert listed(fresh.answer(0, m)) == answer
+
+    def test_many_rounds_at_the_largest_magnitudes_stay_exact(self, kernels: Kernels) -> None:
+        m, k, rng = 600, 3, np.random.default_rng(0)
+        primes = tuple(MODULI[:3])
+        shares = [fill(p, (2, m)) for fill, p in zip((plus, minus, either), primes, strict=True)]
+        points = points_of(shares, primes, k, kernels)
+        sets = round_robin(m, k)
+        for round_ in range(60):
+            moved = rng.permutation(m)[: [0, 1, 3, 149, 150, 151, 600][round_ % 7]]
+            sets = sets.copy()
+            sets[moved] = rng.integers(-1, k, moved.size)
+            asked = [3, 1, 2, 3, 2, 1, 1, 3][round_ % 8]
+            points.ask(sets, sizes_of(sets, k), asked)
+            rows = slice(0, 40)
+            fresh = points_of(shares, primes, k, kernels)
+            fresh.ask(sets, sizes_of(sets, k), asked)
+            assert listed(points.answer(rows.start, rows.stop)) == listed(fresh.answer(rows.start, rows.stop))
+        points.ask(sets, sizes_of(sets, k), 3)
+        assert listed(points.answer(0, m)) == [
+            expected_of(one, sets, k, p) for one, p in zip(shares, primes, strict=True)
+        ]
+
+    def test_an_empty_set_may_fill_and_empty_again(self, kernels: Kernels) -> None:
+        shares = anything(P, (2, 20))
+        points = points_of([shares], (P,), 3, kernels)
+        full = np.zeros(20, dtype=np.int32)
+        one = full.copy()
+        one[7] = 2
+        for sets in (full, one, full, np.full(20, -1, dtype=np.int32), one, full + 1):
+            points.ask(sets, sizes_of(sets, 3), 1)
+            assert listed(points.answer(0, 20)) == [expected_of(shares, sets, 3, P)]
+
+    @pytest.mark.parametrize(("moved", "updated"), [(0, True), (1, True), (4, True), (5, False), (20, False)])
+    def test_only_few_moved_rows_update_the_sums(self, moved: int, updated: bool) -> None:
+        calls = []
+
+        class Noted(VectorisedKernels):
+            def set_sums(self, *arguments: object) -> Floats:
+                calls.append("all")
+                return super().set_sums(*arguments)
+
+            def move_rows(self, shares: Shares, rows: Ints, *more: object) -> None:
+                calls.append(rows.size)
+                kernels = VectorisedKernels()
+                kernels.move_rows(shares, rows, *more)
+
+        shares = anything(P, (2, 20))
+        points = points_of([shares], (P,), 2, Noted())
+        sets = np.zeros(20, dtype=np.int32)
+        points.ask(sets, sizes_of(sets, 2), 1)
+        calls.clear()
+        sets = sets.copy()
+        sets[:moved] = 1
+        points.ask(sets, sizes_of(sets, 2), 1)
+        assert calls == [moved if updated else "all"]
+        assert listed(points.answer(0, 20)) == [expected_of(shares, sets, 2, P)]
 
 
 class TestBlocks:
@@ -188,50 +330,88 @@ class TestBlocks:
     def test_answer_does_not_depend_on_the_block(
         self, elements: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        shares = either(P, (12, 3))
+        shares = either(P, (3, 12))
         sets = np.array([0, 1, 2, 3, -1, 0, 0, 1, -1, 3, 3, 1], dtype=np.int32)
         expected = expected_of(shares, sets, 4, P)
-        monkeypatch.setattr(coded_distance, "_BLOCK_ELEMENTS", elements)
-        assert answer_of(shares, sets, 4, P) == expected
+        monkeypatch.setattr(vectorised, "_BLOCK_ELEMENTS", elements)
+        assert answer_of(shares, sets, 4, P, VectorisedKernels()) == expected
 
     @pytest.mark.parametrize("m", [1, 4, 5, 6, 9, 10, 11])
     def test_rows_at_block_edges_are_exact(self, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(coded_distance, "_BLOCK_ELEMENTS", 5 * 3)
-        shares, sets = anything(P, (m, 3)), round_robin(m, 2)
-        assert answer_of(shares, sets, 2, P) == expected_of(shares, sets, 2, P)
+        monkeypatch.setattr(vectorised, "_BLOCK_ELEMENTS", 5 * 4)
+        shares, sets = anything(P, (3, m)), round_robin(m, 2)
+        assert answer_of(shares, sets, 2, P, VectorisedKernels()) == expected_of(shares, sets, 2, P)
 
-    @pytest.mark.parametrize("columns", [0, 1, 3, 100, 1 << 17, 1 << 20])
-    @pytest.mark.parametrize("m", [0, 1, 2, 1310, 1311, 5000])
-    def test_blocks_cover_every_row_once_in_order(self, m: int, columns: int) -> None:
-        covered = [i for block in row_blocks(m, columns) for i in range(block.start, block.stop)]
-        assert covered == list(range(m))
+    @pytest.mark.parametrize("m", [1, 255, 256, 257, 511, 512, 513])
+    def test_rows_at_the_compiled_blocks_edges_are_exact(self, m: int) -> None:
+        shares, sets = anything(P, (3, m)), round_robin(m, 2)
+        assert answer_of(shares, sets, 2, P, CompiledKernels()) == expected_of(shares, sets, 2, P)
 
     @pytest.mark.parametrize("columns", [1, 3, 100, 784])
-    def test_blocks_stay_within_a_mebibyte(self, columns: int) -> None:
-        assert max(8 * columns * (b.stop - b.start) for b in row_blocks(10**6, columns)) <= 2**20
+    @pytest.mark.parametrize("m", [0, 1, 2, 1310, 1311, 5000])
+    def test_blocks_cover_every_row_once_in_order_within_a_mebibyte(
+        self, m: int, columns: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen, real = [], vectorised.matmul
+
+        def noted(a: Floats, b: Floats, p: int) -> Floats:
+            seen.append(b)
+            return real(a, b, p)
+
+        monkeypatch.setattr(vectorised, "matmul", noted)
+        shares = np.zeros((columns, m), dtype=np.float32)
+        shares[0] = np.arange(m)
+        out = np.empty((2, 3 * m), dtype=np.uint8)
+        VectorisedKernels().answer(shares, 0, m, np.zeros((2, columns)), np.zeros(2), P, out)
+        assert [x for block in seen for x in block[0]] == list(range(m))
+        assert max((block.nbytes for block in seen), default=0) <= 2**20
+
+    @pytest.mark.parametrize("cuts", [[0, 300], [0, 256, 300], [0, 1, 2, 255, 257, 300], [0, 0, 150, 300]])
+    def test_shares_stored_and_answered_in_parts_are_those_of_the_whole(
+        self, cuts: list[int], kernels: Kernels
+    ) -> None:
+        primes, sets = tuple(MODULI[:2]), round_robin(300, 3)
+        shares = [anything(p, (3, 300)) for p in primes]
+        whole = points_of(shares, primes, 3, kernels)
+        points = CodedPoints(shares=memory_of(primes, 3, 300), primes=primes, k=3, kernels=kernels)
+        parts = list(pairwise(cuts))
+        for start, stop in reversed(parts):
+            points.store(packed_of([one[:, start:stop] for one in shares], primes), start)
+        for one in (whole, points):
+            one.ask(sets, sizes_of(sets, 3), 2)
+        answers = [unpack(points.answer(start, stop).planes()) for start, stop in parts]
+        assert np.array_equal(np.concatenate(answers, axis=-1), unpack(whole.answer(0, 300).planes()))
 
 
 class TestParts:
     @pytest.mark.parametrize("p", MODULI)
-    @pytest.mark.parametrize("fill", [plus, minus, either, anything])
-    def test_share_norms_equal_the_integers(
-        self, p: int, fill: Callable[[int, tuple[int, int]], Shares]
-    ) -> None:
-        shares = fill(p, (5, 300))
-        norms = share_norms(shares, p)
-        assert [int(x) % p for x in norms] == [sum(int(x) ** 2 for x in row) % p for row in shares]
+    @fills
+    def test_squared_norms_of_shares_equal_the_integers(self, p: int, fill: Fill, kernels: Kernels) -> None:
+        shares, memory = fill(p, (300, 5)), memory_of((p,), 300, 5)
+        CodedPoints(shares=memory, primes=(p,), k=1, kernels=kernels).store(packed_of([shares], (p,)), 0)
+        norms = memory[0, -1]
+        assert [int(x) % p for x in norms] == [sum(int(x) ** 2 for x in row) % p for row in shares.T]
         assert np.abs(norms).max() <= p / 2 + 4
+        assert np.array_equal(memory[0, :-1], shares)
 
-    @pytest.mark.parametrize("fill", [plus, minus, either, anything])
-    def test_coded_centres_are_the_sums_of_the_sets(
-        self, fill: Callable[[int, tuple[int, int]], Shares]
-    ) -> None:
-        shares, sets = fill(P, (1000, 3)), round_robin(1000, 7)
-        centres = coded_centres(shares, sets, 7, P)
-        expected = [[sum(int(x) for x in shares[sets == h, c]) % P for c in range(3)] for h in range(7)]
-        assert [[int(x) % P for x in row] for row in centres] == expected
-        assert np.abs(centres).max() <= P / 2 + 4
+    @fills
+    def test_sums_of_sets_are_those_of_the_shares_and_their_norms(self, fill: Fill, kernels: Kernels) -> None:
+        shares, sets = fill(P, (3, 1000)).astype(np.float32), round_robin(1000, 7)
+        sums = kernels.set_sums(shares, sets, 7)
+        assert [[int(x) for x in row] for row in sums] == [
+            [sum(int(x) for x in shares[c, sets == h]) for c in range(3)] for h in range(7)
+        ]
 
     def test_residues_survive_single_precision(self) -> None:
-        tops = np.array([largest_reduced(p) for p in MODULI])
+        tops = np.array([(p + 8) // 2 for p in MODULI])
         assert np.array_equal(tops.astype(np.float32).astype(np.int64), tops)
+
+    @pytest.mark.parametrize("p", MODULI)
+    def test_canonical_shares_are_kept_centred(self, p: int, kernels: Kernels) -> None:
+        values = [0, 1, p // 2, p // 2 + 1, p - 2, p - 1]
+        memory = memory_of((p,), 1, 6)
+        payload = b"".join(value.to_bytes(3, "little") for value in values)
+        CodedPoints(shares=memory, primes=(p,), k=1, kernels=kernels).store(
+            PackedResidues(shape=(1, 1, 6), payload=payload), 0
+        )
+        assert memory[0, 0].tolist() == [centred(value, p) for value in values]

@@ -3,7 +3,7 @@
 import pytest
 
 from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, Prime
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.points import evaluation_points, order_of_root
 
 each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
 
@@ -55,12 +55,58 @@ def test_roots_have_the_least_power_of_two_order_that_suffices(prime: Prime, cou
     assert points.alpha == tuple(prime.generator * x % p for x in points.beta)
 
 
+@each_prime
+@pytest.mark.parametrize(
+    ("n", "coded", "order"),
+    [
+        (3, 2, 4),
+        (2, 3, 4),
+        (4, 2, 4),
+        (5, 2, 8),
+        (2, 5, 8),
+        (8, 3, 8),
+        (9, 3, 16),
+        (11, 6, 16),
+        (100, 7, 128),
+    ],
+)
+def test_one_root_serves_clients_and_coded_values(prime: Prime, n: int, coded: int, order: int) -> None:
+    p = prime.p
+    points = evaluation_points(prime, n=n, coded=coded)
+    omega = points.beta[1]
+    assert pow(omega, order // 2, p) == p - 1
+    assert points.beta == tuple(pow(omega, u, p) for u in range(coded))
+    assert points.alpha == tuple(prime.generator * pow(omega, j, p) % p for j in range(n))
+
+
+@each_prime
+@each_size
+def test_a_difference_of_points_depends_on_the_difference_of_their_numbers(
+    prime: Prime, n: int, coded: int
+) -> None:
+    # alpha_j - beta_u = omega**u (g omega**(j - u) - 1): what makes encoding a cyclic convolution.
+    p, g = prime.p, prime.generator
+    points = evaluation_points(prime, n=n, coded=coded)
+    omega = pow(g, (p - 1) // order_of_root(max(n, coded)), p)
+    for j, u in [(0, 0), (n - 1, 0), (0, coded - 1), (n - 1, coded - 1), (n // 2, coded // 3)]:
+        expected = pow(omega, u, p) * (g * pow(omega, j - u, p) - 1) % p
+        assert (points.alpha[j] - points.beta[u]) % p == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "order"),
+    [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (1023, 1024), (1024, 1024), (1025, 2048), (4096, 4096)],
+)
+def test_order_of_the_root_is_the_least_power_of_two(count: int, order: int) -> None:
+    assert order_of_root(count) == order
+
+
 def test_points_of_three_clients_are_as_computed_by_hand() -> None:
-    # 7 generates modulo 16760833; -1 has order 2 and i = 7**((p - 1)/4) order 4.
+    # 7 generates modulo 16760833; i = 7**((p - 1)/4) has order 4, enough for three clients and two values.
     p, i = 16760833, pow(7, 16760832 // 4, 16760833)
     assert i * i % p == p - 1
     points = evaluation_points(PRIMES[0], n=3, coded=2)
-    assert points.beta == (1, p - 1)
+    assert points.beta == (1, i)
     assert points.alpha == (7, 7 * i % p, p - 7)
 
 

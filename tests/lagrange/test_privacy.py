@@ -6,7 +6,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from secfc import params
 from secfc._arrays import Floats
+from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, centred
 from secfc.lagrange.basis import lagrange_basis
@@ -35,9 +37,9 @@ class Tiny:
     def shares(self, data: tuple[int, ...]) -> Floats:
         """Canonical shares of one data value under every mask, shape (n, p**t)."""
         p, count = self.p, len(self.masks)
-        segments = np.array([[centred(x, p)] * count for x in data], dtype=np.float64)[..., np.newaxis]
+        segments = np.array([[centred(x, p)] * count for x in data], dtype=np.float64)[:, np.newaxis]
         masks = np.where(self.masks > p // 2, self.masks - p, self.masks).T.astype(np.float64)
-        return canonical(share(segments, masks[..., np.newaxis], self.encoding, p), p)[..., 0]
+        return canonical(share(segments, masks[:, np.newaxis], self.encoding, p), p)[:, 0]
 
     def view(self, data: tuple[int, ...], clients: tuple[int, ...]) -> Counter[tuple[float, ...]]:
         """How often these clients together see each tuple of shares."""
@@ -119,8 +121,8 @@ class TestExhaustively:
             shares = np.where((s := tiny.shares(data)) > tiny.p // 2, s - tiny.p, s)
             for clients in combinations(range(tiny.n), min(tiny.n, tiny.ell + tiny.t)):
                 basis = lagrange_basis([tiny.alpha[j] for j in clients], tiny.beta[: tiny.ell], tiny.p)
-                recovered = canonical(recover(shares[list(clients), :, np.newaxis], basis, tiny.p), tiny.p)
-                assert (recovered[..., 0] == np.array(data)[:, np.newaxis]).all()
+                recovered = canonical(recover(shares[list(clients), np.newaxis], basis, tiny.p), tiny.p)
+                assert (recovered[:, 0] == np.array(data)[:, np.newaxis]).all()
 
     def test_masks_used_twice_do_show_the_difference_of_the_data(self) -> None:
         # Why a mask is used once: one client alone then tells equal rows from different ones.
@@ -162,8 +164,8 @@ class TestStatistics:
         prime = PRIMES[index]
         points = evaluation_points(prime, n=5, coded=3)
         basis = lagrange_basis(points.beta, points.alpha, prime.p)
-        masks = MaskSource(bytes([index]) * 32).uniform(prime.p, (2, self.M, 1))
-        return canonical(share(np.full((1, self.M, 1), value), masks, basis, prime.p), prime.p)[..., 0]
+        masks = MaskSource(bytes([index]) * 32).uniform(prime.p, (2, 1, self.M))
+        return canonical(share(np.full((1, 1, self.M), value), masks, basis, prime.p), prime.p)[:, 0]
 
     @pytest.mark.parametrize("index", range(len(PRIMES)))
     @pytest.mark.parametrize("value", DATA)
@@ -189,39 +191,50 @@ class TestStatistics:
         points = evaluation_points(prime, n=5, coded=3)
         shares = self.sharing(8_000_000.0, 0)
         basis = lagrange_basis(points.alpha[:3], points.beta[:1], prime.p)
-        data = canonical(recover(shares[:3, :, np.newaxis] - prime.p // 2, basis, prime.p), prime.p)
+        data = canonical(recover(shares[:3, np.newaxis] - prime.p // 2, basis, prime.p), prime.p)
         counts, _ = np.histogram(data, bins=128, range=(0, prime.p))
         assert chi_square(counts) > 1000
 
-    @pytest.mark.parametrize("value", [0.0, 1.0, -0.7])
-    def test_shares_that_a_client_sends_are_uniform(self, value: float) -> None:
-        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0)
+    def sent_by_a_client(self, value: float) -> dict[int, list[Floats]]:
+        """Shares of M equal rows that a client sends, for each recipient and prime, all parts together."""
+        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28)
         client = Client(
             number=1, rows=np.full((self.M, 1), value), job=job, run=RUN, masks=MaskSource(bytes(range(32)))
         )
-        plan = Plan(run=RUN, sender=SERVER, recipient=1, counts=(self.M, 0, 0, 0, 0))
-        sent = [message for message in client.receive(plan) if isinstance(message, Share)]
-        assert [message.recipient for message in sent] == [2, 3, 4, 5]
-        for message in sent:
-            for index in range(message.residues.shape[0]):
-                plane = message.residues.read(index, slice(0, self.M))
-                counts, _ = np.histogram(plane, bins=128, range=(0, PRIMES[index].p))
+        sent = client.receive(Plan(run=RUN, sender=SERVER, recipient=1, counts=(self.M, 0, 0, 0, 0)))
+        shares = [message for message in sent if isinstance(message, Share)]
+        assert [message.recipient for message in shares] == [2, 3, 4, 5] * (len(shares) // 4)
+        seen = {
+            j: np.concatenate(
+                [unpack(one.residues.planes()) for one in shares if one.recipient == j], axis=-1
+            )
+            for j in (2, 3, 4, 5)
+        }
+        assert all(planes.shape[1:] == (1, self.M) for planes in seen.values())
+        return {j: [plane[0] for plane in planes] for j, planes in seen.items()}
+
+    @pytest.mark.parametrize("value", [0.0, 1.0, -0.7])
+    def test_shares_that_a_client_sends_are_uniform(self, value: float) -> None:
+        for planes in self.sent_by_a_client(value).values():
+            for plane, prime in zip(planes, PRIMES, strict=False):
+                counts, _ = np.histogram(plane, bins=128, range=(0, prime.p))
                 assert abs(chi_square(counts)) < 6
 
     def test_pairs_of_shares_that_a_client_sends_are_uniform_across_primes_and_recipients(self) -> None:
-        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0)
-        client = Client(
-            number=1, rows=np.ones((self.M, 1)), job=job, run=RUN, masks=MaskSource(bytes(range(32)))
-        )
-        plan = Plan(run=RUN, sender=SERVER, recipient=1, counts=(self.M, 0, 0, 0, 0))
-        sent = [message for message in client.receive(plan) if isinstance(message, Share)]
-        primes = sent[0].residues.shape[0]
-        assert primes > 1
-        views = [
-            (message.residues.read(index, slice(0, self.M))[:, 0], PRIMES[index].p)
-            for message in sent[:2]
-            for index in range(primes)
-        ]
+        sent = self.sent_by_a_client(1.0)
+        assert len(sent[2]) > 1
+        views = [(plane, prime.p) for j in (2, 3) for plane, prime in zip(sent[j], PRIMES, strict=False)]
         for (x, p), (y, q) in combinations(views, 2):
             counts, _, _ = np.histogram2d(x, y, bins=16, range=[(0, p), (0, q)])
             assert abs(chi_square(counts)) < 6
+
+    def test_shares_in_different_parts_use_different_masks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Equal rows in equal places of two parts: with masks used twice, their shares would be equal.
+        monkeypatch.setattr(params, "PART_BYTES", 1)
+        monkeypatch.setattr(params, "PART_ROWS", self.M // 2)
+        for planes in self.sent_by_a_client(1.0).values():
+            for plane, prime in zip(planes, PRIMES, strict=False):
+                one, other = np.split(plane, 2)
+                assert (one == other).mean() < 0.001
+                counts, _ = np.histogram((one - other) % prime.p, bins=128, range=(0, prime.p))
+                assert abs(chi_square(counts)) < 6

@@ -54,11 +54,14 @@ def congruent(x: Floats, y: Floats, p: int) -> bool:
 class TestSplit:
     def test_six_columns_in_two_segments(self) -> None:
         rows = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]])
-        expected = [[[1, 2, 3], [7, 8, 9]], [[4, 5, 6], [10, 11, 12]]]
+        expected = [[[1, 7], [2, 8], [3, 9]], [[4, 10], [5, 11], [6, 12]]]
         assert split(rows, 2).tolist() == expected
 
     def test_last_segment_is_padded_with_zeros(self) -> None:
-        assert split(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), 2).tolist() == [[[1, 2, 3]], [[4, 5, 0]]]
+        assert split(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), 2).tolist() == [
+            [[1], [2], [3]],
+            [[4], [5], [0]],
+        ]
 
     def test_more_segments_than_columns_leaves_whole_segments_zero(self) -> None:
         assert split(np.array([[1.0, 2.0]]), 4).tolist() == [[[1]], [[2]], [[0]], [[0]]]
@@ -66,15 +69,15 @@ class TestSplit:
     def test_whole_segments_can_be_padding_when_columns_run_out(self) -> None:
         # d = 5, ell = 4: width 2, and nothing is left for the fourth segment.
         assert split(np.arange(1.0, 6.0).reshape(1, 5), 4).tolist() == [
-            [[1, 2]],
-            [[3, 4]],
-            [[5, 0]],
-            [[0, 0]],
+            [[1], [2]],
+            [[3], [4]],
+            [[5], [0]],
+            [[0], [0]],
         ]
 
     def test_one_segment_is_the_row(self) -> None:
         rows = np.arange(6.0).reshape(2, 3)
-        assert np.array_equal(split(rows, 1)[0], rows)
+        assert np.array_equal(split(rows, 1)[0], rows.T)
 
     @pytest.mark.parametrize(
         ("d", "ell", "width"), [(6, 2, 3), (7, 2, 4), (1, 5, 1), (784, 4, 196), (785, 4, 197)]
@@ -87,10 +90,10 @@ class TestSplit:
     def test_segments_side_by_side_are_the_row_and_zeros(self, m: int, d: int, ell: int) -> None:
         rows = np.arange(1.0, m * d + 1).reshape(m, d)
         segments = split(rows, ell)
-        assert segments.shape == (ell, m, segment_width(d, ell))
-        joined = np.concatenate(list(segments), axis=1)
-        assert np.array_equal(joined[:, :d], rows)
-        assert not joined[:, d:].any()
+        assert segments.shape == (ell, segment_width(d, ell), m)
+        joined = np.concatenate(list(segments))
+        assert np.array_equal(joined[:d].T, rows)
+        assert not joined[d:].any()
 
     @laws
     @given(d=st.integers(1, 12), ell=st.integers(1, 15))
@@ -122,10 +125,10 @@ class TestShare:
         segments, masks = scheme.residues(ell, 2, 2), scheme.residues(t, 2, 2)
         shares = scheme.share(segments, masks)
         values = np.concatenate([segments, masks]).astype(np.int64) % p
-        for i, c in np.ndindex(2, 2):
-            polynomial = galois.lagrange_poly(field(scheme.points.beta), field(values[:, i, c]))
+        for c, i in np.ndindex(2, 2):
+            polynomial = galois.lagrange_poly(field(scheme.points.beta), field(values[:, c, i]))
             expected = polynomial(field(scheme.points.alpha))
-            assert canonical(shares[:, i, c], p).tolist() == expected.tolist()
+            assert canonical(shares[:, c, i], p).tolist() == expected.tolist()
 
     @each_prime
     @each_scheme
@@ -170,13 +173,13 @@ class TestShare:
         scheme = Scheme(PRIMES[0], n=11, t=4, ell=2)
         x, r = scheme.residues(2, 5, 3), scheme.residues(4, 5, 3)
         shares = scheme.share(x, r)
-        for i, c in np.ndindex(5, 3):
-            one = scheme.share(x[:, i : i + 1, c : c + 1], r[:, i : i + 1, c : c + 1])
-            assert congruent(one.ravel(), shares[:, i, c], scheme.p)
+        for c, i in np.ndindex(5, 3):
+            one = scheme.share(x[:, c : c + 1, i : i + 1], r[:, c : c + 1, i : i + 1])
+            assert congruent(one.ravel(), shares[:, c, i], scheme.p)
 
     def test_no_rows_give_empty_shares(self) -> None:
         scheme = Scheme(PRIMES[0], n=5, t=1, ell=2)
-        assert scheme.share(np.zeros((2, 0, 3)), np.zeros((1, 0, 3))).shape == (5, 0, 3)
+        assert scheme.share(np.zeros((2, 3, 0)), np.zeros((1, 3, 0))).shape == (5, 3, 0)
 
     def test_arguments_are_left_alone(self) -> None:
         scheme = Scheme(PRIMES[0], n=5, t=1, ell=2)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from plaintext_baselines import FFCM
 from plaintext_baselines.ffcm import fuzzy_means, memberships, weighted_average
+from plaintext_baselines.metrics import matched_knowledge_gap
 
 
 def column(*values):
@@ -73,6 +74,13 @@ def test_one_round_of_avg_2_by_hand():
     a = 4 * (1 / 17) ** 2 / (1 + (1 / 17) ** 2)
     model = one_round(averaging="kmeans", random_state=0)
     assert ordered(model.cluster_centers_).ravel() == pytest.approx([(2 + a) / 3, 4])
+
+
+def test_a_centre_that_no_row_supports_stays():
+    # At m = 1.01 the memberships in a far centre vanish in float64, for every party.
+    parties = [column(0, 1), column(0.5, 1.5)]
+    model = FFCM(2, fuzziness=1.01, init=column(0.5, 1e6), max_iter=3).fit(parties)
+    assert model.cluster_centers_.ravel() == pytest.approx([0.75, 1e6])
 
 
 def test_fuzziness_near_one_is_k_means():
@@ -149,9 +157,10 @@ def test_well_separated_clusters_are_found_by_both():
     truth = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
     parties = [np.concatenate([rng.normal(c, 0.3, size=(40, 2)) for c in truth]) for _ in range(3)]
     for averaging in ("weighted", "kmeans"):
-        model = FFCM(3, averaging=averaging, init=truth + 0.5).fit(parties)
+        model = FFCM(3, averaging=averaging, init=truth + 0.5, random_state=0).fit(parties)
         assert model.converged_
-        np.testing.assert_allclose(model.cluster_centers_, truth, atol=0.2)
+        # avg_2 names the clusters anew in its first round.
+        assert matched_knowledge_gap(truth, model.cluster_centers_) < 0.3
 
 
 @settings(deadline=None, max_examples=50, derandomize=True)

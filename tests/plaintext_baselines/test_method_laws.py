@@ -84,6 +84,14 @@ def test_identical_rows(make):
 
 
 @ALL
+def test_clusters_that_are_empty_at_every_party(make):
+    rows = np.random.default_rng(1).normal(size=(40, 2))
+    start = np.array([[0.0, 0.0], [1e3, 1e3], [-1e3, 1e3]])
+    model = make(3, init=start, random_state=0).fit(np.split(rows, [10, 11]))
+    check(model, np.split(rows, [10, 11]), 3)
+
+
+@ALL
 @settings(deadline=None, max_examples=15, derandomize=True)
 @given(st.data())
 def test_random_parties(make, data):
@@ -146,6 +154,15 @@ def test_random_start_on_moved_and_scaled_rows(make, offset, scale):
     parties = np.split(rows * scale + offset * scale, [120])
     model = make(3, init="random", random_state=1).fit(parties)
     check(model, parties, 3)
+
+
+@ALL
+@pytest.mark.parametrize("scale", [2.0**600, 2.0**-600])
+def test_extreme_scales(make, scale):
+    parties = np.split(blobs()[0] * scale, [120])
+    model = make(3, init="random", random_state=0).fit(parties)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert lists(model.predict(parties)) == lists(model.labels_)
 
 
 @ALL

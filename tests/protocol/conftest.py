@@ -1,5 +1,6 @@
 """A fake wire that joins a server and its clients, and pictures of roles that show whether one changed."""
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from secfc import params
 from secfc.field.packing import PackedResidues
-from secfc.params import Job, Limits
+from secfc.params import Job, Layout, Limits, Parts
 from secfc.protocol.client import Client
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Message,
@@ -24,6 +27,7 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.server import Server
+from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
 from secfc.randomness import MaskSource
 
@@ -38,9 +42,9 @@ class CountedMasks(MaskSource):
         super().__init__()
         self.drawn = 0
 
-    def uniform(self, p: int, shape: tuple[int, ...]) -> Any:
+    def uniform(self, p: int, shape: tuple[int, ...], kernels: Any = None) -> Any:
         self.drawn += int(np.prod(shape))
-        return super().uniform(p, shape)
+        return super().uniform(p, shape, kernels)
 
 
 class Wire:
@@ -141,30 +145,65 @@ class Wire:
     def labels(self) -> list[list[int]]:
         return [client.labels.tolist() for client in self.clients.values()]
 
-    def residues(self, rows: int, columns: int) -> PackedResidues:
+    def parts(self) -> Parts:
+        """How shares and answers are cut."""
+        return Layout(tuple(part.shape[0] for part in self.rows)).parts(self.job)
+
+    def residues(self, columns: int, rows: slice) -> PackedResidues:
         """Zeros of the right number of primes; every round of these small jobs takes as many."""
         assert self.job.residues(1) == self.job.residues(self.m)
-        return PackedResidues.empty((self.job.residues(self.m), rows, columns))
+        return zeros((self.job.residues(self.m), columns, rows.stop - rows.start))
 
-    def message(self, kind: type[Message], *, sender: int, recipient: int) -> Message:
-        """A well-formed message of a type that the recipient can act on when it is its turn."""
-        counts = tuple(part.shape[0] for part in self.rows)
+    def turn(self, kind: type[Message], *, sender: int, recipient: int) -> tuple[int, int]:
+        """Round and part of the next message of a type that the recipient waits for, as far as it does."""
+        role = self.role(recipient)
+        if kind is CodedDistances and isinstance(role, Server):
+            return role._expected.get(sender, (1, 0))
+        if kind is Ready and isinstance(role, Server):
+            return 0, role._ready.get(sender, 0)
+        if kind is Share and isinstance(role, Client):
+            early = sum(held.sender == sender for held in role._early)
+            return 0, role._received.get(sender, early)
+        if kind is Continue and isinstance(role, Client):
+            return role._round, role._shared if role.state is State.SHARE else role._sent
+        return int(kind is CodedDistances), 0
+
+    def message(
+        self, kind: type[Message], *, sender: int, recipient: int, at: tuple[int, int] | None = None
+    ) -> Message:
+        """A well-formed message of a type that the recipient can act on when it is its turn.
+
+        `at` is another round and part than those of its turn.
+        """
+        round_, part = at or self.turn(kind, sender=sender, recipient=recipient)
+        counts, parts = tuple(rows.shape[0] for rows in self.rows), self.parts()
         labels = np.arange(self.m, dtype=np.int32) % self.job.k
         held = counts[max(sender, 1) - 1]
-        round_ = max(1, self.server.progress.round)
         envelope = {"run": RUN, "sender": sender, "recipient": recipient}
         makers: dict[type[Message], Callable[[], Message]] = {
             Hello: lambda: Hello(**envelope, rows=held),
             Plan: lambda: Plan(**envelope, counts=counts),
-            Share: lambda: Share(**envelope, residues=self.residues(held, self.job.width)),
-            Ready: lambda: Ready(**envelope),
+            Share: lambda: Share(
+                **envelope,
+                part=part,
+                residues=self.residues(self.job.width, parts.share_rows(max(sender, 1), part)),
+            ),
+            Ready: lambda: Ready(**envelope, part=part),
+            Continue: lambda: Continue(**envelope, round=round_, part=part),
             Assignment: lambda: Assignment(**envelope, round=1, sets=labels),
             CodedDistances: lambda: CodedDistances(
-                **envelope, round=round_, residues=self.residues(self.m, self.job.k)
+                **envelope,
+                round=round_,
+                part=part,
+                residues=self.residues(self.job.k, parts.answer_rows(part)),
             ),
             Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
         }
         return makers[kind]()
+
+
+def zeros(shape: tuple[int, int, int]) -> PackedResidues:
+    return PackedResidues(shape=shape, payload=bytearray(3 * math.prod(shape)))
 
 
 def picture(value: Any) -> Any:
@@ -212,7 +251,7 @@ def altered() -> Callable[..., Message]:
     """A message with residues of another shape, or one residue replaced."""
 
     def alter(message: Message, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
-        residues = PackedResidues.empty(shape or message.residues.shape)
+        residues = zeros(shape or message.residues.shape)
         if first:
             residues.payload[:3] = first.to_bytes(3, "little")
         return replace(message, residues=residues)
@@ -223,3 +262,14 @@ def altered() -> Callable[..., Message]:
 @pytest.fixture(scope="session")
 def pictured() -> Callable[[Any], Any]:
     return picture
+
+
+@pytest.fixture
+def part_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Cut shares and answers in parts of this many rows."""
+
+    def cut(rows: int) -> None:
+        monkeypatch.setattr(params, "PART_BYTES", 1)
+        monkeypatch.setattr(params, "PART_ROWS", rows)
+
+    return cut

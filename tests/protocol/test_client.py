@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from secfc.errors import DataError, LimitError, MessageError
+from secfc.field.packing import unpack
 from secfc.params import Job, Limits
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready, Share
@@ -48,14 +49,14 @@ def test_a_second_plan_is_refused(wire, refuses):
 def test_a_second_share_of_the_same_client_is_refused(shared, refuses):
     net, share = shared
     net.deliver(share)
-    refuses(net.clients[1], share, MessageError, "^Share: a second one from client 2$")
+    refuses(net.clients[1], share, MessageError, "^Share: part 0 from client 2, expected part 1$")
 
 
 def test_a_second_early_share_of_the_same_client_is_refused(wire, refuses):
     net = wire(ROWS)
     share = net.message(Share, sender=2, recipient=1)
     net.deliver(share)
-    refuses(net.clients[1], share, MessageError, "^Share: a second one from client 2$")
+    refuses(net.clients[1], share, MessageError, "^Share: part 0 from client 2 out of turn$")
 
 
 def test_a_share_after_an_early_share_of_the_same_client_is_refused(wire, refuses):
@@ -65,7 +66,7 @@ def test_a_share_after_an_early_share_of_the_same_client_is_refused(wire, refuse
     net.deliver(share)
     net.deliver(plan)
     assert net.clients[1].state is State.SHARE
-    refuses(net.clients[1], share, MessageError, "^Share: a second one from client 2$")
+    refuses(net.clients[1], share, MessageError, "^Share: part 0 from client 2, expected part 1$")
 
 
 def test_a_share_replayed_in_the_iterations_is_refused(shared, refuses):
@@ -144,12 +145,12 @@ def test_a_plan_of_more_rows_than_a_run_can_have_is_refused(wire, refuses, count
 
 @pytest.mark.parametrize(
     "shape",
-    [(3, 2, 2), (3, 4, 2), (3, 3, 1), (3, 3, 3), (2, 3, 2), (4, 3, 2), (0, 3, 2), (3, 0, 2), (3, 2, 3)],
+    [(3, 2, 2), (3, 2, 4), (3, 1, 3), (3, 3, 3), (2, 2, 3), (4, 2, 3), (0, 2, 3), (3, 2, 0), (3, 3, 2)],
 )
 def test_a_share_of_wrong_rows_width_or_primes_is_refused(shared, refuses, altered, shape):
     net, share = shared
-    assert share.residues.shape == (3, 3, 2)
-    text = rf"^Share: of shape \({shape[0]}, {shape[1]}, {shape[2]}\) from client 2, expected \(3, 3, 2\)$"
+    assert share.residues.shape == (3, 2, 3)
+    text = rf"^Share: of shape \({shape[0]}, {shape[1]}, {shape[2]}\) from client 2, expected \(3, 2, 3\)$"
     refuses(net.clients[1], altered(share, shape=shape), MessageError, text)
 
 
@@ -207,12 +208,12 @@ def test_shares_before_the_plan_are_kept_and_used(wire):
     assert net.labels() == in_order.labels()
 
 
-@pytest.mark.parametrize("shape", [(3, 2, 2), (3, 3, 1), (2, 3, 2), (255, 0, 2**32 - 1)])
+@pytest.mark.parametrize("shape", [(3, 2, 2), (3, 1, 3), (2, 2, 3), (255, 0, 2**32 - 1)])
 def test_an_early_share_of_wrong_shape_is_refused_when_the_plan_arrives(wire, refuses, altered, shape):
     net = wire(ROWS)
     plan = net.hold(Plan, recipient=1)
     net.clients[1].receive(altered(net.message(Share, sender=2, recipient=1), shape=shape))
-    refuses(net.clients[1], plan, MessageError, r"^Share: of shape .* from client 2, expected \(3, 3, 2\)$")
+    refuses(net.clients[1], plan, MessageError, r"^Share: of shape .* from client 2, expected \(3, 2, 3\)$")
 
 
 def test_an_early_share_with_a_residue_not_below_its_prime_is_refused_when_the_plan_arrives(
@@ -254,13 +255,13 @@ def test_an_assignment_with_an_empty_set_is_answered(asked):
     net, assignment = asked
     (answer,) = net.clients[1].receive(replace(assignment, sets=np.zeros(6, dtype=np.int32)))
     assert isinstance(answer, CodedDistances)
-    assert answer.residues.shape == (3, 6, 2)
+    assert answer.residues.shape == (3, 2, 6)
 
 
 def test_an_answer_carries_the_round_of_its_question(asked):
     net, assignment = asked
     (answer,) = net.clients[1].receive(assignment)
-    assert (answer.round, answer.sender, answer.recipient) == (1, 1, SERVER)
+    assert (answer.round, answer.part, answer.sender, answer.recipient) == (1, 0, 1, SERVER)
 
 
 def test_a_small_set_is_answered_with_fewer_primes_than_a_large_one(wire):
@@ -273,7 +274,7 @@ def test_a_small_set_is_answered_with_fewer_primes_than_a_large_one(wire):
     sets = np.full(42, -1, dtype=np.int32)
     sets[:2] = [0, 1]
     (answer,) = net.clients[1].receive(replace(assignment, sets=sets))
-    assert answer.residues.shape == (few, 42, 2)
+    assert answer.residues.shape == (few, 2, 42)
 
 
 # The end
@@ -402,7 +403,7 @@ def test_no_share_of_a_row_is_the_row_itself(wire):
     rows = np.rint(np.ldexp(net.rows[1], net.job.exponent)) % P
     for recipient in (1, 3):
         share = net.hold(Share, recipient=recipient, sender=2)
-        assert not np.isin(share.residues.read(0, slice(None)), rows).all()
+        assert not np.isin(unpack(share.residues.planes()[0]), rows).all()
         net.deliver(share)
 
 

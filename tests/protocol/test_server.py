@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError, ParameterError
+from secfc.params import Layout
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready
 from secfc.protocol.states import State
 
@@ -71,7 +72,12 @@ def test_a_second_ready_is_refused(wire, refuses):
     net = wire(ROWS)
     ready = net.hold(Ready, recipient=SERVER)
     net.deliver(ready)
-    refuses(net.server, ready, MessageError, f"^Ready: a second one from client {ready.sender}$")
+    refuses(
+        net.server,
+        ready,
+        MessageError,
+        f"^Ready: part 0 from client {ready.sender}, which is at part 1 of 1$",
+    )
 
 
 def test_a_ready_replayed_in_the_iterations_is_refused(wire, refuses):
@@ -85,30 +91,30 @@ def test_a_ready_replayed_in_the_iterations_is_refused(wire, refuses):
 def test_a_second_answer_in_a_round_is_refused(answered, refuses):
     net, answer = answered
     net.deliver(answer)
-    text = "^CodedDistances: round 1 from client 1, which answered round 1; the server is in round 1$"
-    refuses(net.server, answer, MessageError, text)
+    text = "part 0 of round 1 from client 1, part 0 of round 2 is next; the server is in round 1$"
+    refuses(net.server, answer, MessageError, f"^CodedDistances: {text}")
 
 
 def test_an_answer_replayed_in_a_later_round_is_refused(answered, refuses):
     net, answer = answered
     net.deliver(answer)
     net.run(until=lambda: net.server.progress.round == 2)
-    text = "^CodedDistances: round 1 from client 1, which answered round 1; the server is in round 2$"
-    refuses(net.server, answer, MessageError, text)
+    text = "part 0 of round 1 from client 1, part 0 of round 2 is next; the server is in round 2$"
+    refuses(net.server, answer, MessageError, f"^CodedDistances: {text}")
 
 
 def test_an_answer_replayed_after_the_end_is_refused(answered, refuses):
     net, answer = answered
     net.deliver(answer)
     net.run()
-    refuses(net.server, answer, MessageError, "^CodedDistances: round 1 from client 1")
+    refuses(net.server, answer, MessageError, "^CodedDistances: part 0 of round 1 from client 1, part 0 of ")
 
 
 @pytest.mark.parametrize("round_", [0, 2, 2**32 - 1])
 def test_an_answer_to_a_round_never_asked_is_refused(answered, refuses, round_):
     net, answer = answered
-    text = f"^CodedDistances: round {round_} from client 1, which answered round 0; the server is in round 1$"
-    refuses(net.server, replace(answer, round=round_), MessageError, text)
+    text = f"part 0 of round {round_} from client 1, part 0 of round 1 is next; the server is in round 1$"
+    refuses(net.server, replace(answer, round=round_), MessageError, f"^CodedDistances: {text}")
 
 
 # Hellos
@@ -161,11 +167,21 @@ def test_more_rows_than_a_run_can_have_end_it_before_a_plan(wire):
     assert net.pending() == []
 
 
-def test_rows_whose_messages_would_be_oversized_end_the_run_before_a_plan(wire):
-    net = wire(ROWS)
-    with pytest.raises(ParameterError, match=f"at most {2**32} are sent; lower k or use fewer rows"):
-        net.server.receive(last_hello(net, rows=2**29 - 5))
+def test_columns_whose_messages_would_be_oversized_end_the_run_before_a_plan(wire):
+    d = 2**31 // (3 * 3 * 256) + 1
+    net = wire([np.zeros((1, d))] * 3)
+    assert net.job.residues(3) == 3
+    text = f"^k, d: {d} columns in 3 residues make messages of {9 * 256 * d + 64} bytes, at most {2**31} are"
+    with pytest.raises(ParameterError, match=text):
+        net.server.receive(last_hello(net))
     assert net.pending() == []
+
+
+def test_as_many_rows_and_clusters_as_a_run_can_have_make_messages_that_are_sent(wire):
+    net = wire(ROWS, k=65535)
+    Layout((2, 3, 2**29 - 5)).check(net.job)
+    with pytest.raises(ParameterError, match=f"at most {2**29} rows in all, {2**29 + 1} were given"):
+        Layout((2, 3, 2**29 - 4)).check(net.job)
 
 
 def test_a_start_cluster_without_a_row_ends_the_run_before_a_plan(wire):
@@ -186,13 +202,13 @@ def test_the_plan_tells_every_client_the_same_counts(wire):
 
 
 @pytest.mark.parametrize(
-    "shape", [(2, 6, 2), (4, 6, 2), (0, 6, 2), (3, 5, 2), (3, 7, 2), (3, 6, 1), (3, 6, 3), (3, 2, 6)]
+    "shape", [(2, 2, 6), (4, 2, 6), (0, 2, 6), (3, 2, 5), (3, 2, 7), (3, 1, 6), (3, 3, 6), (3, 6, 2)]
 )
 def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses, altered, shape):
     net, answer = answered
-    assert answer.residues.shape == (3, 6, 2)
+    assert answer.residues.shape == (3, 2, 6)
     shown = ", ".join(map(str, shape))
-    text = rf"^CodedDistances: of shape \({shown}\) from client 1, expected \(3, 6, 2\)$"
+    text = rf"^CodedDistances: of shape \({shown}\) from client 1, expected \(3, 2, 6\)$"
     refuses(net.server, altered(answer, shape=shape), MessageError, text)
 
 
@@ -237,11 +253,41 @@ def test_any_order_gives_the_same_result_when_every_answer_is_needed(wire, seed)
     assert ending(net(), choose=random.Random(seed).choice) == ending(net())
 
 
+def held_back(net, silent):
+    """Deliver the answers of clients that are silent in a round only when nothing else is left to deliver."""
+
+    def choose(links):
+        prompt = [
+            link
+            for link in links
+            if link[1] != SERVER or link[0] not in silent[net.server.progress.round % len(silent)]
+        ]
+        return (prompt or links)[0]
+
+    return choose
+
+
 @given(st.lists(st.sets(st.integers(1, 5), max_size=2), min_size=1, max_size=8))
 @settings(deadline=None, max_examples=40)
 def test_a_round_needs_any_three_of_five_answers(wire, expected, silent):
+    net = wire(MANY, k=4, seed=3)
+    net.run(until=lambda: net.server.state is State.ITERATE)
+    rounds = []
+
+    def note():
+        if net.server.progress.round not in rounds:
+            rounds.append(net.server.progress.round)
+        return False
+
+    assert ending(net, choose=held_back(net, silent), until=note) == expected
+    assert rounds == list(range(1, len(rounds) + 1))
+
+
+@given(st.sets(st.integers(1, 5), max_size=2), st.integers(1, 4))
+@settings(deadline=None, max_examples=40)
+def test_two_of_five_clients_may_fall_silent_in_any_round(wire, expected, silent, first):
     def drop(message):
-        return isinstance(message, CodedDistances) and message.sender in silent[message.round % len(silent)]
+        return isinstance(message, CodedDistances) and message.sender in silent and message.round >= first
 
     assert ending(wire(MANY, k=4, seed=3), drop=drop) == expected
 
@@ -285,16 +331,21 @@ def test_a_late_answer_is_not_taken_twice(wire, refuses):
     late = net.hold(CodedDistances, recipient=SERVER, sender=5)
     net.run(until=lambda: net.server.progress.round == 2)
     net.server.receive(late)
-    refuses(net.server, late, MessageError, "^CodedDistances: round 1 from client 5, which answered round 1")
+    text = "^CodedDistances: part 0 of round 1 from client 5, part 0 of round 2 is next"
+    refuses(net.server, late, MessageError, text)
 
 
-def test_a_late_answer_may_skip_rounds_but_not_go_back(wire, refuses):
+def test_a_late_answer_may_neither_skip_a_round_nor_go_back(wire, refuses):
     net = wire(MANY, k=4, seed=3)
     first = net.hold(CodedDistances, recipient=SERVER, sender=5)
     net.run(drop=lambda message: message.sender == 5 and message.recipient == SERVER)
     assert net.server.progress.round > 2
+    text = "^CodedDistances: part 0 of round 2 from client 5, part 0 of round 1 is next"
+    refuses(net.server, replace(first, round=2), MessageError, text)
+    assert net.server.receive(first) == []
     assert net.server.receive(replace(first, round=2)) == []
-    refuses(net.server, first, MessageError, "^CodedDistances: round 1 from client 5, which answered round 2")
+    text = "^CodedDistances: part 0 of round 1 from client 5, part 0 of round 3 is next"
+    refuses(net.server, first, MessageError, text)
 
 
 # What it asks and shows

@@ -9,6 +9,7 @@ from secfc.protocol.messages import (
     SERVER,
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Plan,
@@ -17,13 +18,15 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
-KINDS = [Hello, Plan, Share, Ready, Assignment, CodedDistances, Finish]
-FROM_SERVER = {Plan, Assignment, Finish}
+KINDS = [Hello, Plan, Share, Ready, Continue, Assignment, CodedDistances, Finish]
+FROM_SERVER = {Plan, Continue, Assignment, Finish}
 CLIENT_TAKES = {
     (State.IDENTIFY, Plan),
     (State.IDENTIFY, Share),
     (State.SHARE, Share),
+    (State.SHARE, Continue),
     (State.ITERATE, Assignment),
+    (State.ITERATE, Continue),
     (State.ITERATE, Finish),
 }
 SERVER_TAKES = {
@@ -43,6 +46,12 @@ servers = pytest.mark.parametrize(
 clients = pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind not in FROM_SERVER], ids=lambda kind: kind.__name__
 )
+
+
+@pytest.fixture(autouse=True)
+def one_row_a_part(part_rows):
+    """Three parts of shares and eight of an answer, so that every type of message has its turn."""
+    part_rows(1)
 
 
 @pytest.fixture
@@ -76,6 +85,8 @@ def honest(net, kind, recipient):
 @kinds
 def test_client_takes_what_the_table_allows_and_nothing_else(joined, refuses, pictured, state, kind):
     net = joined(1, state)
+    if (state, kind) == (State.ITERATE, Continue):
+        net.deliver(net.hold(Assignment, recipient=1))
     client, message = net.clients[1], honest(net, kind, 1)
     if (state, kind) in CLIENT_TAKES:
         before = pictured(client)
@@ -100,7 +111,12 @@ def test_server_takes_what_the_table_allows_and_nothing_else(joined, refuses, pi
 
 @pytest.mark.parametrize(
     ("state", "kind"),
-    [(state, kind) for state in State for kind in (Plan, Share, Finish) if (state, kind) not in CLIENT_TAKES],
+    [
+        (state, kind)
+        for state in State
+        for kind in (Plan, Share, Continue, Finish)
+        if (state, kind) not in CLIENT_TAKES
+    ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_client_says_in_which_state_a_message_was_out_of_turn(joined, refuses, state, kind):
@@ -182,3 +198,17 @@ def test_both_roles_pass_through_the_states_in_order(wire):
 
     net.run(until=note)
     assert list(seen.values()) == [list(State)] * 5
+
+
+@states
+def test_no_message_is_from_its_recipient(joined, state):
+    net = joined(1, state)
+    with pytest.raises(MessageError, match=r"^party 1 sends a message to itself$"):
+        replace(net.message(Share, sender=2, recipient=1), sender=1)
+
+
+def test_a_share_from_the_client_itself_is_refused(joined, refuses):
+    net = joined(1, State.SHARE)
+    message = net.message(Share, sender=2, recipient=1)
+    object.__setattr__(message, "sender", 1)  # no message says so, but the client does not rely on it
+    refuses(net.clients[1], message, MessageError, "^Share: from client 1 itself$")

@@ -15,6 +15,7 @@ from secfc.field.packing import PackedResidues
 from secfc.protocol.messages import (
     Assignment,
     CodedDistances,
+    Continue,
     Finish,
     Hello,
     Message,
@@ -24,7 +25,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.wire import MAGIC, decode, encode, envelope
 
-KINDS = [Hello, Plan, Share, Ready, Assignment, CodedDistances, Finish]
+KINDS = [Hello, Plan, Share, Ready, Continue, Assignment, CodedDistances, Finish]
 HEADER = 29
 """4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
 LABELS = HEADER + 4
@@ -39,8 +40,8 @@ def labels(*values):
 
 
 def packed(shape, fill=b"\x01\x02\x03"):
-    primes, rows, columns = shape
-    return PackedResidues(shape=shape, payload=fill * (primes * rows * columns))
+    primes, columns, rows = shape
+    return PackedResidues(shape=shape, payload=fill * (primes * columns * rows))
 
 
 def examples():
@@ -51,10 +52,11 @@ def examples():
         "Hello": Hello(**up, rows=4),
         "Hello with start": Hello(**up, rows=4, start=labels(1, 0, 2, -1)),
         "Plan": Plan(**down, counts=(4, 0, 3)),
-        "Share": Share(run=SECRET_RUN, sender=3, recipient=1, residues=packed((2, 2, 1))),
-        "Ready": Ready(**up),
+        "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, residues=packed((2, 2, 1))),
+        "Ready": Ready(**up, part=2),
+        "Continue": Continue(**down, round=7, part=3),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
-        "CodedDistances": CodedDistances(**up, round=7, residues=packed((1, 2, 3))),
+        "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
     }
 
@@ -103,9 +105,9 @@ def messages(draw):
         shape = draw(st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5)))
         size = 3 * int(np.prod(shape))
         payload = draw(st.binary(min_size=size, max_size=size))
-        body = {"residues": PackedResidues(shape=shape, payload=payload)}
-    elif kind is Ready:
-        body = {}
+        body = {"part": draw(st.integers(0, U32)), "residues": PackedResidues(shape=shape, payload=payload)}
+    elif kind in (Ready, Continue):
+        body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_labels)}
     else:
@@ -149,12 +151,28 @@ def test_envelope_reads_the_header_of_every_message(case):
 
 def test_header_is_laid_out_as_documented():
     data = encode(examples()["Ready"], k=3)
-    assert data == b"SFC1" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
+    assert data[:HEADER] == b"SFC1" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
+
+
+@pytest.mark.parametrize(("name", "number", "part"), [("Ready", 3, 2), ("Continue", 4, 3)])
+def test_ready_and_continue_hold_the_part_alone(name, number, part):
+    data = encode(examples()[name], k=3)
+    assert data[4] == number
+    assert data[HEADER:] == bytes([part, 0, 0, 0])
+
+
+@pytest.mark.parametrize(("name", "number", "part"), [("Share", 2, 5), ("CodedDistances", 6, 6)])
+def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows(name, number, part):
+    message = examples()[name]
+    data = encode(message, k=3)
+    assert data[4] == number
+    assert data[HEADER : HEADER + 13] == struct.pack("<IBII", part, *message.residues.shape)
+    assert data[HEADER + 13 :] == bytes(message.residues.payload)
 
 
 def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
-    head = b"SFC1\x04" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
+    head = b"SFC1\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     assert data == head + b"\x04\x00\x00\x00" + b"\x00\x02\x03\x01"
 
 
@@ -240,7 +258,7 @@ def test_random_bytes_raise_only_message_errors(data, k):
         envelope(data)
 
 
-@given(st.integers(0, 6), st.binary(min_size=24, max_size=150), st.integers(1, 300))
+@given(st.integers(0, 7), st.binary(min_size=24, max_size=150), st.integers(1, 300))
 @settings(deadline=None, max_examples=500)
 def test_random_bodies_of_every_type_raise_only_message_errors(number, rest, k):
     refused_or_canonical(MAGIC + bytes([number]) + rest, k=k)
@@ -251,7 +269,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [7, 8, 255])
+@pytest.mark.parametrize("number", [8, 9, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number
@@ -287,9 +305,10 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("Hello with start", HEADER + 4, struct.pack("<I", U32)),
         ("Assignment", HEADER, struct.pack("<I", U32)),
         ("Finish", HEADER + 13, struct.pack("<I", U32)),
-        ("Share", HEADER, struct.pack("<BII", 255, U32, U32)),
-        ("Share", HEADER, struct.pack("<BII", 8, U32, 1)),
-        ("CodedDistances", HEADER, struct.pack("<BII", 1, U32, 3)),
+        ("Share", HEADER + 4, struct.pack("<BII", 255, U32, U32)),
+        ("Share", HEADER + 4, struct.pack("<BII", 8, U32, 1)),
+        ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, U32, 3)),
+        ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, 3, U32)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):
@@ -319,7 +338,7 @@ def test_a_label_count_that_is_off_by_one_is_refused(name, change):
 @pytest.mark.parametrize("name", ["Share", "CodedDistances"])
 def test_a_residue_count_that_is_off_by_one_is_refused_with_both_sizes(name, axis):
     data = bytearray(encode(examples()[name], k=3))
-    data[HEADER + axis] += 1
+    data[HEADER + 4 + axis] += 1
     with pytest.raises(MessageError, match=r"take \d+ bytes, \d+ were given"):
         decode(data, k=3)
 
@@ -347,7 +366,7 @@ def test_a_message_from_a_party_to_itself_is_refused(message):
 @pytest.mark.parametrize("size", [0, 15, 17])
 def test_a_run_identifier_has_16_bytes(size):
     with pytest.raises(MessageError, match=f"16 bytes, {size} were given"):
-        Ready(run=bytes(size), sender=1, recipient=0)
+        Ready(run=bytes(size), sender=1, recipient=0, part=0)
 
 
 @example

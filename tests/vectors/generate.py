@@ -5,8 +5,8 @@ evaluate, AES-256-CTR of `cryptography` for masks, the Chinese remainder theorem
 written has been verified here: shares give back the rows, and decoded distances are the distances of the
 rows themselves.
 
-The file holds residues in [0, p). Clients are numbered from 1. Integers that may pass 2**53 are decimal
-strings.
+The file holds residues in [0, p). The last axis of segments, masks, shares and distances is the row. Clients
+are numbered from 1. Integers that may pass 2**53 are decimal strings.
 """
 
 import json
@@ -101,15 +101,12 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 def evaluation_points(p: int, generator: int, *, n: int, coded: int) -> tuple[list[int], list[int]]:
-    """(alpha, beta): beta_u = w**u, alpha_j = g v**j; w, v of the least order 2**a >= coded, n."""
-
-    def powers(count: int) -> list[int]:
-        order = 1
-        while order < count:
-            order *= 2
-        return [pow(generator, (p - 1) // order * u, p) for u in range(count)]
-
-    return [generator * x % p for x in powers(n)], powers(coded)
+    """(alpha, beta): beta_u = w**u, alpha_j = g w**j; w of the least order 2**a >= max(n, coded)."""
+    order = 1
+    while order < max(n, coded):
+        order *= 2
+    powers = [pow(generator, (p - 1) // order * u, p) for u in range(max(n, coded))]
+    return [generator * x % p for x in powers[:n]], powers[:coded]
 
 
 class Polynomial:
@@ -150,35 +147,37 @@ def nested(flat: Sequence[int], *shape: int) -> list[Any]:
     return [nested(flat[i * step : (i + 1) * step], *shape[1:]) for i in range(shape[0])]
 
 
+def transposed(matrix: list[list[int]]) -> list[list[int]]:
+    """Rows to columns."""
+    return [list(column) for column in zip(*matrix, strict=True)]
+
+
 def split(rows: list[list[int]], ell: int) -> list[list[list[int]]]:
-    """Segments of shape (ell, m, width)."""
+    """Segments of shape (ell, width, m)."""
     width = -(-len(rows[0]) // ell)
-    padded = [row + [0] * (ell * width - len(row)) for row in rows]
-    return [[row[u * width : (u + 1) * width] for row in padded] for u in range(ell)]
+    columns = transposed([row + [0] * (ell * width - len(row)) for row in rows])
+    return [columns[u * width : (u + 1) * width] for u in range(ell)]
 
 
 def squared_distances(rows: list[list[int]], sets: list[int], k: int) -> list[list[int]]:
-    """||mu_h - |S_h| x_i||^2 of integer rows, shape (m, k)."""
+    """||mu_h - |S_h| x_i||^2 of integer rows, shape (k, m)."""
     members = [[row for row, s in zip(rows, sets, strict=True) if s == h] for h in range(k)]
     centres = [
         [sum(column) for column in zip(*([0] * len(rows[0]), *member), strict=True)] for member in members
     ]
     return [
-        [
-            sum((mu - len(member) * x) ** 2 for mu, x in zip(centre, row, strict=True))
-            for centre, member in zip(centres, members, strict=True)
-        ]
-        for row in rows
+        [sum((mu - len(member) * x) ** 2 for mu, x in zip(centre, row, strict=True)) for row in rows]
+        for centre, member in zip(centres, members, strict=True)
     ]
 
 
 def encode(values: list[list[list[int]]], *, alpha: list[int], beta: list[int], p: int) -> list[Any]:
-    """Shares of shape (n, m, width) of segments and masks of shape (ell + t, m, width)."""
-    m, width = len(values[0]), len(values[0][0])
+    """Shares of shape (n, width, m) of segments and masks of shape (ell + t, width, m)."""
+    width, m = len(values[0]), len(values[0][0])
     polynomials = [
-        [Polynomial(beta, [plane[i][c] for plane in values], p) for c in range(width)] for i in range(m)
+        [Polynomial(beta, [plane[c][i] for plane in values], p) for i in range(m)] for c in range(width)
     ]
-    return [[[f(a) for f in row] for row in polynomials] for a in alpha]
+    return [[[f(a) for f in column] for column in polynomials] for a in alpha]
 
 
 def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
@@ -186,13 +185,16 @@ def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
     (p, generator), n, t, ell = PRIMES[index], case["n"], case["t"], case["ell"]
     rows, sets, k = case["rows"], case["sets"], case["k"]
     alpha, beta = evaluation_points(p, generator, n=n, coded=ell + t)
-    segments = [[[x % p for x in row] for row in plane] for plane in split(rows, ell)]
-    m, width = len(rows), len(segments[0][0])
+    segments = [[[x % p for x in column] for column in plane] for plane in split(rows, ell)]
+    m, width = len(rows), len(segments[0])
     key = bytes(range(index, index + 32))
-    masks = nested(mask_residues(key, p, t * m * width), t, m, width)
+    masks = nested(mask_residues(key, p, t * width * m), t, width, m)
     shares = encode(segments + masks, alpha=alpha, beta=beta, p=p)
-    coded = [[[d % p for d in row] for row in squared_distances(plane, sets, k)] for plane in shares]
-    clear = [[d % p for d in row] for row in squared_distances(rows, sets, k)]
+    coded = [
+        [[d % p for d in centre] for centre in squared_distances(transposed(plane), sets, k)]
+        for plane in shares
+    ]
+    clear = [[d % p for d in centre] for centre in squared_distances(rows, sets, k)]
 
     decodings = []
     for responders in case["responders"]:
@@ -202,17 +204,17 @@ def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
         weights = [sum(Polynomial(nodes, unit, p)(b) for b in beta[:ell]) % p for unit in units]
         decoded = [
             [
-                sum(Polynomial(nodes, [coded[j - 1][i][h] for j in responders], p)(b) for b in beta[:ell]) % p
-                for h in range(k)
+                sum(Polynomial(nodes, [coded[j - 1][h][i] for j in responders], p)(b) for b in beta[:ell]) % p
+                for i in range(m)
             ]
-            for i in range(m)
+            for h in range(k)
         ]
         weighted = [
             [
-                sum(w * coded[j - 1][i][h] for w, j in zip(weights, responders, strict=True)) % p
-                for h in range(k)
+                sum(w * coded[j - 1][h][i] for w, j in zip(weights, responders, strict=True)) % p
+                for i in range(m)
             ]
-            for i in range(m)
+            for h in range(k)
         ]
         assert decoded == weighted == clear
         decodings.append({"responders": responders, "weights": weights, "decoded": decoded})
@@ -221,8 +223,8 @@ def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
         nodes = [alpha[j - 1] for j in clients]
         recovered = [
             [
-                [Polynomial(nodes, [shares[j - 1][i][c] for j in clients], p)(b) for c in range(width)]
-                for i in range(m)
+                [Polynomial(nodes, [shares[j - 1][c][i] for j in clients], p)(b) for i in range(m)]
+                for c in range(width)
             ]
             for b in beta[:ell]
         ]
@@ -253,12 +255,12 @@ def case_of(case: dict[str, Any]) -> dict[str, Any]:
     parts = [residue_part(case, index) for index in range(case["primes"])]
     primes = [part["p"] for part in parts]
     distances = squared_distances(case["rows"], case["sets"], case["k"])
-    for i, row in enumerate(distances):
-        for h, distance in enumerate(row):
-            decoded = [part["decodings"][0]["decoded"][i][h] for part in parts]
+    for h, centre in enumerate(distances):
+        for i, distance in enumerate(centre):
+            decoded = [part["decodings"][0]["decoded"][h][i] for part in parts]
             assert chinese_remainder(decoded, primes) == distance, case["name"]
     rows = [[str(x) for x in row] for row in case["rows"]]
-    written = [[str(d) for d in row] for row in distances]
+    written = [[str(d) for d in centre] for centre in distances]
     return {**case, "primes": primes, "rows": rows, "distances": written, "residues": parts}
 
 
@@ -268,14 +270,16 @@ def packed(*residues: int) -> str:
 
 
 def checks() -> list[dict[str, Any]]:
-    """Single operations that succeed ("error": null) or fail with an error of this name."""
+    """Single operations that succeed ("error": null), with a result or none, or fail with this error."""
     (p, _), (q, _) = PRIMES[:2]
 
     def unpack(
-        name: str, shape: list[int], payload: str, primes: list[int], error: str | None
+        name: str, shape: list[int], payload: str, primes: list[int], below: bool | None
     ) -> dict[str, Any]:
+        """Whether every residue is below its prime; None for a payload that does not fit the shape."""
         arguments = {"shape": shape, "payload": payload, "primes": primes}
-        return {"name": name, "operation": "unpack", "arguments": arguments, "error": error}
+        error = "MessageError" if below is None else None
+        return {"name": name, "operation": "unpack", "arguments": arguments, "error": error, "result": below}
 
     def basis(name: str, nodes: list[int], at: list[int], error: str | None) -> dict[str, Any]:
         arguments = {"nodes": nodes, "at": at, "p": p}
@@ -289,18 +293,18 @@ def checks() -> list[dict[str, Any]]:
         return {"name": name, "operation": "job", "arguments": {"n": n, "t": t, "ell": ell}, "error": error}
 
     return [
-        unpack("largest canonical residue", [1, 1, 2], packed(0, p - 1), [p], None),
-        unpack("residue equal to its prime", [1, 1, 2], packed(0, p), [p], "MessageError"),
-        unpack("residue above its prime", [1, 1, 1], packed(p + 1), [p], "MessageError"),
-        unpack("three bytes of ones", [1, 1, 1], "ffffff", [p], "MessageError"),
-        unpack("each plane below its own prime", [2, 1, 1], packed(p - 1, q - 1), [p, q], None),
-        unpack("second plane not below its prime", [2, 1, 1], packed(1, q), [p, q], "MessageError"),
-        unpack("planes exchanged", [2, 1, 1], packed(q - 1, p - 1), [p, q], "MessageError"),
-        unpack("one byte too few", [1, 1, 2], packed(1, 2)[:-2], [p], "MessageError"),
-        unpack("one byte too many", [1, 1, 2], packed(1, 2) + "00", [p], "MessageError"),
-        unpack("no bytes for a row", [1, 1, 1], "", [p], "MessageError"),
-        unpack("no rows", [1, 0, 3], "", [p], None),
-        unpack("bytes for no rows", [1, 0, 3], packed(1), [p], "MessageError"),
+        unpack("largest canonical residue", [1, 1, 2], packed(0, p - 1), [p], True),
+        unpack("residue equal to its prime", [1, 1, 2], packed(0, p), [p], False),
+        unpack("residue above its prime", [1, 1, 1], packed(p + 1), [p], False),
+        unpack("three bytes of ones", [1, 1, 1], "ffffff", [p], False),
+        unpack("each plane below its own prime", [2, 1, 1], packed(p - 1, q - 1), [p, q], True),
+        unpack("second plane not below its prime", [2, 1, 1], packed(1, q), [p, q], False),
+        unpack("planes exchanged", [2, 1, 1], packed(q - 1, p - 1), [p, q], False),
+        unpack("one byte too few", [1, 1, 2], packed(1, 2)[:-2], [p], None),
+        unpack("one byte too many", [1, 1, 2], packed(1, 2) + "00", [p], None),
+        unpack("no bytes for a row", [1, 1, 1], "", [p], None),
+        unpack("no rows", [1, 3, 0], "", [p], True),
+        unpack("bytes for no rows", [1, 3, 0], packed(1), [p], None),
         basis("distinct points", [1, 2, 3], [4, 0], None),
         basis("evaluation at a node", [1, 2, 3], [4, 3], "ValueError"),
         basis("evaluation at a residue of a node", [1, 2, 3], [p + 1], "ValueError"),

@@ -1,0 +1,156 @@
+"""What every measured row states of itself, and the sums that all benchmarks share."""
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secfc._arrays import Floats
+from secfc.drivers.costs import MessageRecord
+from secfc.errors import ParameterError
+from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.kernels import VARIABLE, chosen_name
+from secfc.params import Job
+
+PRECISION: int = Job.precision
+"""The product's default: what is measured unless a command says otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The parameters of a measurement.
+
+    Attributes
+    ----------
+    m, d, k : int
+        Rows of all clients, columns, clusters.
+    n, t, ell, R : int
+        Clients, colluding clients tolerated, segments, answers a round needs.
+    precision : int
+    bound : float
+        Bound on a row's norm, in the data's units.
+    scale : float
+        Power of two that rows are multiplied by before rounding.
+    residues : int
+        Primes of an iteration; the run's shares may hold one more.
+    kernels : str
+        "compiled" or "numpy": small jobs do not load compiled code (secfc.kernels).
+    """
+
+    m: int
+    d: int
+    k: int
+    n: int
+    t: int
+    ell: int
+    R: int
+    precision: int
+    bound: float
+    scale: float
+    residues: int
+    kernels: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A size to measure: rows, columns, clusters, clients, t, ell."""
+
+    m: int
+    d: int
+    k: int
+    n: int
+    t: int
+    ell: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Case":
+        """A case written as "m,d,k,n,t,ell".
+
+        Raises
+        ------
+        ParameterError
+            When it is not six positive integers.
+        """
+        parts = text.split(",")
+        if len(parts) != 6 or not all(part.strip().isdecimal() and int(part) for part in parts):
+            raise ParameterError(f"cases: six positive integers m,d,k,n,t,ell are needed, {text!r} was given")
+        m, d, k, n, t, ell = map(int, parts)
+        return cls(m=m, d=d, k=k, n=n, t=t, ell=ell)
+
+    def job(self, *, bound: float, precision: int, max_iter: int = 300) -> Job:
+        """The job of this size.
+
+        Raises
+        ------
+        ParameterError
+            When no run could have these parameters.
+        """
+        return Job(
+            n=self.n,
+            k=self.k,
+            t=self.t,
+            ell=self.ell,
+            d=self.d,
+            bound=bound,
+            precision=precision,
+            max_iter=max_iter,
+        )
+
+
+def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:
+    """The attributes of `Setting` for a job on m rows."""
+    return {
+        "m": m,
+        "d": job.d,
+        "k": job.k,
+        "n": job.n,
+        "t": job.t,
+        "ell": job.ell,
+        "R": job.threshold,
+        "precision": job.precision,
+        "bound": job.bound,
+        "scale": 2.0**job.exponent,
+        "residues": residues,
+        "kernels": chosen_name(job.residues(m) * job.k * m),
+    }
+
+
+@contextmanager
+def same_kernels() -> Iterator[None]:
+    """Compiled kernels whatever the size, where a compiler is: a sweep must not change them on its way.
+
+    A user's own choice in the environment stays.
+    """
+    given = os.environ.get(VARIABLE)
+    if given is None and chosen_name(sys.maxsize) == "compiled":
+        os.environ[VARIABLE] = "compiled"
+    try:
+        yield
+    finally:
+        if given is None:
+            os.environ.pop(VARIABLE, None)
+
+
+def primes_of_rounds(messages: Iterable[MessageRecord], *, m: int, k: int) -> list[int]:
+    """Primes of each round, in order: client 1's answers, whose headers are smaller than one prime's part."""
+    sizes: dict[int, int] = defaultdict(int)
+    for message in messages:
+        if message.kind == "CodedDistances" and message.sender == 1:
+            sizes[message.round] += message.size
+    return [sizes[number] // (BYTES_PER_RESIDUE * m * k) for number in sorted(sizes)]
+
+
+def median(values: Iterable[float] | Floats) -> float:
+    """Median as a Python float."""
+    return float(np.median(list(values)))
+
+
+def quartiles(values: Iterable[float] | Floats) -> tuple[float, float]:
+    """First and third quartile."""
+    low, high = np.quantile(list(values), [0.25, 0.75])
+    return float(low), float(high)

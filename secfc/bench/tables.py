@@ -1,0 +1,180 @@
+"""How rows are shown: the same columns in a terminal and in benchmarks/RESULTS.md.
+
+Columns read rows as JSON gives them back (dictionaries), so that tables can be made again from the files.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log2
+from typing import Any
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and the text below it for a row."""
+
+    heading: str
+    text: Callable[[Values], str]
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds in a unit that leaves few zeros."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"
+
+
+def bytes_text(count: float) -> str:
+    """Bytes in binary units."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.2f} GiB"
+
+
+def setting_columns() -> tuple[Column, ...]:
+    """Size, threshold arithmetic, scale and residues, which every table states."""
+    return (
+        Column("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
+        *(_plain(name, name) for name in ("n", "t", "ell", "R")),
+        Column("scale", lambda row: f"2^{log2(row['scale']):.0f}"),
+        _plain("residues", "residues"),
+        _plain("kernels", "kernels"),
+    )
+
+
+def _plain(heading: str, name: str) -> Column:
+    return Column(heading, lambda row: f"{row[name]:,}" if isinstance(row[name], int) else str(row[name]))
+
+
+def _seconds(heading: str, name: str) -> Column:
+    return Column(heading, lambda row: seconds_text(row[name]))
+
+
+def _bytes(heading: str, name: str) -> Column:
+    return Column(heading, lambda row: bytes_text(row[name]))
+
+
+def _number(heading: str, name: str, digits: int = 2) -> Column:
+    return Column(heading, lambda row: f"{row[name]:.{digits}f}")
+
+
+def _spread(heading: str, name: str, text: Callable[[float], str] = "{:.2f}".format) -> Column:
+    """A median with its quartiles."""
+
+    def show(row: Values) -> str:
+        low, high = row[f"{name}_quartiles"]
+        return f"{text(row[name])} ({text(low)} to {text(high)})"
+
+    return Column(heading, show)
+
+
+def _yes(heading: str, name: str) -> Column:
+    return Column(heading, lambda row: "yes" if row[name] else "no")
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "iteration": (
+        *setting_columns(),
+        _plain("moved", "moved"),
+        _plain("near-ties", "near_ties"),
+        _seconds("scikit-learn", "plaintext_seconds"),
+        _seconds("client", "client_seconds"),
+        _seconds("server", "server_seconds"),
+        _spread("client ratio", "client_ratio"),
+        _spread("server ratio", "server_ratio"),
+    ),
+    "sharing": (
+        *setting_columns(),
+        _number("MB in", "megabytes", 1),
+        _seconds("CPU", "seconds"),
+        _spread("MB/s per core", "rate", "{:.0f}".format),
+        Column("generator", lambda row: f"{row['generator_share']:.0%}"),
+        _number("in Lloyd iterations", "plaintext_ratio", 1),
+    ),
+    "figure1": (
+        _plain("swept", "swept"),
+        *setting_columns(),
+        _plain("turns", "turns"),
+        _seconds("scikit-learn iteration", "plaintext_seconds"),
+        _spread("client iteration", "client_seconds", seconds_text),
+        _spread("server iteration", "server_seconds", seconds_text),
+        _spread("k-FED run", "kfed_seconds", seconds_text),
+        _number("client / k-FED", "client_to_kfed", 3),
+        _number("server / k-FED", "server_to_kfed", 3),
+    ),
+    "scaling": (
+        _plain("cost", "cost"),
+        _plain("swept", "swept"),
+        Column("values", lambda row: ", ".join(f"{value:,}" for value in row["values"])),
+        Column("seconds", lambda row: ", ".join(seconds_text(value) for value in row["seconds"])),
+        Column("exponent", lambda row: f"{row['exponent']:.2f} ± {row['exponent_error']:.2f}"),
+        Column("paper's", lambda row: f"{row['paper_exponent']:.2f}"),
+        _plain("paper's formula", "paper"),
+        *setting_columns(),
+    ),
+    "runs": (
+        _plain("driver", "driver"),
+        *setting_columns(),
+        _plain("iterations", "n_iter"),
+        Column(
+            "same labels",
+            lambda row: "all" if row["labels_equal"] else f"all but {row['differing_rows']:,}",
+        ),
+        _plain("near-ties", "near_ties"),
+        _bytes("sent", "bytes"),
+        _seconds("CPU, all parties", "cpu_seconds"),
+        _seconds("wall", "wall_seconds"),
+        _seconds("n + 1 plaintext CPU", "plaintext_cpu_seconds"),
+        _seconds("n + 1 plaintext wall", "plaintext_wall_seconds"),
+        _spread("CPU ratio", "cpu_ratio"),
+        _spread("wall ratio", "wall_ratio"),
+    ),
+    "bytes": (
+        _plain("phase", "phase"),
+        _plain("message", "kind"),
+        *setting_columns(),
+        _plain("messages", "messages"),
+        _plain("bytes", "bytes"),
+        Column("element bits", lambda row: str(row["element_bits"] or "mixed")),
+        _plain("elements", "elements"),
+        _number("bytes / least", "ratio", 4),
+        _yes(">= 64 KiB", "large"),
+    ),
+    "memory": (
+        _yes("storage", "storage"),
+        *setting_columns(),
+        _bytes("client", "client_peak"),
+        _bytes("server", "server_peak"),
+        _bytes("driver", "driver_peak"),
+        _bytes("idle process", "idle"),
+        _bytes("own rows", "rows_bytes"),
+        _bytes("shares", "share_bytes"),
+        _bytes("pooled rows", "pooled_bytes"),
+        _number("client / pooled", "client_ratio", 3),
+        _seconds("CPU", "cpu_seconds"),
+        _seconds("wall", "wall_seconds"),
+    ),
+}
+"""Columns of each benchmark's table."""
+
+TITLES = {
+    "iteration": "One iteration beside scikit-learn's on the pooled rows, one thread",
+    "sharing": "Sharing: rows in, packed shares for n clients out, per core",
+    "figure1": "The paper's Figure 1: an iteration beside a whole run of k-FED, one thread",
+    "scaling": "How costs grow, beside the paper's complexity",
+    "runs": "Whole runs beside n + 1 plaintext runs from the same start",
+    "bytes": "Bytes against element bits times elements",
+    "memory": "Peak anonymous memory of a process",
+}
+
+
+def cells(name: str, rows: list[Values]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of text of a benchmark's table."""
+    columns = TABLES[name]
+    return [column.heading for column in columns], [[column.text(row) for column in columns] for row in rows]

@@ -1,0 +1,83 @@
+"""Shares in a memory-mapped file instead of memory."""
+
+import os
+import secrets
+import shutil
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+from secfc._arrays import Shares
+from secfc.errors import ParameterError
+from secfc.params import Job, Layout
+from secfc.protocol.client import Allocate, in_memory
+
+_OWNER_ONLY = 0o600
+_BYTES = np.dtype(np.float32).itemsize
+
+
+def allocator(storage: Path | None) -> Allocate:
+    """Where a client's shares live: in memory, or in a file of its own in this folder.
+
+    The file is readable by its owner only and has no name once it is open (on Windows: once the run has
+    ended), so nothing stays behind however the run ends.
+    """
+    if storage is None:
+        return in_memory
+
+    def in_file(shape: tuple[int, ...]) -> Shares:
+        path = storage / f"{secrets.token_hex(8)}.shares"
+        size = int(np.prod(shape)) * _BYTES
+        descriptor = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _OWNER_ONLY
+        )
+        with os.fdopen(descriptor, "r+b") as file:
+            try:
+                _reserve(file.fileno(), size)
+                shares = np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
+            except BaseException:
+                path.unlink()
+                raise
+        if sys.platform == "win32":
+            weakref.finalize(shares, path.unlink)
+        else:
+            path.unlink()
+        return shares
+
+    return in_file
+
+
+def check_storage(storage: str | os.PathLike[str] | None, job: Job, layout: Layout) -> Path | None:
+    """The folder, made if need be, with room for every client's shares.
+
+    Raises
+    ------
+    ParameterError
+        Naming the bytes needed and those that are free.
+    """
+    if storage is None:
+        return None
+    if not isinstance(storage, str | os.PathLike):
+        raise ParameterError(f"storage: a folder is needed, {type(storage).__name__} was given")
+    folder = Path(storage)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise ParameterError(f"storage: {folder}: {error.strerror}") from None
+    needed = job.n * job.residues(layout.m) * (job.width + 1) * layout.m * _BYTES
+    if needed > free:
+        raise ParameterError(
+            f"storage: the shares of {job.n} clients take {needed} bytes, {free} are free in {folder}"
+        )
+    return folder
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Take the disk space now: a full disk later would end the process without an error of ours."""
+    if hasattr(os, "posix_fallocate") and size:
+        os.posix_fallocate(descriptor, 0, size)
+    else:
+        os.ftruncate(descriptor, max(size, _BYTES))

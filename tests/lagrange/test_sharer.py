@@ -1,0 +1,153 @@
+"""Rows to packed shares for everybody: what `Sharer` composes, against its parts and against recovery."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secfc._arrays import Floats
+from secfc.field.fixed_point import quantise
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import PackedResidues, unpack
+from secfc.field.primes import PRIMES
+from secfc.field.residues import centre, reduce
+from secfc.kernels import Kernels
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.sharer import Sharer
+from secfc.lagrange.sharing import recover, share, split
+from secfc.params import Job, primes_of
+from secfc.randomness import MaskSource
+
+KEY = bytes(range(32))
+SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]
+"""(n, t, ell)"""
+
+each_scheme = pytest.mark.parametrize(("n", "t", "ell"), SCHEMES)
+each_kernels = pytest.mark.parametrize(
+    "kernels", [VectorisedKernels(), CompiledKernels()], ids=lambda kernels: kernels.name
+)
+
+
+def job_of(n: int, t: int, ell: int, d: int = 5, precision: int = 32) -> Job:
+    return Job(n=n, k=2, t=t, ell=ell, d=d, bound=8.0, precision=precision)
+
+
+def sharer_of(job: Job, primes: int, kernels: Kernels, key: bytes = KEY) -> Sharer:
+    return Sharer(job=job, primes=primes_of(primes), masks=MaskSource(key), kernels=kernels)
+
+
+def rows_of(m: int, d: int = 5) -> Floats:
+    return np.random.default_rng(m).uniform(-3, 3, (m, d))
+
+
+def plane(packed: list[PackedResidues], index: int) -> Floats:
+    """Canonical shares modulo one prime, shape (n, width, rows)."""
+    return np.stack([unpack(one.planes()[index]) for one in packed])
+
+
+@each_kernels
+@each_scheme
+def test_shares_are_those_of_the_segments_and_the_masks(n: int, t: int, ell: int, kernels: Kernels) -> None:
+    job, rows = job_of(n, t, ell), rows_of(7)
+    packed = sharer_of(job, 3, kernels).share(rows)
+    assert [one.shape for one in packed] == [(3, job.width, 7)] * n
+    masks = MaskSource(KEY)
+    for index, prime in enumerate(PRIMES[:3]):
+        p = prime.p
+        points = evaluation_points(prime, n=n, coded=ell + t)
+        segments = reduce(split(quantise(rows, job.exponent), ell), p)
+        shares = share(
+            segments,
+            masks.uniform(p, (t, job.width, 7)),
+            lagrange_basis(points.beta, points.alpha, p),
+            p,
+        )
+        assert np.array_equal(plane(packed, index), shares % p)
+
+
+@each_kernels
+@each_scheme
+@pytest.mark.parametrize("precision", [1, 32, 52])
+def test_any_ell_plus_t_clients_recover_the_quantised_rows(
+    n: int, t: int, ell: int, precision: int, kernels: Kernels
+) -> None:
+    job, rows = job_of(n, t, ell, precision=precision), rows_of(6)
+    packed = sharer_of(job, 4, kernels).share(rows)
+    clients = np.random.default_rng(0).permutation(n)[: ell + t]
+    residues = []
+    for index, prime in enumerate(PRIMES[:4]):
+        points = evaluation_points(prime, n=n, coded=ell + t)
+        basis = lagrange_basis([points.alpha[j] for j in clients], points.beta[:ell], prime.p)
+        shares = centre(plane(packed, index)[clients], prime.p)
+        residues.append(recover(shares, basis, prime.p).reshape(ell * job.width, 6)[:5])
+    system = MixedRadix(primes_of(4))
+    shift = 1 << 60  # rows may be negative
+    moved = np.stack([reduce(r + shift % p, p) for r, p in zip(residues, system.primes, strict=True)])
+    recovered = system.integers(system.digits(moved)) - shift
+    assert recovered.T.tolist() == [[int(x) for x in row] for row in quantise(rows, job.exponent)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    scheme=st.sampled_from(SCHEMES),
+    m=st.sampled_from([0, 1, 2, 7, 8, 9, 255, 256, 257, 300]),
+    d=st.integers(1, 9),
+    primes=st.integers(1, 8),
+)
+def test_both_kernels_give_equal_shares(scheme: tuple[int, int, int], m: int, d: int, primes: int) -> None:
+    job, rows = job_of(*scheme, d=d), rows_of(m, d) / 3
+    one, other = (
+        sharer_of(job, primes, kernels).share(rows) for kernels in (VectorisedKernels(), CompiledKernels())
+    )
+    assert [bytes(x.payload) for x in one] == [bytes(x.payload) for x in other]
+
+
+@each_kernels
+def test_equal_blocks_of_rows_are_masked_differently(kernels: Kernels) -> None:
+    sharer, rows = sharer_of(job_of(5, 2, 1), 2, kernels), rows_of(50)
+    one, other = sharer.share(rows), sharer.share(rows)
+    for x, y in zip(one, other, strict=True):
+        assert (unpack(x.planes()) == unpack(y.planes())).mean() < 0.05
+
+
+@each_kernels
+def test_blocks_go_on_in_the_keystream(kernels: Kernels) -> None:
+    # The second block's shares are those of a source that has drawn the first one's masks.
+    job, rows = job_of(5, 2, 1), rows_of(9)
+    sharer = sharer_of(job, 2, kernels)
+    sharer.share(rows[:4])
+    second = sharer.share(rows[4:])
+    masks = MaskSource(KEY)
+    for p in primes_of(2):
+        masks.uniform(p, (2, 5, 4))
+    again = Sharer(job=job, primes=primes_of(2), masks=masks, kernels=kernels).share(rows[4:])
+    assert [bytes(x.payload) for x in second] == [bytes(x.payload) for x in again]
+
+
+@each_kernels
+def test_no_rows_give_empty_shares_and_draw_no_mask(kernels: Kernels) -> None:
+    job = job_of(5, 2, 1)
+    masks = MaskSource(KEY)
+    packed = Sharer(job=job, primes=primes_of(2), masks=masks, kernels=kernels).share(np.zeros((0, 5)))
+    assert [one.shape for one in packed] == [(2, 5, 0)] * 5
+    p = PRIMES[0].p
+    assert np.array_equal(masks.uniform(p, (9,)), MaskSource(KEY).uniform(p, (9,)))
+
+
+@each_kernels
+def test_rows_are_left_alone_in_any_memory_order(kernels: Kernels) -> None:
+    rows = rows_of(9)
+    before = rows.copy()
+    payloads = {
+        b"".join(bytes(one.payload) for one in sharer_of(job_of(5, 2, 1), 2, kernels).share(order))
+        for order in (rows, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2])
+    }
+    assert len(payloads) == 1
+    assert np.array_equal(rows, before)
+
+
+def test_repr_shows_only_the_scheme() -> None:
+    assert repr(sharer_of(job_of(5, 2, 1), 2, VectorisedKernels())) == "Sharer(n=5, t=2, ell=1)"
