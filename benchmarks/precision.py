@@ -27,9 +27,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     read, k = DATASETS[options.dataset]
     rows = read()
-    print(
-        f"{options.dataset} {rows.shape[0]} x {rows.shape[1]}, k = {k}: rows that differ at {options.bits} bits"
-    )
+    m, d = rows.shape
+    print(f"{options.dataset} {m} x {d}, k = {k}: rows that differ at {options.bits} bits")
     for seed in range(options.seeds):
         start = np.random.default_rng(seed).integers(k, size=len(rows))
         centres = np.array([rows[start == h].mean(axis=0) for h in range(k)])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import secfc
 from plaintext_baselines import ExactLloyd
+from secfc.params import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
@@ -67,17 +68,37 @@ def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
         assert_equals_exact_lloyd(parties, k, result, precision=precision, max_iter=max_iter)
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 10, 13, 20, 40])
-def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
-    rows = np.random.default_rng(n).normal(size=(60, 5)).round(1)
-    parties = np.array_split(rows, n)
+def assert_pairs_give_equal_labels(parties, pairs):
     expected = None
-    for t, ell in fitting_pairs(n):
+    for t, ell in pairs:
         result = secfc.run(parties, 4, t, ell, seed=1)
         if expected is None:
             assert_equals_exact_lloyd(parties, 4, result)
             expected = np.concatenate(result.labels)
         np.testing.assert_array_equal(np.concatenate(result.labels), expected)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 10, 13])
+def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
+    rows = np.random.default_rng(n).normal(size=(60, 5)).round(1)
+    assert_pairs_give_equal_labels(np.array_split(rows, n), fitting_pairs(n))
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_every_t_and_ell_that_fits_many_clients_gives_the_same_labels(n):
+    # Four of them have rows: sharing takes messages from each of these to every client.
+    rows = np.random.default_rng(n).normal(size=(24, 5)).round(1)
+    parties = [rows[:0]] * n
+    parties[0], parties[n // 3], parties[n // 2], parties[-1] = np.array_split(rows, 4)
+    assert_pairs_give_equal_labels(parties, fitting_pairs(n))
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_the_extreme_t_and_ell_give_the_same_labels_when_many_clients_have_rows(n):
+    rows, most = np.random.default_rng(n).normal(size=(60, 5)).round(1), (n + 1) // 2 - 1
+    pairs = [(1, 1), (1, most), (most, 1), (most // 2 + 1, most // 2)]
+    assert not set(pairs) - set(fitting_pairs(n))
+    assert_pairs_give_equal_labels(np.array_split(rows, n), pairs)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
@@ -148,6 +169,10 @@ def test_a_round_of_small_sets_takes_fewer_residues_than_the_modulus_has():
     largest = int(np.bincount(np.concatenate(result.start)).max())
     assert result.job.residues(largest) == 3
     assert result.job.residues(m) == 4
-    answers = {r.size for r in result.costs.messages if r.kind == "CodedDistances" and r.round == 1}
-    envelope_and_shape = 29 + 4 + 9
-    assert answers == {envelope_and_shape + 3 * 3 * m * k}
+    answers = [
+        r.size for r in result.costs.messages if (r.kind, r.round, r.sender) == ("CodedDistances", 1, 1)
+    ]
+    parts = Layout((m // 3,) * 3).parts(result.job)
+    envelope_part_and_shape = 29 + 4 + 9
+    assert len(answers) == parts.answers > 1
+    assert sum(answers) == parts.answers * envelope_part_and_shape + 3 * 3 * m * k

@@ -6,7 +6,6 @@ The rows, as integers, are shared in a prime field. Each iteration sums the shar
 one secure matrix product, opens the m k scaled squared distances |S_h|^2 d^2 to everybody and compares them.
 """
 
-import asyncio
 import json
 import sys
 import time
@@ -81,5 +80,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.get_event_loop_policy()
     mpc.run(main())

@@ -27,12 +27,13 @@ def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
     """
     words = canonical(residues, p).astype("<u4")
     octets = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
-    return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], -1)
+    return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])
 
 
 def unpack(packed: NDArray[np.uint8]) -> Floats:
     """The integers below 2**24 that three bytes each hold, float64; `pack` without its reduction undone."""
-    triples = packed.reshape(*packed.shape[:-1], -1, BYTES_PER_RESIDUE)
+    rows = packed.shape[-1] // BYTES_PER_RESIDUE
+    triples = packed.reshape(*packed.shape[:-1], rows, BYTES_PER_RESIDUE)
     words = np.zeros((*triples.shape[:-1], 4), dtype=np.uint8)
     words[..., :BYTES_PER_RESIDUE] = triples
     return words.view("<u4")[..., 0].astype(np.float64)

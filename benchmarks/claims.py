@@ -1,0 +1,130 @@
+"""What was promised of the costs, held against results: every bound, and every other ratio above 1."""
+
+from dataclasses import dataclass
+
+GIB = 2**30
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A bound and whether a result keeps it."""
+
+    text: str
+    asked: str
+    found: str
+    holds: bool
+
+
+CLIENT_BOUNDS = {4: 1.0, 2: 1.6, 1: 3.0}
+SERVER_BOUNDS = {(60_000, 784, 10): 1.0, (100_000, 100, 16): 3.0}
+SHARING_RATE = 100.0
+MOST_BYTES = 1.02
+CLIENT_MEMORY = 1.0 * GIB
+
+
+def claims(results: dict) -> list[Claim]:
+    """All claims that the results speak of, in the order of the benchmarks."""
+    found: list[Claim] = []
+    for name, judge in _JUDGES.items():
+        if name in results:
+            found += [claim for row in results[name]["rows"] for claim in judge(row)]
+    if "peers" in results:
+        found += _peers(results["peers"]["rows"])
+    return found
+
+
+def _most(text: str, bound: float, value: float, unit: str = "x") -> Claim:
+    return Claim(text, f"at most {bound:g}{unit}", f"{value:.3g}{unit}", value <= bound)
+
+
+def _size(row: dict) -> str:
+    return f"{row['m']:,} x {row['d']}, k = {row['k']}, n = {row['n']}, t = {row['t']}, ell = {row['ell']}"
+
+
+def _iteration(row: dict) -> list[Claim]:
+    size = (row["m"], row["d"], row["k"])
+    if size not in SERVER_BOUNDS or row["ell"] not in CLIENT_BOUNDS:
+        return []
+    judged = [_most(f"client iteration, {_size(row)}", CLIENT_BOUNDS[row["ell"]], row["client_ratio"])]
+    if row["R"] == 11:
+        judged.append(
+            _most(f"server iteration, {_size(row)}, R = 11", SERVER_BOUNDS[size], row["server_ratio"])
+        )
+    else:
+        judged.append(_lost(f"server iteration, {_size(row)}, R = {row['R']}", row["server_ratio"]))
+    return judged
+
+
+def _sharing(row: dict) -> list[Claim]:
+    text = f"sharing, {_size(row)}, {row['residues']} residues"
+    rate = row["rate"]
+    return [
+        Claim(text, f"at least {SHARING_RATE:.0f} MB/s per core", f"{rate:.0f} MB/s", rate >= SHARING_RATE)
+    ]
+
+
+def _figure1(row: dict) -> list[Claim]:
+    text = f"one iteration of client and server against a whole run of k-FED, {_size(row)}"
+    return [_lost(text, row["client_to_kfed"] + row["server_to_kfed"])]
+
+
+def _runs(row: dict) -> list[Claim]:
+    text = f"{row['driver']}, {_size(row)}"
+    return [
+        Claim(
+            f"labels, {text}", "scikit-learn's", f"{row['differing_rows']} rows differ", row["labels_equal"]
+        ),
+        _lost(f"CPU seconds against {row['n'] + 1} plaintext runs, {text}", row["cpu_ratio"]),
+        _lost(f"wall seconds against {row['n'] + 1} plaintext runs, {text}", row["wall_ratio"]),
+    ]
+
+
+def _bytes(row: dict) -> list[Claim]:
+    if not row["large"]:
+        return []
+    text = f"bytes of {row['phase']}, {row['kind']}, against the fewest, {_size(row)}"
+    return [Claim(text, f"at most {MOST_BYTES:g}x", f"{row['ratio']:.4f}x", row["ratio"] <= MOST_BYTES)]
+
+
+def _memory(row: dict) -> list[Claim]:
+    if not row["storage"]:
+        return []
+    return [
+        _most(
+            f"anonymous memory of a client, {_size(row)}",
+            CLIENT_MEMORY / MIB,
+            row["client_peak"] / MIB,
+            " MiB",
+        )
+    ]
+
+
+def _lost(text: str, ratio: float) -> Claim:
+    """No bound was promised: at most 1 would be even."""
+    return Claim(text, "(even at 1x)", f"{ratio:.3g}x", ratio <= 1)
+
+
+def _peers(rows: list[dict]) -> list[Claim]:
+    """SecFC with three clients against each other system at its size."""
+    ours: dict[str, float] = {}
+    for row in rows:
+        if row["system"].startswith("SecFC"):
+            ours.setdefault(row["size"], row["seconds"])
+    return [
+        _lost(
+            f"SecFC, n = 3, against {row['system']} at size {row['size']}", ours[row["size"]] / row["seconds"]
+        )
+        for row in rows
+        if not row["system"].startswith("SecFC")
+    ]
+
+
+_JUDGES = {
+    "iteration": _iteration,
+    "sharing": _sharing,
+    "figure1": _figure1,
+    "runs": _runs,
+    "bytes": _bytes,
+    "memory": _memory,
+}

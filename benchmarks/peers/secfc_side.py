@@ -1,0 +1,81 @@
+"""SecFC and NumPy on the peers' data, in the rows' own format.
+
+Usage: python secfc_side.py FOLDER OUT.json SIZE...
+
+SecFC's seconds are those of all parties, one after another on one thread (clients + server), messages encoded
+and decoded; NumPy's are one plaintext iteration on the pooled rows.
+"""
+
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from data import ITERATIONS, SIZES, lloyd_step, load, row
+from threadpoolctl import threadpool_limits
+
+import secfc
+from secfc.bench.iteration import take_turns
+from secfc.bench.setting import PRECISION, Case
+from secfc.rows import largest_norm
+
+PARTIES = ((3, 1, 1), (11, 4, 2))
+STARTS = 3
+
+
+def secure(folder: Path, size: str, n: int, t: int, ell: int) -> dict:
+    """Seconds of all parties in an iteration, and labels from the given start."""
+    rows, start, expected, k = load(folder, size)
+    case = Case(m=rows.shape[0], d=rows.shape[1], k=k, n=n, t=t, ell=ell)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=PRECISION, max_iter=ITERATIONS + 2)
+    turns = take_turns(job, rows, seeds=range(STARTS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", secfc.ConvergenceWarning)
+        result = secfc.run(
+            np.array_split(rows, n), k, t, ell, init=np.array_split(start, n), max_iter=ITERATIONS
+        )
+    sent = sum(one.size for one in result.costs.messages if one.round == 1)
+    return row(
+        size,
+        list(n * turns.client + turns.server),
+        np.concatenate(result.labels),
+        expected,
+        system=f"SecFC {secfc.__version__}",
+        parties=f"{n} and a server, t = {t}, ell = {ell}",
+        model="semi-honest, any t of n clients, or the server alone",
+        reveals="all m k distances, and with ell > 1 those of segments, to the server",
+        sent_bytes=sent // n,
+    )
+
+
+def plaintext(folder: Path, size: str) -> dict:
+    """Seconds of NumPy's iterations."""
+    rows, labels, expected, k = load(folder, size)
+    seconds = []
+    with threadpool_limits(1):
+        for _ in range(ITERATIONS + 1):
+            started = time.perf_counter()
+            labels = lloyd_step(rows, labels, k)
+            seconds.append(time.perf_counter() - started)
+    return row(
+        size,
+        seconds[1:],
+        labels,
+        expected,
+        system=f"NumPy {np.__version__}",
+        parties="1",
+        model="plaintext",
+        reveals="everything",
+        sent_bytes=None,
+    )
+
+
+if __name__ == "__main__":
+    place, out, *sizes = sys.argv[1:]
+    measured = []
+    for one in sizes or SIZES:
+        measured.append(plaintext(Path(place), one))
+        measured += [secure(Path(place), one, *parties) for parties in PARTIES]
+    Path(out).write_text(json.dumps(measured), encoding="utf-8")

@@ -1,0 +1,169 @@
+"""Make benchmarks/RESULTS.md and its plots again from benchmarks/results/*.json.
+
+Usage: python benchmarks/report.py [--results FOLDER]
+
+RESULTS.md goes beside the folder of results. Plots need matplotlib (pip install "secfc[plots]"); without it
+those that exist are kept and linked.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import plots  # noqa: E402 - found beside this file
+from claims import claims  # noqa: E402
+from secfc.bench.tables import TITLES, cells, seconds_text  # noqa: E402
+
+ORDER = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "peers")
+
+ABOUT = {
+    "iteration": "A client's iteration: a new assignment in, its encoded coded distances out. The server's: R "
+    "encoded answers in, the next assignment out. Ratios are to scikit-learn's Lloyd iteration on the pooled rows, turn by "
+    "turn of the same run; medians with quartiles.",
+    "sharing": "Quantising, masking, encoding and packing all rows. MB are 10^6 bytes of float64 input, seconds CPU "
+    "seconds of one thread; the last column is that time in Lloyd iterations of scikit-learn on the same rows.",
+    "figure1": "The paper reports under 16 s an iteration in its worst case, on 48 threads, and that one iteration takes "
+    "longer than the whole of k-FED; the last two columns are above 1 where that holds here. t = ceil(n/3), and "
+    "ell the largest that fits.",
+    "scaling": "Slopes of least-squares lines in log-log, and the slope of the paper's formula at the same values. Costs: "
+    "sharing one client's m/n rows; one iteration of a client; one of the server.",
+    "runs": "From the call to its labels, all parties on this machine, against n + 1 whole scikit-learn runs from the same "
+    "start one after another. CPU seconds count every process, its start and the carrying of messages.",
+    "bytes": "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond.",
+    "memory": "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The driver is the process "
+    "that starts the others and carries their messages; it is no party. Without storage, shares are in the client's column.",
+    "peers": "Seconds of one Lloyd iteration, all parties on this machine. What differs is who has to be trusted and "
+    "what is revealed.",
+}
+
+
+def main() -> None:
+    """Write RESULTS.md beside the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    folder = parser.parse_args().results.resolve()
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    results = {one["benchmark"]: one for one in found}
+    results = {name: results[name] for name in ORDER if name in results}
+    if not results:
+        sys.exit(f"no results in {folder}; python benchmarks/run.py makes them")
+    drawn = plots.draw(results, folder)
+    target = folder.parent / "RESULTS.md"
+    target.write_text(_page(results, drawn, folder.name), encoding="utf-8")
+    print(target)
+
+
+def _page(results: dict, drawn: dict[str, list[str]], folder: str) -> str:
+    parts = [
+        "# Results",
+        "Made by `python benchmarks/report.py` from `benchmarks/results/`; `python benchmarks/run.py` measures "
+        "everything again. Ratios compare times of the same run; times alone hold for this machine only. "
+        "Scale: the power of two that rows are multiplied by. Kernels: small jobs do not load compiled code.",
+    ]
+    if any(one["quick"] for one in results.values()):
+        parts.append("**Some results are of `--quick` runs: sizes too small to judge by.**")
+    parts += _machines(results)
+    parts += ["## What was promised, and where we lose", _claims_table(results)]
+    for name, result in results.items():
+        parts += _section(name, result, drawn.get(name, []), folder)
+    return "\n\n".join(parts) + "\n"
+
+
+def _machines(results: dict) -> list[str]:
+    """One paragraph for each machine and commit, naming the benchmarks measured on it."""
+    groups: dict[str, list[str]] = {}
+    for name, result in results.items():
+        on = result["machine"]
+        text = (
+            f"{on['processor']}, {on['cores']} cores, {on['memory_gib']} GiB; {on['system']}; Python "
+            f"{on['python']}, {', '.join(f'{key} {value}' for key, value in on['packages'].items())}; BLAS "
+            f"{', '.join(on['blas']) or 'unknown'}; commit `{result['commit']}`"
+        )
+        groups.setdefault(text, []).append(name)
+    if len(groups) == 1:
+        return [next(iter(groups)) + "."]
+    return [f"{', '.join(names)}: {text}." for text, names in groups.items()]
+
+
+def _claims_table(results: dict) -> str:
+    lines = [[one.text, one.asked, one.found, "yes" if one.holds else "**no**"] for one in claims(results)]
+    return _table(["what", "asked", "found", "holds"], lines)
+
+
+def _section(name: str, result: dict, images: list[str], folder: str) -> list[str]:
+    title = TITLES.get(name, "Peers on the same data")
+    parts = [f"## {title}", ABOUT[name]]
+    parts.append(f"`{result['command']}`, {seconds_text(result['seconds'])}, {result['started']}")
+    parts += [_picture(image, folder, title) for image in images]
+    if name == "peers":
+        parts.append(_table(*_peer_cells(result["rows"])))
+    elif name == "scaling":
+        for cost in dict.fromkeys(row["cost"] for row in result["rows"]):
+            parts.append(_table(*cells(name, [row for row in result["rows"] if row["cost"] == cost])))
+    else:
+        parts.append(_table(*cells(name, result["rows"])))
+    return parts
+
+
+def _peer_cells(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+    """The peers' table, each row beside SecFC's smallest and NumPy at its size."""
+    plain = {row["size"]: row["seconds"] for row in rows if row["system"].startswith("NumPy")}
+    ours = {}
+    for row in rows:
+        if row["system"].startswith("SecFC"):
+            ours.setdefault(row["size"], row["seconds"])
+    headings = [
+        "size",
+        "m x d, k",
+        "system",
+        "parties",
+        "model",
+        "reveals in an iteration",
+        "seconds (quartiles)",
+        "x NumPy",
+        "x SecFC",
+        "sent by a party",
+        "rows labelled otherwise",
+    ]
+    lines = []
+    for row in rows:
+        low, high = row["seconds_quartiles"]
+        lines.append(
+            [
+                row["size"],
+                f"{row['m']:,} x {row['d']}, {row['k']}",
+                row["system"],
+                row["parties"],
+                row["model"],
+                row["reveals"],
+                f"{seconds_text(row['seconds'])} ({seconds_text(low)} to {seconds_text(high)})",
+                f"{row['seconds'] / plain[row['size']]:,.0f}",
+                f"{row['seconds'] / ours[row['size']]:,.2f}",
+                f"{row['sent_bytes']:,}" if row["sent_bytes"] else "",
+                f"{row['differing_rows']:,}",
+            ]
+        )
+    return headings, lines
+
+
+def _picture(image: str, folder: str, title: str) -> str:
+    """An image that follows the reader's colour scheme where the viewer can tell."""
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{image}-dark.png">'
+        f'<img alt="{title}" src="{folder}/{image}-light.png"></picture>'
+    )
+
+
+def _table(headings: list[str], lines: list[list[str]]) -> str:
+    def line(texts: list[str]) -> str:
+        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+    return "\n".join([line(headings), "|" + " --- |" * len(headings), *map(line, lines)])
+
+
+if __name__ == "__main__":
+    main()
