@@ -32,8 +32,6 @@ QUICK_SWEEPS: dict[str, tuple[int, ...]] = {"n": (5, 10), "d": (20, 40), "m": (5
 STARTS = 8
 """Random starts: at sigma = 1 a run ends after a few iterations, so one would give few turns."""
 
-KFED_RUNS = 5
-
 
 @dataclass(frozen=True, kw_only=True)
 class Figure1Row(Setting):
@@ -93,21 +91,26 @@ def _point(case: Case, swept: str, precision: int, starts: int) -> Figure1Row:
     )
     rows = np.concatenate(data.parties)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
-    turns = take_turns(job, rows, seeds=range(starts))
-    kfed = [_kfed_seconds(data.parties, seed) for seed in range(KFED_RUNS)]
+    parts, kfed = [], []
+    for seed in range(starts):  # in turns, so that a machine whose speed drifts slows both
+        parts.append(take_turns(job, rows, seeds=range(seed, seed + 1)))
+        kfed.append(_kfed_seconds(data.parties, seed))
+    plaintext, client, server = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("plaintext", "client", "server")
+    )
     return Figure1Row(
-        **stated(job, m=case.m, residues=turns.residues),
+        **stated(job, m=case.m, residues=max(part.residues for part in parts)),
         swept=swept,
-        turns=len(turns.moved),
-        plaintext_seconds=median(turns.plaintext),
-        client_seconds=median(turns.client),
-        client_seconds_quartiles=quartiles(turns.client),
-        server_seconds=median(turns.server),
-        server_seconds_quartiles=quartiles(turns.server),
+        turns=len(client),
+        plaintext_seconds=median(plaintext),
+        client_seconds=median(client),
+        client_seconds_quartiles=quartiles(client),
+        server_seconds=median(server),
+        server_seconds_quartiles=quartiles(server),
         kfed_seconds=median(kfed),
         kfed_seconds_quartiles=quartiles(kfed),
-        client_to_kfed=median(turns.client) / median(kfed),
-        server_to_kfed=median(turns.server) / median(kfed),
+        client_to_kfed=median(client) / median(kfed),
+        server_to_kfed=median(server) / median(kfed),
     )
 
 

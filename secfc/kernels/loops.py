@@ -24,6 +24,9 @@ _LONG = 2048
 _NARROW = 64
 """Columns transformed at a time: 4096 points of them are 2 MiB."""
 
+_SORTED = 4096
+"""Rows sorted by set at a time: a column of them, 16 KiB of float32, stays in an L1 cache."""
+
 _INNER = 128
 """Columns of exact products between reductions; see secfc.field.residues.BLOCK."""
 
@@ -276,28 +279,57 @@ def store(packed, p, shares, start):
             target[i] = norms[i]
 
 
+@njit(float64(float32[::1], int32[::1]), **_OPTIONS)
+def _gathered(column, rows):
+    """Sum of some entries of a column; four sums, so that no addition waits for the one before."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = rows.size // 4 * 4
+    for j in range(0, whole, 4):
+        s0 += column[np.uint32(rows[j])]
+        s1 += column[np.uint32(rows[j + 1])]
+        s2 += column[np.uint32(rows[j + 2])]
+        s3 += column[np.uint32(rows[j + 3])]
+    for j in range(whole, rows.size):
+        s0 += column[np.uint32(rows[j])]
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit(void(int32[::1], int32[::1], int64[::1]), **_OPTIONS)
+def _sort_by_set(sets, order, ends):
+    """Order the rows of a block by set, -1 first: afterwards set h lies between ends[h] and ends[h + 1]."""
+    for h in range(ends.size):
+        ends[h] = 0
+    for i in range(sets.size):
+        ends[sets[i] + 1] += 1
+    total = 0
+    for h in range(ends.size):
+        count = ends[h]
+        ends[h] = total
+        total += count
+    for i in range(sets.size):
+        h = sets[i] + 1
+        order[ends[h]] = i
+        ends[h] += 1
+
+
 @njit(void(float32[:, ::1], int32[::1], float64[:, ::1]), **_OPTIONS)
 def set_sums(shares, sets, sums):
     """sums[h] += shares of the rows in set h."""
     columns, m = shares.shape
-    block = np.empty((columns, _BLOCK), dtype=np.float32)
-    for start in range(0, m, _BLOCK):
-        b = min(_BLOCK, m - start)
+    k = sums.shape[0]
+    order, ends = np.empty(_SORTED, dtype=np.int32), np.empty(k + 1, dtype=np.int64)
+    for start in range(0, m, _SORTED):
+        b = min(_SORTED, m - start)
+        _sort_by_set(sets[start : start + b], order, ends)
         for c in range(columns):
-            source, target = shares[c, start : start + b], block[c]
-            for i in range(b):
-                target[i] = source[i]
-        members = sets[start : start + b]
-        for i in range(b):
-            if members[i] >= 0:
-                row = sums[members[i]]
-                for c in range(columns):
-                    row[c] += block[c, i]
+            column = shares[c, start : start + b]
+            for h in range(k):
+                sums[h, c] += _gathered(column, order[ends[h] : ends[h + 1]])
 
 
 @njit(void(float32[:, ::1], int64[::1], int32[::1], int32[::1], float64[:, ::1]), **_OPTIONS)
 def move_rows(shares, rows, old, new, sums):
-    """Take rows out of their old sets' sums and add them to their new sets'."""
+    """Take rows out of their old sets' sums and add them to their new sets', in ascending order of rows."""
     for c in range(shares.shape[0]):
         column = shares[c]
         for j in range(rows.size):

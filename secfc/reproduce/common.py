@@ -1,0 +1,252 @@
+"""Rows of a reproduction: judged figures, and SecFC run on the same rows."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc._arrays import Floats, Ints
+
+Verdict = Literal["agrees", "differs", "holds", "fails", "no figure"]
+
+LARGEST_T = 4
+"""The product's default; the papers' 100 clients would make it 34, at the same labels and more work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One figure of a paper beside ours.
+
+    Attributes
+    ----------
+    name : str
+        The method.
+    setting : str
+        Data and parameters.
+    measure : str
+    paper : float or None
+        The published figure; None where the paper only draws it or says it in words.
+    claim : str
+        Then what it says; "" if nothing that could be checked.
+    ours : float
+    tolerance : float or None
+        Largest distance to `paper` that agrees. None where there is no figure.
+    verdict : {"agrees", "differs", "holds", "fails", "no figure"}
+        The first two for a figure, the next two for a claim.
+    note : str
+        A sentence; never "" if the verdict is "differs" or "fails".
+    secfc : float
+        SecFC's value in the same measure, on the same rows.
+    same_labels, rows : int
+        Rows that SecFC labels as exact Lloyd on the pooled rows does from the same start, of how many; both
+        over all runs.
+    decimals : int
+        Places that the figures are shown with.
+    """
+
+    name: str
+    setting: str
+    measure: str
+    paper: float | None
+    claim: str
+    ours: float
+    tolerance: float | None
+    verdict: Verdict
+    note: str
+    secfc: float
+    same_labels: int
+    rows: int
+    decimals: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What every experiment is called with.
+
+    Attributes
+    ----------
+    quick : bool
+        Fewer runs and, where a note says so, fewer rows: minutes.
+    folder : Path or None
+        Where data files are.
+    """
+
+    quick: bool
+    folder: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecureRun:
+    """SecFC on some parties' rows, and whether exact Lloyd on the pool agrees.
+
+    Attributes
+    ----------
+    labels : list of ndarray of shape (m_j,), int64
+        One array per party given.
+    centres : ndarray of shape (clusters in use, d), float64
+        Means of the clusters, for measures that need them. SecFC shows nobody centres: here an onlooker who
+        has all rows computes them.
+    same, rows : int
+    """
+
+    labels: list[Ints]
+    centres: Floats
+    same: int
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Secure:
+    """The column of SecFC: its mean value over runs, and the rows labelled as by exact Lloyd."""
+
+    value: float
+    same: int
+    rows: int
+
+    @classmethod
+    def over(cls, runs: Iterable[SecureRun], value: Callable[[SecureRun], float]) -> "Secure":
+        """The column for one measure."""
+        listed = list(runs)
+        return cls(
+            value=fmean(value(run) for run in listed),
+            same=sum(run.same for run in listed),
+            rows=sum(run.rows for run in listed),
+        )
+
+
+def secure_run(
+    parties: Sequence[Floats], k: int, *, seed: int, clients: int | None = None, max_iter: int = 300
+) -> SecureRun:
+    """Run SecFC and exact Lloyd from the same start, the paper's center separation.
+
+    Parameters
+    ----------
+    parties : sequence of ndarray of shape (m_j, d)
+        Two parties are joined by a third without rows: SecFC needs three.
+    k : int
+    seed : int
+        Of the start; both draw the same from it.
+    clients : int, optional
+        Join neighbouring parties to this many clients: the labels are the same, and a simulation in one
+        process holds the shares of all.
+    max_iter : int
+    """
+    members = [np.asarray(rows, dtype=np.float64) for rows in parties]
+    if clients is not None and clients < len(members):
+        groups = np.array_split(np.arange(len(members)), clients)
+        joined = [np.concatenate([members[one] for one in group]) for group in groups]
+    else:
+        joined = [*members, *[members[0][:0]] * (3 - len(members))]
+    t, ell = threshold_for(len(joined), joined[0].shape[1])
+    with warnings.catch_warnings():
+        # `max_iter` may be meant to end the run: then both have done the same number of iterations.
+        warnings.simplefilter("ignore", secfc.ConvergenceWarning)
+        warnings.simplefilter("ignore", SklearnConvergenceWarning)
+        result = secfc.run(joined, k, t, ell, init="separation", seed=seed, max_iter=max_iter)
+        exact = ExactLloyd(k, init="separation", random_state=seed, max_iter=max_iter).fit(joined)
+    labels = np.concatenate([np.asarray(own, dtype=np.int64) for own in result.labels])
+    pool = np.concatenate(members)
+    return SecureRun(
+        labels=list(np.split(labels, np.cumsum([len(rows) for rows in members])[:-1])),
+        centres=means(pool, labels),
+        same=int((labels == np.concatenate(exact.labels_)).sum()),
+        rows=len(pool),
+    )
+
+
+def threshold_for(n: int, d: int) -> tuple[int, int]:
+    """t and ell for n >= 3 clients: t = ceil(n/3) as in the paper's Figure 1, at most 4, then the largest ell.
+
+    Segments keep at least three columns, below which `secfc` warns.
+    """
+    t = min(math.ceil(n / 3), (n + 1) // 2 - 1, LARGEST_T)
+    return t, max(1, min((n + 1) // 2 - t, d // 3))
+
+
+def means(rows: Floats, labels: Ints) -> Floats:
+    """Means of the clusters that have rows, in ascending order of their labels."""
+    return np.array([rows[labels == one].mean(axis=0) for one in np.unique(labels)])
+
+
+def judged(
+    *,
+    name: str,
+    setting: str,
+    measure: str,
+    paper: float,
+    ours: float,
+    tolerance: float,
+    otherwise: str,
+    secure: Secure,
+    decimals: int,
+    note: str = "",
+) -> Row:
+    """A row with a published figure; `otherwise` is its note if the figure does not come out."""
+    agrees = abs(ours - paper) <= tolerance
+    return Row(
+        name=name,
+        setting=setting,
+        measure=measure,
+        paper=paper,
+        claim="",
+        ours=ours,
+        tolerance=tolerance,
+        verdict="agrees" if agrees else "differs",
+        note=note if agrees else otherwise,
+        secfc=secure.value,
+        same_labels=secure.same,
+        rows=secure.rows,
+        decimals=decimals,
+    )
+
+
+def claimed(
+    *,
+    name: str,
+    setting: str,
+    measure: str,
+    ours: float,
+    secure: Secure,
+    decimals: int,
+    claim: str = "",
+    holds: bool = True,
+    otherwise: str = "",
+    note: str = "",
+) -> Row:
+    """A row of which the paper says something in words or, without a `claim`, nothing that can be checked."""
+    verdict: Verdict = "no figure" if not claim else "holds" if holds else "fails"
+    return Row(
+        name=name,
+        setting=setting,
+        measure=measure,
+        paper=None,
+        claim=claim,
+        ours=ours,
+        tolerance=None,
+        verdict=verdict,
+        note=otherwise if verdict == "fails" else note,
+        secfc=secure.value,
+        same_labels=secure.same,
+        rows=secure.rows,
+        decimals=decimals,
+    )
+
+
+def best_half(runs: Sequence[Floats], score: Sequence[float]) -> Floats:
+    """Mean over the half of the runs (rounded up) with the lowest score, as DWF's tables have it.
+
+    Parameters
+    ----------
+    runs : sequence of ndarray of shape (measures,)
+    score : sequence of float
+    """
+    order = np.argsort(score, kind="stable")[: (len(score) + 1) // 2]
+    return np.asarray(np.mean([runs[one] for one in order], axis=0))
