@@ -29,6 +29,8 @@ def claims(results: dict) -> list[Claim]:
     for name, judge in _JUDGES.items():
         if name in results:
             found += [claim for row in results[name]["rows"] for claim in judge(row)]
+    if "figure1" in results:
+        found += _figure1(results["figure1"]["rows"])
     if "peers" in results:
         found += _peers(results["peers"]["rows"])
     return found
@@ -64,9 +66,15 @@ def _sharing(row: dict) -> list[Claim]:
     ]
 
 
-def _figure1(row: dict) -> list[Claim]:
-    text = f"one iteration of client and server against a whole run of k-FED, {_size(row)}"
-    return [_lost(text, row["client_to_kfed"] + row["server_to_kfed"])]
+def _figure1(rows: list[dict]) -> list[Claim]:
+    """The point of Figure 1 where an iteration compares worst."""
+    row = max(rows, key=_of_kfed)
+    text = "one iteration of a client and the server against a whole run of k-FED, worst of Figure 1"
+    return [_lost(f"{text}: {_size(row)}", _of_kfed(row))]
+
+
+def _of_kfed(row: dict) -> float:
+    return row["client_to_kfed"] + row["server_to_kfed"]
 
 
 def _runs(row: dict) -> list[Claim]:
@@ -123,7 +131,6 @@ def _peers(rows: list[dict]) -> list[Claim]:
 _JUDGES = {
     "iteration": _iteration,
     "sharing": _sharing,
-    "figure1": _figure1,
     "runs": _runs,
     "bytes": _bytes,
     "memory": _memory,

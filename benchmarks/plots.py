@@ -24,10 +24,10 @@ def draw(results: dict, folder: Path) -> dict[str, list[str]]:
     drawers: dict[str, Callable[[Any, list[dict]], Any]] = {"figure1": _figure1, "scaling": _scaling}
     names = [name for name in drawers if name in results]
     try:
-        import matplotlib as mpl
+        import matplotlib as mpl  # noqa: PLC0415 - an extra
 
         mpl.use("agg")
-        from matplotlib import pyplot
+        from matplotlib import pyplot  # noqa: PLC0415
     except ImportError:
         print('plots: matplotlib is missing (pip install "secfc[plots]")', file=sys.stderr)
         return {name: [name] for name in names if (folder / f"{name}-light.png").exists()}

@@ -14,30 +14,52 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import plots  # noqa: E402 - found beside this file
-from claims import claims  # noqa: E402
-from secfc.bench.tables import TITLES, cells, seconds_text  # noqa: E402
+import plots
+from claims import claims
+
+from secfc.bench.tables import TITLES, cells, seconds_text
 
 ORDER = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "peers")
 
 ABOUT = {
-    "iteration": "A client's iteration: a new assignment in, its encoded coded distances out. The server's: R "
-    "encoded answers in, the next assignment out. Ratios are to scikit-learn's Lloyd iteration on the pooled rows, turn by "
-    "turn of the same run; medians with quartiles.",
-    "sharing": "Quantising, masking, encoding and packing all rows. MB are 10^6 bytes of float64 input, seconds CPU "
-    "seconds of one thread; the last column is that time in Lloyd iterations of scikit-learn on the same rows.",
-    "figure1": "The paper reports under 16 s an iteration in its worst case, on 48 threads, and that one iteration takes "
-    "longer than the whole of k-FED; the last two columns are above 1 where that holds here. t = ceil(n/3), and "
-    "ell the largest that fits.",
-    "scaling": "Slopes of least-squares lines in log-log, and the slope of the paper's formula at the same values. Costs: "
-    "sharing one client's m/n rows; one iteration of a client; one of the server.",
-    "runs": "From the call to its labels, all parties on this machine, against n + 1 whole scikit-learn runs from the same "
-    "start one after another. CPU seconds count every process, its start and the carrying of messages.",
-    "bytes": "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond.",
-    "memory": "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The driver is the process "
-    "that starts the others and carries their messages; it is no party. Without storage, shares are in the client's column.",
-    "peers": "Seconds of one Lloyd iteration, all parties on this machine. What differs is who has to be trusted and "
-    "what is revealed.",
+    "iteration": (
+        "A client's iteration: a new assignment in, its encoded coded distances out. The server's: R "
+        "encoded answers in, the next assignment out. Ratios are to scikit-learn's Lloyd iteration on"
+        " the pooled rows, turn by turn of the same run; medians with quartiles."
+    ),
+    "sharing": (
+        "Quantising, masking, encoding and packing all rows. MB are 10^6 bytes of float64 input, "
+        "seconds CPU seconds of one thread; the last column is that time in Lloyd iterations of "
+        "scikit-learn on the same rows."
+    ),
+    "figure1": (
+        "The paper reports under 16 s an iteration in its worst case, on 48 threads, and that one "
+        "iteration takes longer than the whole of k-FED; the last two columns are above 1 where that "
+        "holds here. t = ceil(n/3), and ell the largest that fits."
+    ),
+    "scaling": (
+        "Slopes of least-squares lines in log-log, and the slope of the paper's formula at the same "
+        "values. Costs: sharing one client's m/n rows; one iteration of a client; one of the server."
+    ),
+    "runs": (
+        "From the call to its labels, all parties on this machine, against n + 1 whole scikit-learn "
+        "runs from the same start one after another. CPU seconds count every process, its start and "
+        "the carrying of messages."
+    ),
+    "bytes": (
+        "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."
+    ),
+    "memory": (
+        "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The "
+        "driver is the process that starts the others and carries their messages; it is no party. "
+        "Without storage, shares are in the client's column."
+    ),
+    "peers": (
+        "Seconds of one Lloyd iteration, all parties on this machine; what differs is who has to be "
+        "trusted and what is revealed. SecFC's are all its parties' one after another on one thread, "
+        "without sockets; MPyC's are wall-clock seconds of three processes over loopback TCP, SPU's of "
+        "three threads linked in memory."
+    ),
 }
 
 
@@ -60,8 +82,8 @@ def main() -> None:
 def _page(results: dict, drawn: dict[str, list[str]], folder: str) -> str:
     parts = [
         "# Results",
-        "Made by `python benchmarks/report.py` from `benchmarks/results/`; `python benchmarks/run.py` measures "
-        "everything again. Ratios compare times of the same run; times alone hold for this machine only. "
+        "Made by `python benchmarks/report.py` from `benchmarks/results/`; `python benchmarks/run.py` "
+        "measures everything again. Ratios compare times of the same run; times alone hold for this machine. "
         "Scale: the power of two that rows are multiplied by. Kernels: small jobs do not load compiled code.",
     ]
     if any(one["quick"] for one in results.values()):

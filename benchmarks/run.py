@@ -1,10 +1,10 @@
 """Run every benchmark and write benchmarks/results/*.json and benchmarks/RESULTS.md.
 
-Usage: python benchmarks/run.py [--quick] [--only NAME ...] [--out FOLDER] [--storage FOLDER]
+Usage: python benchmarks/run.py [--quick] [--only NAME ...] [--skip NAME ...] [--out DIR] [--storage DIR]
 
-Each benchmark is its own command (`secfc bench NAME --json`), started with the interpreter that runs this; its rows are
-stored with the machine, the commit and the command. One that fails is named at the end and keeps its old
-results. RESULTS.md is made by benchmarks/report.py, which can be run again by itself.
+Each benchmark is its own command (`secfc bench NAME --json`), started with the interpreter that runs this;
+its rows are stored with the machine, the commit and the command. One that fails is named at the end and
+keeps its old results. RESULTS.md is made by benchmarks/report.py, which can be run again by itself.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from secfc.bench.machine import commit, machine  # noqa: E402 - found beside this folder
+from secfc.bench.machine import commit, machine
 
 BENCHMARKS = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "peers")
 

@@ -1,4 +1,4 @@
-"""Lloyd iterations in MPyC (Shamir sharing, 3 parties, t = 1) that reveal what SecFC's server sees: distances.
+"""Lloyd iterations in MPyC (Shamir sharing, 3 parties, t = 1) that open what SecFC's server sees: distances.
 
 Usage: python mpyc_lloyd.py -M3 FOLDER OUT.json SIZE...   (MPyC starts the three processes itself)
 

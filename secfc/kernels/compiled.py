@@ -17,6 +17,9 @@ class CompiledKernels:
     name = "compiled"
     transform_gain = 18  # measured: even at ell + t = 128 of 256 clients (python benchmarks/crossover.py)
 
+    def __init__(self) -> None:
+        self._value: Floats = np.empty((0, 0))
+
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """See `Kernels.encode`."""
         loops.encode(values, _padded(basis), p, out)
@@ -59,22 +62,28 @@ class CompiledKernels:
         """See `Kernels.below`."""
         return bool(loops.below(packed, p))
 
-    def decode(self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int) -> Floats:
+    def decode(
+        self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
+    ) -> None:
         """See `Kernels.decode`."""
-        total = np.zeros((answers[0].shape[0], stop - start))
-        for at, (packed, weight) in enumerate(zip(answers, weights, strict=True), start=1):
-            loops.accumulate(packed, start, stop, float(weight), total)
-            # A canonical residue times a weight is below 2**47: 63 of them and a reduced rest below 2**53.
-            if at % 63 == 0 or at == len(answers):
-                loops.reduce_all(total, p)
-        return total
+        k, stride = answers[0].shape
+        # The loop reads through addresses: shapes and layout are checked here, and `answers` keeps the bytes.
+        if any(packed.shape != (k, stride) or not packed.flags.c_contiguous for packed in answers):
+            raise ValueError("answers must be contiguous and of one shape")
+        if not 0 <= 3 * start <= 3 * stop <= stride or weights.shape != (len(answers),):
+            raise ValueError("rows or weights do not fit the answers")
+        if out.shape != (k, stop - start):
+            raise ValueError("the buffer does not fit the rows")
+        addresses = np.array([packed.__array_interface__["data"][0] for packed in answers], dtype=np.uint64)
+        loops.decode(addresses, weights, stride, start, p, out)
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
     ) -> tuple[Floats, Floats, Labels, Bools]:
         """See `Kernels.nearest`."""
         _, k, rows = residues.shape
-        value = np.empty((k, rows))
+        if self._value.shape != (k, rows):
+            self._value = np.empty((k, rows))
         labels = np.zeros(rows, dtype=np.int32)
         contested = np.empty(rows, dtype=np.bool_)
         loops.nearest(
@@ -84,11 +93,11 @@ class CompiledKernels:
             np.array(radix.radices, dtype=np.float64),
             sizes.astype(np.float64) ** 2,
             1 + tolerance,
-            value,
+            self._value,
             labels,
             contested,
         )
-        return residues, value, labels, contested
+        return residues, self._value, labels, contested
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""

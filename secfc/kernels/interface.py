@@ -107,7 +107,9 @@ class Kernels(Protocol):
     def below(self, packed: Bytes, p: int) -> bool:
         """Whether every packed integer is below p (one-dimensional input)."""
 
-    def decode(self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int) -> Floats:
+    def decode(
+        self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
+    ) -> None:
         """Weighted sum of answers, reduced.
 
         Parameters
@@ -117,10 +119,9 @@ class Kernels(Protocol):
             Reduced residues.
         start, stop : int
             Rows to decode.
-
-        Returns
-        -------
-        ndarray of shape (k, stop - start), float64
+        p : int
+        out : ndarray of shape (k, stop - start), float64
+            Written; one buffer for many blocks saves the system new pages for each.
         """
 
     def nearest(
@@ -143,7 +144,7 @@ class Kernels(Protocol):
         digits : ndarray of shape (P, k, rows), float64
             Mixed-radix digits of D (undefined for empty sets).
         value : ndarray of shape (k, rows), float64
-            D / |S_h|^2, inf for empty sets.
+            D / |S_h|^2, inf for empty sets; valid until the next call.
         labels : ndarray of shape (rows,), int32
             Set of least value, the lowest index among equals.
         contested : ndarray of shape (rows,), bool

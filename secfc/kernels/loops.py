@@ -10,7 +10,8 @@ vectorises.
 """
 
 import numpy as np
-from numba import boolean, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
+from numba import boolean, carray, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
+from numba.extending import intrinsic
 
 _ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
@@ -388,28 +389,42 @@ def below(packed, p):
     return True
 
 
-@njit(void(_bytes2, int64, int64, float64, float64[:, ::1]), **_OPTIONS)
-def accumulate(packed, start, stop, weight, total):
-    """Total += weight times the residues of rows [start, stop)."""
-    residues, words = np.zeros(_LONG, dtype=np.int32), np.zeros(3 * _LONG // 8, dtype=np.uint64)
-    for h in range(packed.shape[0]):
-        for low in range(start, stop, _LONG):
-            b = min(_LONG, stop - low)
-            _unpack(packed[h, 3 * low : 3 * (low + b)], b, words, residues)
-            target = total[h, low - start : low - start + b]
-            for i in range(b):
-                target[i] += weight * residues[i]
+@intrinsic
+def _bytes_at(_, address):
+    """Pointer to the bytes at an address; whoever passes it keeps the bytes alive."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(types.CPointer(uint8)))
+
+    return types.CPointer(uint8)(address), generate
 
 
-@njit(void(float64[:, ::1], int64), **_OPTIONS)
-def reduce_all(total, p):
-    """Reduce in place."""
+@njit(void(uint64[::1], float64[::1], int64, int64, int64, float64[:, ::1]), **_OPTIONS)
+def decode(addresses, weights, stride, start, p, total):
+    """Weighted sum, reduced, of packed planes: row h of plane j begins at addresses[j] + h stride.
+
+    A block of the sum stays in the L1 cache while every plane is added to it.
+    """
+    rows = total.shape[1]
     inverse, modulus = 1.0 / p, float(p)
+    residues, words = np.zeros(_LONG, dtype=np.int32), np.zeros(3 * _LONG // 8, dtype=np.uint64)
     for h in range(total.shape[0]):
-        row = total[h]
-        for i in range(row.size):
-            quotient = (row[i] * inverse + _ROUND) - _ROUND
-            row[i] -= quotient * modulus
+        for low in range(0, rows, _LONG):
+            b = min(_LONG, rows - low)
+            target = total[h, low : low + b]
+            for i in range(b):
+                target[i] = 0.0
+            for j in range(addresses.size):
+                first = addresses[j] + np.uint64(h * stride + 3 * (start + low))
+                _unpack(carray(_bytes_at(first), (3 * b,)), b, words, residues)
+                weight = weights[j]
+                for i in range(b):
+                    target[i] += weight * residues[i]
+                # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
+                if j % 63 == 62 or j == addresses.size - 1:
+                    for i in range(b):
+                        quotient = (target[i] * inverse + _ROUND) - _ROUND
+                        target[i] -= quotient * modulus
 
 
 @njit(

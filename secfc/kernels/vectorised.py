@@ -75,15 +75,16 @@ class VectorisedKernels:
             bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
         )
 
-    def decode(self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int) -> Floats:
+    def decode(
+        self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
+    ) -> None:
         """See `Kernels.decode`."""
-        total = np.zeros((answers[0].shape[0], stop - start))
+        out[...] = 0.0
         for at, (packed, weight) in enumerate(zip(answers, weights, strict=True), start=1):
-            total += weight * unpack(packed[:, 3 * start : 3 * stop])
+            out += weight * unpack(packed[:, 3 * start : 3 * stop])
             # A canonical residue times a weight is below 2**47: 63 of them and a reduced rest below 2**53.
             if at % 63 == 0 or at == len(answers):
-                total = reduce(total, p)
-        return total
+                out[...] = reduce(out, p)
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float

@@ -29,6 +29,7 @@ class Decoder:
 
     def __init__(self, job: Job, kernels: Kernels) -> None:
         self._job, self._kernels = job, kernels
+        self._decoded: Floats = np.empty((0, 0, 0))
         self._weights: dict[tuple[int, ...], list[Floats]] = {}
 
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
@@ -45,16 +46,18 @@ class Decoder:
         Returns
         -------
         ndarray of shape (P, k, stop - start), float64
-            Reduced residues.
+            Reduced residues, in a buffer that the next call writes to.
         """
         responders = tuple(sorted(answers))
         weights = self._weights_of(responders)
         k = answers[responders[0]].shape[1]
-        decoded = np.empty((len(primes), k, stop - start))
+        shape = (len(primes), k, stop - start)
+        if self._decoded.shape != shape:
+            self._decoded = np.empty(shape)
         for index, p in enumerate(primes):
             planes = [answers[client][index] for client in responders]
-            decoded[index] = self._kernels.decode(planes, weights[index], start, stop, p)
-        return decoded
+            self._kernels.decode(planes, weights[index], start, stop, p, self._decoded[index])
+        return self._decoded
 
     def _weights_of(self, responders: tuple[int, ...]) -> list[Floats]:
         """Weights of a responder set for every prime, computed once."""

@@ -30,7 +30,9 @@ def found(folder: Path | None, relative: str, source: str) -> Path:
         In one line: the file that is missing, and where it is from.
     """
     if folder is None:
-        raise DataError(f"{relative} is needed: set --data-dir or SECFC_DATA to a folder with it, from {source}")
+        raise DataError(
+            f"{relative} is needed: set --data-dir or SECFC_DATA to a folder with it, from {source}"
+        )
     path = folder / relative
     if not path.is_file():
         raise DataError(f"{path} is missing: get it from {source}")

@@ -1,0 +1,152 @@
+"""Each benchmark's quick mode runs and says what it promised. No test looks at how long anything took."""
+
+from itertools import pairwise
+
+import pytest
+from typer.testing import CliRunner
+
+from secfc.bench.iteration import CASES, QUICK_CASES
+from secfc.bench.setting import PRECISION
+from secfc.bench.tables import TABLES, TITLES
+from secfc.cli import app
+from secfc.kernels import VARIABLE, chosen_name
+
+
+def assert_ordered(quartiles, median):
+    low, high = quartiles
+    assert 0 < low <= median <= high
+
+
+def test_iteration_gives_the_promised_keys_of_the_cases_asked_for(rows_of):
+    rows = rows_of("iteration", "--cases", "300,6,3,5,1,2", "--cases", "200,4,2,3,1,1")
+    assert [(row["m"], row["d"], row["k"]) for row in rows] == [(300, 6, 3), (200, 4, 2)]
+    promised = {"m", "d", "k", "n", "t", "ell", "precision", "client_ratio", "server_ratio", "R", "residues"}
+    for row in rows:
+        assert promised <= row.keys()
+        assert row["precision"] == PRECISION
+        assert_ordered(row["client_ratio_quartiles"], row["client_ratio"])
+        assert_ordered(row["server_ratio_quartiles"], row["server_ratio"])
+        assert row["turns"] >= 1
+
+
+def test_iteration_at_another_precision_needs_fewer_residues(rows_of):
+    fine, coarse = (rows_of("iteration", "--cases", "300,6,3,3,1,1", "--precision", p)[0] for p in (32, 8))
+    assert coarse["precision"] == 8
+    assert coarse["residues"] < fine["residues"]
+
+
+def test_iteration_measures_the_sizes_that_bounds_were_set_for():
+    sizes = {(case.m, case.d, case.k) for case in CASES}
+    assert sizes == {(100_000, 100, 16), (60_000, 784, 10)}
+    for m, d, k in sizes:
+        assert {case.ell for case in CASES if (case.m, case.d, case.k) == (m, d, k)} == {1, 2, 4}
+    assert any(2 * (case.ell + case.t) - 1 == 11 for case in CASES)
+
+
+def test_quick_iteration_is_large_enough_for_the_kernels_of_large_jobs(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for case in QUICK_CASES:
+        job = case.job(bound=1.0, precision=PRECISION)
+        assert chosen_name(case.m * case.k * job.residues(case.m)) == chosen_name(1 << 40)
+
+
+def test_sharing_needs_four_residues_and_says_what_the_generator_took(rows_of):
+    (row,) = rows_of("sharing", "--quick")
+    assert (row["n"], row["t"], row["ell"], row["residues"]) == (11, 4, 2, 4)
+    assert row["megabytes"] == 8 * row["m"] * row["d"] / 1e6
+    assert 0 < row["generator_share"] < 1
+    assert_ordered(row["rate_quartiles"], row["rate"])
+    assert row["plaintext_ratio"] > 0
+
+
+def test_figure1_sweeps_n_d_and_m_with_t_a_third_of_n(rows_of):
+    rows = rows_of("figure1", "--quick")
+    assert {row["swept"] for row in rows} == {"n", "d", "m"}
+    for row in rows:
+        assert row["t"] == -(-row["n"] // 3)
+        assert row["R"] + 2 > row["n"], "no larger ell would fit"
+        assert row["k"] == 4
+        assert_ordered(row["client_seconds_quartiles"], row["client_seconds"])
+        assert_ordered(row["server_seconds_quartiles"], row["server_seconds"])
+        assert_ordered(row["kfed_seconds_quartiles"], row["kfed_seconds"])
+        assert row["client_to_kfed"] > 0
+        assert row["server_to_kfed"] > 0
+    for swept in ("n", "d", "m"):
+        values = [row[swept] for row in rows if row["swept"] == swept]
+        assert all(a < b for a, b in pairwise(values))
+
+
+def test_scaling_fits_an_exponent_to_each_cost_and_sweep(rows_of):
+    rows = rows_of("scaling", "--quick")
+    assert {row["cost"] for row in rows} == {"share", "client", "server"}
+    for row in rows:
+        assert len(row["values"]) == len(row["seconds"]) == len(row["residues_swept"])
+        assert row[row["swept"]] in row["values"]
+        assert all(seconds > 0 for seconds in row["seconds"])
+    paper = {(row["cost"], row["swept"]): row["paper_exponent"] for row in rows}
+    assert paper["client", "k"] == pytest.approx(1)
+    assert paper["client", "ell"] == pytest.approx(-1)
+    assert paper["client", "n"] == pytest.approx(0)
+    assert paper["share", "k"] == pytest.approx(0)
+
+
+@pytest.mark.processes
+def test_runs_give_scikit_learns_labels_with_both_drivers(rows_of):
+    rows = rows_of("runs", "--quick")
+    assert [row["driver"] for row in rows] == ["in-process", "multiprocess"]
+    for row in rows:
+        assert row["labels_equal"]
+        assert row["differing_rows"] == 0
+        assert row["inertia"] == pytest.approx(row["plaintext_inertia"], rel=1e-6)
+        assert row["n_iter"] > 1
+        assert row["cpu_seconds"] >= 0.9 * row["work_seconds"] > 0
+        assert_ordered(row["cpu_ratio_quartiles"], row["cpu_ratio"])
+        assert_ordered(row["wall_ratio_quartiles"], row["wall_ratio"])
+    assert rows[0]["n_iter"] == rows[1]["n_iter"]
+
+
+def test_bytes_stay_within_two_percent_of_the_least_for_large_payloads(rows_of):
+    rows = rows_of("bytes", "--quick")
+    assert {row["phase"] for row in rows} == {"identify", "share", "iterate", "reveal"}
+    for row in rows:
+        assert row["bytes"] >= row["least_bytes"] > 0
+    large = [row for row in rows if row["large"]]
+    assert {"Share", "CodedDistances"} <= {row["kind"] for row in large}
+    assert all(row["ratio"] <= 1.02 for row in large)
+
+
+@pytest.mark.processes
+def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_path):
+    (row,) = rows_of("memory", "--cases", "4000,8,3,3,1,1", "--storage", tmp_path)
+    assert row["storage"]
+    for name in ("client_peak", "client_median", "server_peak", "driver_peak", "idle"):
+        assert 1 << 20 < row[name] < 1 << 34
+    assert row["client_median"] <= row["client_peak"]
+    assert row["pooled_bytes"] == 8 * 4000 * 8
+    assert row["share_bytes"] >= 4 * row["residues"] * (8 + 1) * 4000
+    assert row["samples"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_is_printed_without_json():
+    done = CliRunner().invoke(app, ["bench", "iteration", "--cases", "200,4,2,3,1,1"])
+    assert done.exit_code == 0
+    assert TITLES["iteration"] in done.stdout
+
+
+@pytest.mark.parametrize("text", ["1,2,3", "a,b,c,d,e,f", "0,4,2,3,1,1", "200,4,2,3,1,-1", ""])
+def test_a_malformed_case_is_one_clear_line(text):
+    done = CliRunner().invoke(app, ["bench", "iteration", "--cases", text])
+    assert done.exit_code == 2
+    assert "m,d,k,n,t,ell" in done.output
+    assert "Traceback" not in done.output
+
+
+def test_too_few_clients_are_refused_as_everywhere():
+    done = CliRunner().invoke(app, ["bench", "iteration", "--cases", "200,4,2,3,4,2"])
+    assert done.exit_code == 2
+    assert "ThresholdError" in done.output
+
+
+def test_every_benchmark_has_a_table_and_a_title():
+    assert TABLES.keys() == TITLES.keys()

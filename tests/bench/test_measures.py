@@ -1,0 +1,85 @@
+"""The arithmetic behind the benchmarks."""
+
+import os
+
+import numpy as np
+import pytest
+
+from secfc.bench import setting
+from secfc.bench.memory import anonymous_bytes, write_rows
+from secfc.bench.scaling import fit_exponent
+from secfc.bench.setting import Case, primes_of_rounds, same_kernels
+from secfc.bench.sharing import TimedMasks
+from secfc.bench.tables import bytes_text, seconds_text
+from secfc.drivers.costs import MessageRecord
+from secfc.kernels import VARIABLE
+
+
+def test_a_power_law_gives_its_exponent_and_no_error():
+    values = (1, 2, 4, 8)
+    slope, error = fit_exponent(values, tuple(3 * value**1.5 for value in values))
+    assert slope == pytest.approx(1.5)
+    assert error == pytest.approx(0, abs=1e-12)
+
+
+def test_the_error_of_an_exponent_is_that_of_least_squares():
+    values, costs = (1, 2, 4, 8), (1.0, 2.5, 3.0, 9.0)
+    (slope, _), covariance = np.polyfit(np.log(values), np.log(costs), 1, cov=True)
+    assert fit_exponent(values, costs) == pytest.approx((slope, np.sqrt(covariance[0, 0])))
+
+
+def test_primes_of_a_round_are_read_off_the_first_clients_answers():
+    def answer(number, size, sender=1):
+        return MessageRecord("CodedDistances", sender, 0, number, size)
+
+    sent = [answer(1, 3 * 400 * 3 + 50), answer(1, 3 * 100 * 3 + 50), answer(2, 4 * 500 * 3 + 50)]
+    sent += [answer(2, 10**6, sender=2), MessageRecord("Assignment", 0, 1, 1, 10**6)]
+    assert primes_of_rounds(sent, m=250, k=2) == [3, 4]
+
+
+def test_anonymous_memory_is_read_in_bytes_and_is_zero_of_an_ended_process():
+    assert anonymous_bytes("VmRSS:\t  99 kB\nRssAnon:\t    12 kB\nRssFile:\t 7 kB\n") == 12 * 1024
+    assert anonymous_bytes("Name:\tpython\nState:\tZ (zombie)\n") == 0
+
+
+def test_rows_drawn_by_blocks_are_finite_and_only_mapped(tmp_path):
+    case = Case(m=40_000, d=3, k=4, n=3, t=1, ell=1)
+    rows = write_rows(tmp_path / "rows.npy", case)
+    assert rows.shape == (40_000, 3)
+    assert np.isfinite(rows).all()
+    assert not rows.flags.writeable
+    assert len(np.unique(rows[:, 0])) == 40_000, "no block repeats another"
+
+
+def test_kernels_stay_the_same_within_a_sweep_and_the_environment_after_it(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with same_kernels():
+        assert setting.chosen_name(1) == setting.chosen_name(1 << 40)
+    assert VARIABLE not in os.environ
+    monkeypatch.setenv(VARIABLE, "numpy")
+    with same_kernels():
+        assert setting.chosen_name(1 << 40) == "numpy"
+    assert os.environ[VARIABLE] == "numpy"
+
+
+def test_timed_masks_are_masks():
+    masks = TimedMasks()
+    drawn = masks.uniform(16760833, (50, 20))
+    assert drawn.shape == (50, 20)
+    assert np.abs(drawn).max() <= (16760833 - 1) / 2
+    assert masks.seconds >= 0
+
+
+def test_units_leave_few_zeros():
+    assert [seconds_text(value) for value in (2e-6, 0.0123, 1.234, 1234.5)] == [
+        "2 µs",
+        "12.3 ms",
+        "1.23 s",
+        "1,234 s",
+    ]
+    assert [bytes_text(value) for value in (12, 2048, 3 << 20, 5 << 30)] == [
+        "12 B",
+        "2.0 KiB",
+        "3.0 MiB",
+        "5.00 GiB",
+    ]

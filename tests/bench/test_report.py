@@ -1,0 +1,75 @@
+"""RESULTS.md is made from the JSON files alone, and says where a promise is not kept."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(
+    not (HERE / "benchmarks" / "report.py").exists(), reason="needs the repository's benchmarks/"
+)
+
+ROW = {
+    **{"m": 100_000, "d": 100, "k": 16, "n": 11, "t": 4, "ell": 2, "R": 11, "precision": 32, "bound": 1.0},
+    **{"scale": 2.0**32, "residues": 4, "kernels": "compiled", "turns": 9, "moved": 10, "near_ties": 0},
+    **{"plaintext_seconds": 0.01, "client_seconds": 0.015, "server_seconds": 0.04},
+    **{"client_ratio": 1.5, "client_ratio_quartiles": [1.4, 1.6]},
+    **{"server_ratio": 4.0, "server_ratio_quartiles": [3.5, 4.5]},
+}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder with the result of one benchmark."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    machine = {
+        **{"processor": "Abacus 1", "cores": 2, "memory_gib": 1.0, "system": "Linux", "python": "3.11"},
+        **{"packages": {"numpy": "2"}, "blas": ["openblas"]},
+    }
+    result = {
+        **{"benchmark": "iteration", "command": "secfc bench iteration --json", "quick": False},
+        **{"commit": "abc123", "started": "2022-01-01", "seconds": 1.0, "machine": machine, "rows": [ROW]},
+    }
+    (folder / "iteration.json").write_text(json.dumps(result))
+    return folder
+
+
+@pytest.mark.processes
+def test_a_page_names_machine_commit_command_and_what_does_not_hold(results):
+    done = subprocess.run(
+        [sys.executable, HERE / "benchmarks" / "report.py", "--results", results],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+    )
+    assert done.returncode == 0, done.stderr
+    page = (results.parent / "RESULTS.md").read_text()
+    for text in ("Abacus 1", "`abc123`", "`secfc bench iteration --json`", "1.50 (1.40 to 1.60)"):
+        assert text in page
+    lines = [line for line in page.splitlines() if "iteration, 100,000 x 100" in line]
+    assert len(lines) == 2
+    assert lines[0].startswith("| client iteration")
+    assert "| at most 1.6x | 1.5x | yes |" in lines[0]
+    assert lines[1].startswith("| server iteration")
+    assert "| at most 3x | 4x | **no** |" in lines[1]
+
+
+@pytest.mark.processes
+def test_no_results_are_an_error_and_no_page(tmp_path):
+    done = subprocess.run(
+        [sys.executable, HERE / "benchmarks" / "report.py", "--results", tmp_path / "none"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+    )
+    assert done.returncode != 0
+    assert not (tmp_path / "RESULTS.md").exists()
