@@ -10,6 +10,7 @@ import secfc
 from secfc.cli.bench import bench
 from secfc.cli.endings import plain_endings
 from secfc.cli.files import Options, run_files
+from secfc.cli.reproduce import reproduce
 
 app = typer.Typer(
     help="Exact, secure k-means over data that may not be pooled.",
@@ -19,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(bench, name="bench")
+app.command(epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
 
 
 class StartName(StrEnum):

@@ -46,7 +46,7 @@ def run_in_process(
         for j in range(1, job.n + 1)
     ]
     roles: list[Server | Client] = [server, *clients]
-    post: deque[bytes] = deque()
+    post: deque[bytes | memoryview] = deque()
 
     def send(messages: list[Message]) -> None:
         for message in messages:

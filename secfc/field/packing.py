@@ -1,6 +1,6 @@
 """Residues as three bytes each: what messages carry and what memory holds of answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Self
 
@@ -12,6 +12,9 @@ from secfc.errors import MessageError
 from secfc.field.residues import canonical
 
 BYTES_PER_RESIDUE = 3
+
+HEADROOM = 64
+"""Bytes before residues that are made to be sent: more than any header, so that sending copies nothing."""
 
 
 def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
@@ -58,6 +61,7 @@ class PackedResidues:
 
     shape: tuple[int, int, int]
     payload: bytes | bytearray | memoryview
+    _room: list[memoryview] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         expected = BYTES_PER_RESIDUE * prod(self.shape)
@@ -71,8 +75,23 @@ class PackedResidues:
 
     @classmethod
     def empty(cls, shape: tuple[int, int, int]) -> Self:
-        """Uninitialised residues of a shape, to be written through `planes`."""
-        return cls(shape=shape, payload=np.empty(BYTES_PER_RESIDUE * prod(shape), dtype=np.uint8).data)
+        """Uninitialised residues, to be written through `planes`, with room for a header before."""
+        whole = np.empty(HEADROOM + BYTES_PER_RESIDUE * prod(shape), dtype=np.uint8).data
+        residues = cls(shape=shape, payload=whole[HEADROOM:])
+        residues._room.append(whole)
+        return residues
+
+    def framed(self, header: bytes) -> bytes | memoryview:
+        """The header and the payload as one stretch of bytes.
+
+        The first time this copies nothing where there is room before the payload, so later changes to the
+        residues would show in it.
+        """
+        if not self._room or len(header) > HEADROOM:
+            return b"".join((header, self.payload))
+        whole = self._room.pop()
+        whole[HEADROOM - len(header) : HEADROOM] = header
+        return whole[HEADROOM - len(header) :]
 
     def planes(self) -> NDArray[np.uint8]:
         """The packed residues, shape (primes, columns, 3 * rows); a view."""

@@ -51,12 +51,16 @@ class CompiledKernels:
         """See `Kernels.move_rows`."""
         loops.move_rows(shares, rows, old, new, sums)
 
+    def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
+        """See `Kernels.prepare`: both padded with zeros to multiples of four."""
+        padded = _padded(matrix)
+        return padded, np.append(constant, np.zeros(padded.shape[0] - constant.size))
+
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
         """See `Kernels.answer`."""
-        padded = _padded(matrix)
-        loops.answer(shares, start, stop, padded, np.resize(constant, padded.shape[0]), p, out)
+        loops.answer(shares, start, stop, matrix, constant, p, out)
 
     def below(self, packed: Bytes, p: int) -> bool:
         """See `Kernels.below`."""
@@ -64,7 +68,7 @@ class CompiledKernels:
 
     def decode(
         self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
-    ) -> None:
+    ) -> int:
         """See `Kernels.decode`."""
         k, stride = answers[0].shape
         # The loop reads through addresses: shapes and layout are checked here, and `answers` keeps the bytes.
@@ -75,7 +79,7 @@ class CompiledKernels:
         if out.shape != (k, stop - start):
             raise ValueError("the buffer does not fit the rows")
         addresses = np.array([packed.__array_interface__["data"][0] for packed in answers], dtype=np.uint64)
-        loops.decode(addresses, weights, stride, start, p, out)
+        return int(loops.decode(addresses, weights, stride, start, p, out))
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float

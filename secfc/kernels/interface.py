@@ -89,6 +89,17 @@ class Kernels(Protocol):
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
 
+    def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
+        """What `answer` takes for this matrix and constant, for many blocks of rows.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (k, width + 1), float64
+            Reduced residues.
+        constant : ndarray of shape (k,), float64
+            Reduced residues.
+        """
+
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
@@ -97,10 +108,8 @@ class Kernels(Protocol):
         Parameters
         ----------
         shares : ndarray of shape (width + 1, m), float32
-        matrix : ndarray of shape (k, width + 1), float64
-            Reduced residues.
-        constant : ndarray of shape (k,), float64
-            Reduced residues.
+        matrix, constant : ndarray
+            Of `prepare`.
         out : ndarray of shape (k, 3 * (stop - start)), uint8
         """
 
@@ -109,8 +118,8 @@ class Kernels(Protocol):
 
     def decode(
         self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
-    ) -> None:
-        """Weighted sum of answers, reduced.
+    ) -> int:
+        """Weighted sum of answers, reduced, if they are residues modulo p.
 
         Parameters
         ----------
@@ -122,6 +131,12 @@ class Kernels(Protocol):
         p : int
         out : ndarray of shape (k, stop - start), float64
             Written; one buffer for many blocks saves the system new pages for each.
+
+        Returns
+        -------
+        int
+            Position of an answer with an integer that is not below p, or -1 if there is none; `out` holds
+            the sum only then.
         """
 
     def nearest(

@@ -399,11 +399,12 @@ def _bytes_at(_, address):
     return types.CPointer(uint8)(address), generate
 
 
-@njit(void(uint64[::1], float64[::1], int64, int64, int64, float64[:, ::1]), **_OPTIONS)
+@njit(int64(uint64[::1], float64[::1], int64, int64, int64, float64[:, ::1]), **_OPTIONS)
 def decode(addresses, weights, stride, start, p, total):
     """Weighted sum, reduced, of packed planes: row h of plane j begins at addresses[j] + h stride.
 
-    A block of the sum stays in the L1 cache while every plane is added to it.
+    A block of the sum stays in the L1 cache while every plane is added to it. Returns the first plane found
+    with an integer that is not below p, or -1.
     """
     rows = total.shape[1]
     inverse, modulus = 1.0 / p, float(p)
@@ -417,14 +418,18 @@ def decode(addresses, weights, stride, start, p, total):
             for j in range(addresses.size):
                 first = addresses[j] + np.uint64(h * stride + 3 * (start + low))
                 _unpack(carray(_bytes_at(first), (3 * b,)), b, words, residues)
-                weight = weights[j]
+                weight, largest = weights[j], np.int32(0)
                 for i in range(b):
                     target[i] += weight * residues[i]
+                    largest = max(largest, residues[i])
+                if largest >= p:
+                    return j
                 # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
                 if j % 63 == 62 or j == addresses.size - 1:
                     for i in range(b):
                         quotient = (target[i] * inverse + _ROUND) - _ROUND
                         target[i] -= quotient * modulus
+    return -1
 
 
 @njit(

@@ -57,6 +57,10 @@ class VectorisedKernels:
         moved = np.ascontiguousarray(shares[:, rows])
         sums += self.set_sums(moved, new, sums.shape[0]) - self.set_sums(moved, old, sums.shape[0])
 
+    def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
+        """See `Kernels.prepare`: as they are."""
+        return matrix, constant
+
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
@@ -77,14 +81,18 @@ class VectorisedKernels:
 
     def decode(
         self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
-    ) -> None:
+    ) -> int:
         """See `Kernels.decode`."""
         out[...] = 0.0
         for at, (packed, weight) in enumerate(zip(answers, weights, strict=True), start=1):
-            out += weight * unpack(packed[:, 3 * start : 3 * stop])
+            residues = unpack(packed[:, 3 * start : 3 * stop])
+            if not (residues < p).all():
+                return at - 1
+            out += weight * residues
             # A canonical residue times a weight is below 2**47: 63 of them and a reduced rest below 2**53.
             if at % 63 == 0 or at == len(answers):
                 out[...] = reduce(out, p)
+        return -1
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float

@@ -83,11 +83,11 @@ class CodedPoints:
         return self._sums[index]
 
     def _question(self, sums: Floats, sizes: Ints, p: int) -> tuple[Floats, Floats]:
-        """Matrix of shape (k, width + 1) and constant of shape (k,) whose product with shares is phi."""
+        """The matrix and constant whose product with shares is phi, as the kernels take them."""
         centres = reduce(sums, p)
         linear = np.array([centred(-2 * int(s), p) for s in sizes], dtype=np.float64)
         square = np.array([centred(int(s) ** 2, p) for s in sizes], dtype=np.float64)
         constant = squared_norms(np.ascontiguousarray(centres[:, :-1].T), p)
         matrix = reduce(centres * linear[:, np.newaxis], p)
         matrix[:, -1] = square
-        return matrix, constant
+        return self._kernels.prepare(matrix, constant)

@@ -94,6 +94,7 @@ class Search:
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
         self._near_ties = 0
+        self._sized: Labels | None = None
         self.best: Clustering | None = None
         self.moved = m
         self._begin()
@@ -106,8 +107,10 @@ class Search:
         self.current = Clustering(start=self.sets, labels=self.sets)
 
     def sizes(self) -> Ints:
-        """Rows of each set, shape (k,)."""
-        return set_sizes(self.sets, self._k)
+        """Rows of each set asked about, shape (k,)."""
+        if self._sized is not self.sets:
+            self._sized, self._sizes = self.sets, set_sizes(self.sets, self._k)
+        return self._sizes
 
     def add(self, rows: slice, distances: SquaredDistances) -> None:
         """Take the distances of some rows to the means of `sets`; each row once before `end_round`."""
@@ -173,7 +176,7 @@ def set_sizes(sets: Labels, k: int) -> Ints:
 
 def _inertia(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Fraction:
     """Exact sum over rows of D / |S|^2, over the common denominator of all sets."""
-    occupied = np.unique(labels)
+    occupied = np.flatnonzero(np.bincount(labels, minlength=sizes.size))
     totals = np.zeros(occupied.size, dtype=object)
     for digit, weight in zip(own, radix.radices, strict=True):
         # Sums of digits stay below 2**24 m <= 2**53.

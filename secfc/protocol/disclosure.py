@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from secfc._arrays import Floats
+from secfc.errors import MessageError
 from secfc.field.primes import PRIMES, Prime
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
@@ -16,6 +17,14 @@ from secfc.lagrange.basis import decoding_weights
 from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
+
+
+class ResidueError(MessageError):
+    """An answer holds an integer that is not below its prime."""
+
+    def __init__(self, *, client: int, p: int) -> None:
+        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
+        self.client = client
 
 
 class Decoder:
@@ -47,6 +56,11 @@ class Decoder:
         -------
         ndarray of shape (P, k, stop - start), float64
             Reduced residues, in a buffer that the next call writes to.
+
+        Raises
+        ------
+        ResidueError
+            Naming the client.
         """
         responders = tuple(sorted(answers))
         weights = self._weights_of(responders)
@@ -56,7 +70,9 @@ class Decoder:
             self._decoded = np.empty(shape)
         for index, p in enumerate(primes):
             planes = [answers[client][index] for client in responders]
-            self._kernels.decode(planes, weights[index], start, stop, p, self._decoded[index])
+            bad = self._kernels.decode(planes, weights[index], start, stop, p, self._decoded[index])
+            if bad >= 0:
+                raise ResidueError(client=responders[bad], p=p)
         return self._decoded
 
     def _weights_of(self, responders: tuple[int, ...]) -> list[Floats]:

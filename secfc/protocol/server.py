@@ -12,7 +12,7 @@ from secfc.kernels import choose
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search
 from secfc.params import WINDOW, Job, Layout, primes_of
-from secfc.protocol.disclosure import Decoder
+from secfc.protocol.disclosure import Decoder, ResidueError
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -235,18 +235,18 @@ class Server:
                 f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
                 f"expected {expected}"
             )
-        for plane, p in zip(message.residues.planes(), self._primes, strict=True):
-            if not self._kernels.below(plane.reshape(-1), p):
-                raise MessageError(
-                    f"CodedDistances: a residue from client {message.sender} is not below its prime {p}"
-                )
         self._expected[message.sender] = following
         answers = self._answers.setdefault(part, {})
         answers[message.sender] = message.residues
         # A client sends its parts in order, so the R-th answers of the parts arrive in order too.
         if len(answers) < self._job.threshold:
             return []
-        self._decode(part)
+        try:
+            self._decode(part)
+        except ResidueError as error:
+            # Found where it is cheap, while decoding: the part now waits for another client's answer.
+            del answers[error.client]
+            raise
         if self._decoded < self._parts.answers:
             return self._continue(part + WINDOW, self._parts.answers)
         assert self._search is not None
@@ -255,8 +255,7 @@ class Server:
     def _decode(self, part: int) -> None:
         """Decode a part that R clients have answered, block by block, and let go of the answers."""
         assert self._search is not None
-        answers = {j: residues.planes() for j, residues in self._answers.pop(part).items()}
-        self._decoded = part + 1
+        answers = {j: residues.planes() for j, residues in self._answers[part].items()}
         sizes, radix = self._search.sizes(), MixedRadix(self._primes)
         first = self._parts.answer_rows(part)
         step = max(1, _BLOCK_ELEMENTS // self._job.k)
@@ -265,6 +264,8 @@ class Server:
             residues = self._decoder.decode(answers, start, stop, self._primes)
             distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
             self._search.add(slice(first.start + start, first.start + stop), distances)
+        self._decoded = part + 1
+        del self._answers[part]
 
     def _finish(self) -> list[Message]:
         assert self._search is not None

@@ -40,8 +40,6 @@ _COUNT = struct.Struct("<I")
 _RESIDUES = struct.Struct("<BII")  # primes, columns, rows
 _OUTCOME = struct.Struct("<IBd")  # n_iter, converged, inertia
 
-_Parts = tuple[bytes | bytearray | memoryview, ...]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
@@ -82,8 +80,8 @@ def _label_type(k: int) -> np.dtype[Any]:
     return np.dtype("<u1") if k < 1 << 8 else np.dtype("<u2")
 
 
-def _pack_labels(labels: Labels, k: int) -> _Parts:
-    return _COUNT.pack(labels.size), np.where(labels < 0, k, labels).astype(_label_type(k)).tobytes()
+def _pack_labels(labels: Labels, k: int) -> bytes:
+    return _COUNT.pack(labels.size) + np.where(labels < 0, k, labels).astype(_label_type(k)).tobytes()
 
 
 def _unpack_labels(reader: _Reader, k: int) -> Labels:
@@ -96,9 +94,9 @@ def _unpack_labels(reader: _Reader, k: int) -> Labels:
     return labels
 
 
-def _pack_residues(message: Share | CodedDistances, k: int) -> _Parts:
-    residues = message.residues
-    return _COUNT.pack(message.part), _RESIDUES.pack(*residues.shape), residues.payload
+def _pack_shape(message: Share | CodedDistances, k: int) -> bytes:
+    """All but the residues themselves, which `PackedResidues.framed` puts behind."""
+    return _COUNT.pack(message.part) + _RESIDUES.pack(*message.residues.shape)
 
 
 def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
@@ -107,8 +105,8 @@ def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part, "residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
 
 
-def _pack_hello(message: Hello, k: int) -> _Parts:
-    return _COUNT.pack(message.rows), *(() if message.start is None else _pack_labels(message.start, k))
+def _pack_hello(message: Hello, k: int) -> bytes:
+    return _COUNT.pack(message.rows) + (b"" if message.start is None else _pack_labels(message.start, k))
 
 
 def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
@@ -116,8 +114,8 @@ def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
     return {"rows": rows, "start": _unpack_labels(reader, k) if reader.left else None}
 
 
-def _pack_plan(message: Plan, k: int) -> _Parts:
-    return tuple(_COUNT.pack(count) for count in message.counts)
+def _pack_plan(message: Plan, k: int) -> bytes:
+    return b"".join(map(_COUNT.pack, message.counts))
 
 
 def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
@@ -126,8 +124,8 @@ def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
     return {"counts": tuple(count for (count,) in _COUNT.iter_unpack(reader.take(reader.left)))}
 
 
-def _pack_part(message: Ready | Continue, k: int) -> _Parts:
-    return (_COUNT.pack(message.part),)
+def _pack_part(message: Ready | Continue, k: int) -> bytes:
+    return _COUNT.pack(message.part)
 
 
 def _unpack_part(reader: _Reader, k: int) -> dict[str, Any]:
@@ -135,7 +133,7 @@ def _unpack_part(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part}
 
 
-def _pack_assignment(message: Assignment, k: int) -> _Parts:
+def _pack_assignment(message: Assignment, k: int) -> bytes:
     return _pack_labels(message.sets, k)
 
 
@@ -143,8 +141,9 @@ def _unpack_assignment(reader: _Reader, k: int) -> dict[str, Any]:
     return {"sets": _unpack_labels(reader, k)}
 
 
-def _pack_finish(message: Finish, k: int) -> _Parts:
-    return _OUTCOME.pack(message.n_iter, message.converged, message.inertia), *_pack_labels(message.labels, k)
+def _pack_finish(message: Finish, k: int) -> bytes:
+    head = _OUTCOME.pack(message.n_iter, message.converged, message.inertia)
+    return head + _pack_labels(message.labels, k)
 
 
 def _unpack_finish(reader: _Reader, k: int) -> dict[str, Any]:
@@ -155,24 +154,24 @@ def _unpack_finish(reader: _Reader, k: int) -> dict[str, Any]:
     return {"n_iter": n_iter, "converged": bool(converged), "inertia": inertia, "labels": labels}
 
 
-_Pack = Callable[[Any, int], _Parts]
+_Pack = Callable[[Any, int], bytes]
 _Unpack = Callable[[_Reader, int], dict[str, Any]]
 
 # The position is the type's number on the wire.
 _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Hello, _pack_hello, _unpack_hello),
     (Plan, _pack_plan, _unpack_plan),
-    (Share, _pack_residues, _unpack_residues),
+    (Share, _pack_shape, _unpack_residues),
     (Ready, _pack_part, _unpack_part),
     (Continue, _pack_part, _unpack_part),
     (Assignment, _pack_assignment, _unpack_assignment),
-    (CodedDistances, _pack_residues, _unpack_residues),
+    (CodedDistances, _pack_shape, _unpack_residues),
     (Finish, _pack_finish, _unpack_finish),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 
 
-def encode(message: Message, *, k: int) -> bytes:
+def encode(message: Message, *, k: int) -> bytes | memoryview:
     """The bytes of a message.
 
     Parameters
@@ -183,7 +182,10 @@ def encode(message: Message, *, k: int) -> bytes:
     """
     number = _NUMBERS[type(message)]
     header = _HEADER.pack(MAGIC, number, message.run, message.sender, message.recipient, message.round)
-    return b"".join((header, *_TYPES[number][1](message, k)))
+    body = _TYPES[number][1](message, k)
+    if isinstance(message, Share | CodedDistances):
+        return message.residues.framed(header + body)
+    return header + body
 
 
 def decode(data: bytes | memoryview, *, k: int, max_bytes: int = MAX_MESSAGE_BYTES) -> Message:

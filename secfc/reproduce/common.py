@@ -163,9 +163,9 @@ def secure_run(
 
 
 def threshold_for(n: int, d: int) -> tuple[int, int]:
-    """t and ell for n >= 3 clients: t = ceil(n/3) as in the paper's Figure 1, at most 4, then the largest ell.
+    """Choose t and ell for n >= 3 clients: t = ceil(n/3) as in the paper's Figure 1, at most 4.
 
-    Segments keep at least three columns, below which `secfc` warns.
+    Then the largest ell, with segments of at least three columns, below which `secfc` warns.
     """
     t = min(math.ceil(n / 3), (n + 1) // 2 - 1, LARGEST_T)
     return t, max(1, min((n + 1) // 2 - t, d // 3))

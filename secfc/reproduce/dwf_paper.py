@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -101,8 +102,10 @@ class Effort:
 FULL = {"synthetic": Effort(runs=100), "mnist": Effort(runs=10), "femnist": Effort(runs=10)}
 QUICK = {
     "synthetic": Effort(runs=2),
-    # 6,000 rows: their mean distance alone has a standard error of 0.15, and 20 centres fit fewer rows better.
-    "mnist": Effort(runs=1, rows=6000, slack=(0.5, 0.03, 0.03), note="--quick: 6,000 of MNIST's 60,000 rows."),
+    # The score of 6,000 rows has a standard error of 0.15, and 20 centres fit fewer rows better.
+    "mnist": Effort(
+        runs=1, rows=6000, slack=(0.5, 0.03, 0.03), note="--quick: 6,000 of MNIST's 60,000 rows."
+    ),
     # At learning rate 0.01 and momentum 0.8 a gap shrinks to e^-5 in 100 rounds.
     "femnist": Effort(
         runs=1,
@@ -154,7 +157,9 @@ def _why(dataset: str, name: str) -> str:
             "reaches the optimum in most, so we believe ours."
         )
     if name == "k-means" and dataset == "mnist":
-        return "The paper's k-means row does not come out of its own code either (about 35.2); we believe ours."
+        return (
+            "The paper's k-means row does not come out of its own code either (about 35.2); we believe ours."
+        )
     return "The mean of few runs moves with the starts by more than the paper's two standard deviations."
 
 
@@ -167,7 +172,7 @@ def _measure(
     secure: list[tuple[SecureRun, Floats]] = []
     for seed, (parties, classes) in enumerate(_draws(context, dataset, distribution, effort)):
         pool = np.concatenate(parties)
-        kept = {"max_iter": effort.max_iter, "min_iter": 16, "random_state": seed}
+        kept: dict[str, Any] = {"max_iter": effort.max_iter, "min_iter": 16, "random_state": seed}
         central = KMeans(k, n_init=1, tol=1e-8, max_iter=SEED_LIMIT, random_state=seed).fit(pool)
         found["k-means"].append(_measures(parties, classes, [central.labels_], central.cluster_centers_))
         for name, model in (

@@ -4,11 +4,11 @@ The published figures need the behaviour of the published code: local iterations
 are sums of memberships, and movement by the Frobenius norm.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Measured:
 
 def model(name: str, k: int, *, seed: int, **options: Any) -> FFCM:
     """The central method (on one party), avg_1 or avg_2."""
-    averaging = "kmeans" if name == "avg2" else "weighted"
+    averaging: Literal["weighted", "kmeans"] = "kmeans" if name == "avg2" else "weighted"
     own = {} if name == "central" else CODE
     return FFCM(k, averaging=averaging, max_iter=ROUNDS, random_state=seed, **own, **options)
 
@@ -131,7 +131,7 @@ def _measures(drawn: FederatedData, centres: Floats) -> dict[str, float]:
 
 
 def _rows(
-    measured: Measured, published: dict[str, tuple[float, ...]], kinds: Sequence[str], setting: str
+    measured: Measured, published: Mapping[str, tuple[float, ...]], kinds: Sequence[str], setting: str
 ) -> Iterator[Row]:
     for name in METHODS:
         for kind, paper in zip(kinds, published[name], strict=True):
@@ -142,8 +142,8 @@ def _row(measured: Measured, name: str, kind: str, paper: float, setting: str) -
     tolerance = SSE_TOLERANCE.get(kind, GAP_TOLERANCE)
     if kind == "gap":
         otherwise = (
-            "A mean of 10 runs on other rows from other starts; with its code's behaviour, which local optimum "
-            "a start leads to decides the gap."
+            "A mean of 10 runs on other rows from other starts: which local optimum a start leads to decides "
+            "the gap. We believe ours for the text's data and the code's behaviour."
         )
     else:
         otherwise = (
@@ -243,9 +243,7 @@ def table_5(context: Context) -> Iterator[Row]:
             )
 
 
-def _g2_parties(
-    original: Floats | None, features: int, sigma: int, seed: int
-) -> tuple[list[Floats], Floats]:
+def _g2_parties(original: Floats | None, features: int, sigma: int, seed: int) -> tuple[list[Floats], Floats]:
     if original is None:
         made = g2(n_features=features, sigma=float(sigma), random_state=seed)
         return made.parties, made.centers

@@ -19,7 +19,7 @@ TOLERANCE = 0.5
 
 
 def sums_of_squares(context: Context) -> Iterator[Row]:
-    """Federated and central SSE; n_init = 10 was the default in the notebook's time, 1 is today's ("auto")."""
+    """Federated and central SSE; n_init = 10 was the notebook's default, 1 is today's ("auto")."""
     parties = data.igt_studies(context.folder)
     pool = np.concatenate(parties)
     secure = Secure.over(
@@ -41,8 +41,8 @@ def sums_of_squares(context: Context) -> Iterator[Row]:
                 ours=ours,
                 tolerance=TOLERANCE,
                 otherwise=(
-                    f"The notebook ran scikit-learn 0.24, this is {sklearn.__version__}: one seed draws other "
-                    "starts from 1.3 on. We believe ours for this version: the notebook's own code gives "
+                    f"The notebook ran scikit-learn 0.24, this is {sklearn.__version__}: one seed draws "
+                    "other starts from 1.3 on. We believe ours for this version: the notebook itself gives "
                     "1526.753 and 1362.176 there with n_init = 10, 1515.618 and 1362.470 with one start."
                 ),
                 secure=secure,
