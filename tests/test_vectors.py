@@ -162,7 +162,8 @@ class TestReplay:
         coded = [pack(np.array(answer, dtype=np.float64), p) for answer in part["coded_distances"]]
         for decoding in part["decodings"]:
             answers = [coded[j - 1] for j in decoding["responders"]]
-            decoded = kernels.decode(answers, residues(decoding["weights"], p), 0, m, p)
+            decoded = np.empty((case["k"], m))
+            assert kernels.decode(answers, residues(decoding["weights"], p), 0, m, p, decoded) == -1
             assert listed(decoded, p) == decoding["decoded"]
 
     @each_case

@@ -60,6 +60,16 @@ class CompiledKernels:
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
         """See `Kernels.answer`."""
+        k, columns = matrix.shape
+        # The loop checks no bounds: a matrix that was not prepared would be read beyond its end.
+        if k % _FOUR or columns % _FOUR or constant.shape != (k,) or columns < shares.shape[0]:
+            raise ValueError("matrix and constant must be prepared for these shares")
+        if (
+            not 0 <= start <= stop <= shares.shape[1]
+            or not out.shape[0] <= k
+            or out.shape[1] != 3 * (stop - start)
+        ):
+            raise ValueError("rows do not fit the shares or the buffer")
         loops.answer(shares, start, stop, matrix, constant, p, out)
 
     def below(self, packed: Bytes, p: int) -> bool:

@@ -244,8 +244,11 @@ class Server:
         try:
             self._decode(part)
         except ResidueError as error:
-            # Found where it is cheap, while decoding: the part now waits for another client's answer.
-            del answers[error.client]
+            # Found where it is cheap, while decoding. The client's answers from this part on are dropped, so
+            # that it can send them again; the part waits for that, or for another client's answer.
+            for later in self._answers.values():
+                later.pop(error.client, None)
+            self._expected[error.client] = (round_, part)
             raise
         if self._decoded < self._parts.answers:
             return self._continue(part + WINDOW, self._parts.answers)

@@ -123,7 +123,13 @@ class Secure:
 
 
 def secure_run(
-    parties: Sequence[Floats], k: int, *, seed: int, clients: int | None = None, max_iter: int = 300
+    parties: Sequence[Floats],
+    k: int,
+    *,
+    seed: int,
+    starts: int = 1,
+    clients: int | None = None,
+    max_iter: int = 300,
 ) -> SecureRun:
     """Run SecFC and exact Lloyd from the same start, the paper's center separation.
 
@@ -133,7 +139,10 @@ def secure_run(
         Two parties are joined by a third without rows: SecFC needs three.
     k : int
     seed : int
-        Of the start; both draw the same from it.
+        Of the first start; both draw the same from it.
+    starts : int
+        Of several the one of least inertia is kept, where the central method has as many; labels are compared
+        in all of them.
     clients : int, optional
         Join neighbouring parties to this many clients: the labels are the same, and a simulation in one
         process holds the shares of all.
@@ -146,19 +155,24 @@ def secure_run(
     else:
         joined = [*members, *[members[0][:0]] * (3 - len(members))]
     t, ell = threshold_for(len(joined), joined[0].shape[1])
-    with warnings.catch_warnings():
-        # `max_iter` may be meant to end the run: then both have done the same number of iterations.
-        warnings.simplefilter("ignore", secfc.ConvergenceWarning)
-        warnings.simplefilter("ignore", SklearnConvergenceWarning)
-        result = secfc.run(joined, k, t, ell, init="separation", seed=seed, max_iter=max_iter)
-        exact = ExactLloyd(k, init="separation", random_state=seed, max_iter=max_iter).fit(joined)
-    labels = np.concatenate([np.asarray(own, dtype=np.int64) for own in result.labels])
     pool = np.concatenate(members)
+    best, labels, same = np.inf, np.zeros(0, dtype=np.int64), 0
+    for number in range(seed * starts, (seed + 1) * starts):
+        with warnings.catch_warnings():
+            # `max_iter` may be meant to end the run: then both have done the same number of iterations.
+            warnings.simplefilter("ignore", secfc.ConvergenceWarning)
+            warnings.simplefilter("ignore", SklearnConvergenceWarning)
+            result = secfc.run(joined, k, t, ell, init="separation", seed=number, max_iter=max_iter)
+            exact = ExactLloyd(k, init="separation", random_state=number, max_iter=max_iter).fit(joined)
+        found = np.concatenate([np.asarray(own, dtype=np.int64) for own in result.labels])
+        same += int((found == np.concatenate(exact.labels_)).sum())
+        if result.inertia < best:
+            best, labels = result.inertia, found
     return SecureRun(
         labels=list(np.split(labels, np.cumsum([len(rows) for rows in members])[:-1])),
         centres=means(pool, labels),
-        same=int((labels == np.concatenate(exact.labels_)).sum()),
-        rows=len(pool),
+        same=same,
+        rows=starts * len(pool),
     )
 
 

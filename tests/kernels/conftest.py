@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -28,7 +29,8 @@ def python() -> Callable[..., str]:
         environment = {name: value for name, value in os.environ.items() if name not in wanted}
         environment |= {name: str(value) for name, value in wanted.items() if value is not None}
         done = subprocess.run(
-            [*options, sys.executable, "-W", "error", "-c", code],
+            [*options, sys.executable, "-W", "error", "-c", dedent(code)],
+            check=False,
             capture_output=True,
             text=True,
             env=environment,

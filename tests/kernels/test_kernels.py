@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from secfc._arrays import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import pack, unpack
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, centred
 from secfc.kernels import Kernels, loops
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.compare import relative_tolerance
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.fast import encoding_transform
+from secfc.lagrange.points import evaluation_points
 from secfc.params import MAX_ROWS, primes_of
 
 NUMPY, COMPILED = VectorisedKernels(), CompiledKernels()
@@ -138,6 +141,46 @@ class TestEncode:
         self.encoded(kernels, values, basis, P)
         assert np.array_equal(values, before[0])
         assert np.array_equal(basis, before[1])
+
+
+class TestEncodeByTransform:
+    def assert_equals_encode(self, prime: Prime, n: int, values: Floats) -> None:
+        coded, width, rows = values.shape
+        points = evaluation_points(prime, n=n, coded=coded)
+        expected = np.empty((n, width, 3 * rows), dtype=np.uint8)
+        NUMPY.encode(values, lagrange_basis(points.beta, points.alpha, prime.p), prime.p, expected)
+        transform = encoding_transform(prime, n=n, coded=coded)
+        for kernels in BOTH:
+            out = Guarded((n, width, 3 * rows))
+            kernels.encode_by_transform(values, transform, prime.p, out.array)
+            assert np.array_equal(out.check(), expected)
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9, 11, 16, 17, 64, 100])
+    @pytest.mark.parametrize("coded", [1, 2, 3, 4, 6, 9, 16, 17])
+    def test_any_number_of_clients_and_coded_values(self, n: int, coded: int) -> None:
+        self.assert_equals_encode(PRIMES[n % 8], n, reduced("either", (coded, 2, 5), PRIMES[n % 8].p))
+
+    @fills
+    @pytest.mark.parametrize("rows", [0, 1, *around(8, 16, loops._NARROW, 2 * loops._NARROW), 256, 257])
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        self.assert_equals_encode(PRIMES[0], 11, reduced(fill, (6, 2, rows), P))
+
+    @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+    @fills
+    def test_the_largest_residues_of_every_prime(self, prime: Prime, fill: str) -> None:
+        self.assert_equals_encode(prime, 40, reduced(fill, (20, 1, 9), prime.p))
+
+    @pytest.mark.parametrize(("n", "coded"), [(255, 128), (256, 129), (257, 128), (1023, 512)])
+    def test_many_clients(self, n: int, coded: int) -> None:
+        self.assert_equals_encode(PRIMES[1], n, reduced("either", (coded, 1, 3), PRIMES[1].p))
+
+    @each_kernels
+    def test_arguments_are_left_alone(self, kernels: Kernels) -> None:
+        values, transform = reduced("anything", (3, 2, 9), P), encoding_transform(PRIMES[0], n=5, coded=3)
+        held = [values, *vars(transform).values()]
+        before = [x.copy() for x in held]
+        kernels.encode_by_transform(values, transform, P, np.empty((5, 2, 27), dtype=np.uint8))
+        assert all(np.array_equal(a, b) for a, b in zip(before, held, strict=True))
 
 
 class TestStore:
@@ -287,7 +330,7 @@ class TestAnswer:
         self, kernels: Kernels, shares: np.ndarray, cut: slice, matrix: Floats, constant: Floats, p: int
     ) -> np.ndarray:
         out = Guarded((matrix.shape[0], 3 * (cut.stop - cut.start)))
-        kernels.answer(shares, cut.start, cut.stop, matrix, constant, p, out.array)
+        kernels.answer(shares, cut.start, cut.stop, *kernels.prepare(matrix, constant), p, out.array)
         return out.check()
 
     def assert_exact(
@@ -334,6 +377,18 @@ class TestAnswer:
         p, seed = data.draw(st.sampled_from(MODULI)), data.draw(st.integers(0, 2**32))
         matrix, constant = reduced("anything", (k, columns), p, seed), reduced("either", (k,), p, seed)
         self.assert_exact(reduced("anything", (columns, rows), p, seed + 1), matrix, constant, p, 2, 1)
+
+    @each_kernels
+    @pytest.mark.parametrize("k", CLUSTERS)
+    def test_a_prepared_matrix_answers_many_blocks(self, k: int, kernels: Kernels) -> None:
+        shares, matrix = reduced("either", (5, 600), P).astype(np.float32), reduced("anything", (k, 5), P)
+        constant = reduced("either", (k,), P)
+        prepared = kernels.prepare(matrix, constant)
+        whole = self.answered(kernels, shares, slice(0, 600), matrix, constant, P)
+        for start, stop in ((0, 1), (1, 256), (256, 600)):
+            out = Guarded((k, 3 * (stop - start)))
+            kernels.answer(shares, start, stop, *prepared, P, out.array)
+            assert np.array_equal(out.check(), whole[:, 3 * start : 3 * stop])
 
     @each_kernels
     def test_arguments_are_left_alone(self, kernels: Kernels) -> None:
@@ -383,10 +438,18 @@ class TestBelow:
 
 
 class TestDecode:
+    def decoded(
+        self, kernels: Kernels, packed: list[np.ndarray], weights: Floats, cut: slice, p: int
+    ) -> np.ndarray:
+        out = Guarded((packed[0].shape[0], cut.stop - cut.start), np.float64)
+        out.array[...] = np.nan  # what was there before does not matter
+        assert kernels.decode(packed, weights, cut.start, cut.stop, p, out.array) == -1
+        return out.check()
+
     def assert_exact(self, answers: Floats, weights: Floats, cut: slice, p: int) -> None:
         """Answers of shape (R, k, rows), canonical."""
         packed = [pack(answer, p) for answer in answers]
-        found = [kernels.decode(packed, weights, cut.start, cut.stop, p) for kernels in BOTH]
+        found = [self.decoded(kernels, packed, weights, cut, p) for kernels in BOTH]
         some = answers[:, :, cut].astype(np.int64).astype(object)
         expected = (weights.astype(np.int64).astype(object)[:, None, None] * some).sum(axis=0) % p
         for decoded in found:
@@ -419,7 +482,7 @@ class TestDecode:
 
     @each_modulus
     def test_sums_next_to_half_the_prime_are_reduced(self, p: int) -> None:
-        # The quotient of such a sum by p lies within 2**-24 of a half: implementations may round it either way.
+        # The quotient of such a sum by p is within 2**-24 of a half: implementations may round either way.
         w = p // 2
         for multiple in (459_627_892, 297_255_978, 434_387_021, 2**28 + 1):
             for offset in (-2, -1, 0, 1, 2):
@@ -433,9 +496,49 @@ class TestDecode:
                     self.assert_exact(answers, sign * weights, slice(0, 1), p)
 
     @each_kernels
+    @pytest.mark.parametrize("value", [P, P + 1, 2**24 - 1])
+    @pytest.mark.parametrize("count", [1, 2, 63, 64, 65])
+    def test_the_answer_with_an_integer_that_is_no_residue_is_found(
+        self, count: int, value: int, kernels: Kernels
+    ) -> None:
+        k, rows, rng = 3, loops._LONG + 9, np.random.default_rng(count)
+        honest = pack(canonicals("plus", (k, rows), P), P)
+        for _ in range(12):
+            at, h = int(rng.integers(count)), int(rng.integers(k))
+            row = int(rng.choice([0, 1, 7, rows - 1, loops._LONG - 1, loops._LONG, int(rng.integers(rows))]))
+            bad = honest.copy()
+            bad[h, 3 * row : 3 * row + 3] = list(value.to_bytes(3, "little"))
+            answers = [bad if j == at else honest for j in range(count)]
+            weights = reduced("either", (count,), P)
+            out = Guarded((k, rows), np.float64)
+            assert kernels.decode(answers, weights, 0, rows, P, out.array) == at
+            out.check()
+            # Rows that are not decoded are not looked at.
+            for start, stop in ((0, row), (row + 1, rows)):
+                out = Guarded((k, stop - start), np.float64)
+                assert kernels.decode(answers, weights, start, stop, P, out.array) == -1
+                out.check()
+
+    @each_kernels
+    def test_one_of_several_such_answers_is_found(self, kernels: Kernels) -> None:
+        planes = [pack(np.full((2, 9), 5.0), P) for _ in range(5)]
+        for at in (1, 3, 4):
+            planes[at] = planes[at].copy()
+            planes[at][at % 2, 3 * at : 3 * at + 3] = 255
+        assert kernels.decode(planes, np.ones(5), 0, 9, P, np.empty((2, 9))) in {1, 3, 4}
+
+    @each_kernels
     def test_answers_may_be_read_only(self, kernels: Kernels) -> None:
         packed = np.frombuffer(bytes(18), dtype=np.uint8).reshape(2, 9)
-        assert not kernels.decode([packed, packed], np.ones(2), 0, 3, P).any()
+        assert not self.decoded(kernels, [packed, packed], np.ones(2), slice(0, 3), P).any()
+
+
+def either_reduced(values: list[list[int]], p: int, seed: int) -> Floats:
+    """Reduced residues of integers, where there are two of them (around p/2) either one."""
+    x = np.array([[centred(v, p) for v in row] for row in values], dtype=np.float64)
+    other = np.where(x > 0, x - p, x + p)
+    chosen = (np.abs(other) <= p / 2 + 4) & np.random.default_rng(seed).choice([True, False], x.shape)
+    return np.where(chosen, other, x)
 
 
 class TestNearest:
@@ -455,17 +558,7 @@ class TestNearest:
 
     def assert_exact(self, values: list[list[int]], primes: tuple[int, ...], sizes: list[int]) -> tuple:
         """`values[h][i]` is D of row i to centre h."""
-        rng = np.random.default_rng(len(primes))
-        planes = np.array(
-            [[[centred(v, p) for v in row] for row in values] for p in primes], dtype=np.float64
-        )
-        # Either reduced residue where there are two.
-        for plane, p in zip(planes, primes, strict=True):
-            plane -= p * ((plane >= p // 2 - 3) & rng.choice([True, False], plane.shape))
-            plane += p * (
-                (plane <= -(p // 2) + 3) & (plane >= -(p // 2)) & rng.choice([True, False], plane.shape)
-            )
-            assert np.abs(plane).max(initial=0) <= p / 2 + 4
+        planes = np.array([either_reduced(values, p, seed) for seed, p in enumerate(primes)])
         digits, value, labels, contested = self.run_both(planes, primes, sizes)
         filled = [h for h, size in enumerate(sizes) if size]
         found = MixedRadix(primes).integers(digits)
@@ -503,14 +596,8 @@ class TestNearest:
     def test_extremes(self, count: int) -> None:
         primes = primes_of(count)
         q = prod(primes)
-        edges = [
-            0,
-            1,
-            q // 2,
-            q - 2,
-            q - 1,
-            *(r % q for x in MixedRadix(primes).radices for r in (x - 1, x, x + 1)),
-        ]
+        radices = MixedRadix(primes).radices
+        edges = [0, 1, q // 2, q - 2, q - 1, *(r % q for x in radices for r in (x - 1, x, x + 1))]
         self.assert_exact([edges, edges[::-1]], primes, [1, 1])
         self.assert_exact([edges, edges[::-1]], primes, [MAX_ROWS, MAX_ROWS - 1])
 
@@ -595,9 +682,8 @@ class TestAccept:
     @pytest.mark.parametrize("p", [3, 5, 7, *MODULI])
     def test_the_edges_of_the_range(self, p: int) -> None:
         mask = (1 << p.bit_length()) - 1
-        words = np.array(
-            [0, p - 1, p, mask, mask + 1, 2**32 - 1, p + mask + 1, p - 1 + mask + 1], dtype=np.uint32
-        )
+        edges = [0, p - 1, p, mask, mask + 1, 2**32 - 1, p + mask + 1, p - 1 + mask + 1]
+        words = np.array(edges, dtype=np.uint32)
         half = (p - 1) // 2
         expected = [v - half for word in words.tolist() if (v := word & mask) < p]
         assert expected[:2] == [-half, half]

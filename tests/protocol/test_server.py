@@ -213,17 +213,34 @@ def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses
 
 
 @pytest.mark.parametrize("residue", [P, P + 1, 2**24 - 1])
-def test_an_answer_with_a_residue_not_below_its_prime_is_refused(answered, refuses, altered, residue):
+def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_decoded(answered, altered, residue):
     net, answer = answered
-    refuses(net.server, altered(answer, first=residue), MessageError, f"not below its prime {P}$")
+    net.deliver(altered(answer, first=residue))
+    net.deliver(net.hold(CodedDistances, recipient=SERVER, sender=2))
+    last = net.hold(CodedDistances, recipient=SERVER, sender=3)
+    text = f"^CodedDistances: a residue from client 1 is not below its prime {P}$"
+    with pytest.raises(MessageError, match=text):
+        net.deliver(last)
+    assert net.server.progress.waiting_for == 1
+    assert net.server.progress.iteration == 0
+
+
+def test_a_dropped_answer_can_be_sent_again(answered, altered):
+    net, answer = answered
+    net.deliver(altered(answer, first=P))
+    net.deliver(net.hold(CodedDistances, recipient=SERVER, sender=2))
+    last = net.hold(CodedDistances, recipient=SERVER, sender=3)
+    with pytest.raises(MessageError, match="prime"):
+        net.deliver(last)
+    net.deliver(answer)
+    assert ending(net) == ending(type(net)(ROWS, starts=STARTS))
 
 
 def test_a_refused_answer_can_be_followed_by_the_right_one(answered, refuses, altered):
     net, answer = answered
-    in_order = type(net)(ROWS, starts=STARTS)
-    refuses(net.server, altered(answer, first=P), MessageError, "prime")
+    refuses(net.server, altered(answer, shape=(3, 2, 5)), MessageError, "shape")
     net.deliver(answer)
-    assert ending(net) == ending(in_order)
+    assert ending(net) == ending(type(net)(ROWS, starts=STARTS))
 
 
 # Mail in another order, late or lost

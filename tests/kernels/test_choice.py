@@ -1,0 +1,311 @@
+"""Which kernels a job gets, and what happens where nothing can be compiled or written."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+import secfc
+from secfc import kernels
+from secfc.errors import ParameterError
+from secfc.kernels import choose, chosen_name
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
+
+PACKAGE = Path(secfc.__file__).resolve().parent
+LARGE = kernels._LARGE
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SECFC_KERNELS", "NUMBA_DISABLE_JIT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+class TestName:
+    @pytest.mark.parametrize(
+        ("residues", "name"),
+        [(0, "numpy"), (1, "numpy"), (LARGE - 1, "numpy"), (LARGE, "compiled"), (1 << 50, "compiled")],
+    )
+    @pytest.mark.parametrize("wanted", [None, "auto"])
+    def test_small_jobs_get_numpy_and_large_ones_compiled_code(
+        self, monkeypatch: pytest.MonkeyPatch, wanted: str | None, residues: int, name: str
+    ) -> None:
+        if wanted:
+            monkeypatch.setenv("SECFC_KERNELS", wanted)
+        assert chosen_name(residues) == name
+
+    @pytest.mark.parametrize("residues", [0, LARGE - 1, LARGE, 1 << 50])
+    @pytest.mark.parametrize("wanted", ["numpy", "compiled"])
+    def test_the_variable_decides_whatever_the_size(
+        self, monkeypatch: pytest.MonkeyPatch, wanted: str, residues: int
+    ) -> None:
+        monkeypatch.setenv("SECFC_KERNELS", wanted)
+        assert chosen_name(residues) == wanted
+
+    @pytest.mark.parametrize("wanted", ["", "NumPy", "numba", "compiled ", "1"])
+    def test_another_value_is_refused_by_name(self, monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+        monkeypatch.setenv("SECFC_KERNELS", wanted)
+        with pytest.raises(
+            ParameterError, match=r"^SECFC_KERNELS: 'auto', 'compiled' or 'numpy' is needed, "
+        ):
+            chosen_name(1)
+
+    @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+    def test_a_run_refuses_another_value_by_name(self, monkeypatch: pytest.MonkeyPatch, driver: str) -> None:
+        monkeypatch.setenv("SECFC_KERNELS", "fast")
+        with pytest.raises(ParameterError, match=r"SECFC_KERNELS: 'auto', .* is needed, 'fast' was given"):
+            secfc.run([np.ones((2, 2))] * 3, 2, 1, 1, driver=driver)
+
+    @pytest.mark.parametrize("value", ["1", "true", "yes"])
+    def test_numba_that_is_switched_off_is_not_used(
+        self, monkeypatch: pytest.MonkeyPatch, value: str
+    ) -> None:
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
+        assert chosen_name(1 << 50) == "numpy"
+        monkeypatch.setenv("SECFC_KERNELS", "compiled")
+        with pytest.raises(ParameterError, match=r"^SECFC_KERNELS: compiled kernels need Numba"):
+            chosen_name(1)
+
+    @pytest.mark.parametrize("value", ["", "0"])
+    def test_numba_that_is_not_switched_off_is_used(
+        self, monkeypatch: pytest.MonkeyPatch, value: str
+    ) -> None:
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
+        assert chosen_name(1 << 50) == "compiled"
+
+    def test_numba_that_is_missing_is_not_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "numba", None)
+        assert chosen_name(1 << 50) == "numpy"
+        monkeypatch.setenv("SECFC_KERNELS", "compiled")
+        with pytest.raises(ParameterError, match=r"^SECFC_KERNELS: compiled kernels need Numba"):
+            chosen_name(1)
+
+
+class TestChoose:
+    def test_gives_what_the_name_says_every_time_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, kind in (("numpy", VectorisedKernels), ("compiled", CompiledKernels)):
+            monkeypatch.setenv("SECFC_KERNELS", name)
+            chosen = choose(1)
+            assert type(chosen) is kind
+            assert chosen.name == name
+            assert choose(1 << 50) is chosen
+
+    def test_a_job_without_compiled_code_does_not_import_numba(self, python) -> None:
+        code = """
+            import sys
+            from secfc.kernels import choose
+            assert choose(1).name == "numpy"
+            assert not {"numba", "llvmlite"} & set(sys.modules)
+        """
+        python(code)
+
+    def test_numba_switched_off_makes_large_jobs_use_numpy(self, python) -> None:
+        code = """
+            import sys
+            from secfc.kernels import choose
+            assert choose(1 << 50).name == "numpy"
+            assert "numba" not in sys.modules
+        """
+        python(code, NUMBA_DISABLE_JIT=1)
+
+    RUN = """
+        import numpy as np
+        import secfc
+        rows = [np.random.default_rng(j).normal(size=(12, 2)) for j in range(3)]
+        print([part.tolist() for part in secfc.run(rows, 3, 1, 1, seed=1).labels])
+    """
+
+    @pytest.mark.parametrize("before", ["", "import sys\nsys.modules['numba'] = None\n"])
+    def test_a_run_without_numba_gives_equal_labels(self, python, before: str) -> None:
+        # The threshold is lowered to 0, so that the job would be compiled if it could.
+        auto = "import secfc.kernels\nsecfc.kernels._LARGE = 0\n"
+        disabled = {} if before else {"NUMBA_DISABLE_JIT": 1}
+        found = python(f"{before}{auto}{dedent(self.RUN)}", **disabled)
+        assert found == python(self.RUN, SECFC_KERNELS="compiled")
+
+    BROKEN = """
+        import sys
+
+        class Broken:
+            def find_spec(self, name, path=None, target=None):
+                if name == "llvmlite":
+                    raise ImportError("a library is missing, or NumPy is too new")
+
+        sys.meta_path.insert(0, Broken())
+    """
+
+    @pytest.mark.xfail(strict=True, reason="secfc.kernels: numba that fails to import ends the run")
+    def test_numba_that_cannot_be_imported_makes_large_jobs_use_numpy(self, python) -> None:
+        code = """
+            from secfc.kernels import choose
+            assert choose(1 << 50).name == "numpy"
+        """
+        python(dedent(self.BROKEN) + dedent(code))
+
+    @pytest.mark.xfail(strict=True, reason="secfc.kernels: numba that fails to import ends the run")
+    def test_compiled_code_asked_for_with_numba_that_cannot_be_imported_is_an_error_of_ours(
+        self, python
+    ) -> None:
+        code = """
+            from secfc.errors import ParameterError
+            from secfc.kernels import choose
+            try:
+                choose(1)
+            except ParameterError as error:
+                print(error)
+        """
+        found = python(dedent(self.BROKEN) + dedent(code), SECFC_KERNELS="compiled")
+        assert found.startswith("SECFC_KERNELS: compiled kernels need Numba")
+
+
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+"""Root, but file modes count."""
+
+QUICK_LOOPS = """
+from numba import njit
+
+@njit("int64(int64)", cache=True)
+def one(x):
+    return x + 1
+"""
+
+COMPILE = """
+import os
+import subprocess
+import sys
+from secfc.kernels import choose
+
+kernels = choose(1 << 50)
+if kernels.name == "compiled":
+    from secfc.kernels.loops import one
+    assert one(1) == 2
+print(kernels.name, os.environ.get("NUMBA_CACHE_DIR"))
+child = "import os; print(os.environ.get('NUMBA_CACHE_DIR'))"
+print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout.strip())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+@pytest.mark.skipif(
+    hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("setpriv") is None,
+    reason="root may write everywhere, and setpriv is missing",
+)
+class TestUnwritableFolders:
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Iterator[Path]:
+        """A folder with a package that cannot be written, one quick loop in it, and a folder for the rest."""
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PACKAGE, tmp_path / "site" / "secfc", ignore=ignored)
+        (tmp_path / "site/secfc/kernels/loops.py").write_text(QUICK_LOOPS)
+        (tmp_path / "temporary").mkdir()
+        (tmp_path / "home").mkdir()
+        (tmp_path / "site/secfc/kernels").chmod(0o555)
+        yield tmp_path
+        for folder in tmp_path.rglob("*"):
+            if folder.is_dir():
+                folder.chmod(0o755)
+
+    def compiled(self, python, place: Path, **variables: object) -> list[str]:
+        options = UNPRIVILEGED if os.geteuid() == 0 else ()
+        return python(
+            COMPILE,
+            package=place / "site",
+            options=options,
+            TMPDIR=place / "temporary",
+            NUMBA_CACHE_DIR=variables.pop("cache", None),
+            XDG_CACHE_HOME=variables.pop("xdg", None),
+            HOME=variables.pop("home", place / "home"),
+            PYTHONDONTWRITEBYTECODE=1,
+        ).split()
+
+    def test_a_writable_home_is_used(self, python, place: Path) -> None:
+        assert self.compiled(python, place) == ["compiled", "None", "None"]
+        assert list((place / "home").rglob("*.nbc"))
+        assert not list((place / "temporary").iterdir())
+
+    def test_a_writable_package_is_used(self, python, place: Path) -> None:
+        (place / "site/secfc/kernels").chmod(0o755)
+        (place / "home").chmod(0o555)
+        assert self.compiled(python, place) == ["compiled", "None", "None"]
+        assert list((place / "site").rglob("*.nbc"))
+
+    @pytest.mark.parametrize("home", ["unwritable", "missing"])
+    def test_without_a_writable_home_a_temporary_folder_is_used_and_inherited(
+        self, python, place: Path, home: str
+    ) -> None:
+        (place / "home").chmod(0o555)
+        name, folder, inherited = self.compiled(
+            python, place, home=place / ("home" if home == "unwritable" else "nowhere")
+        )
+        assert name == "compiled"
+        assert Path(folder).parent == place / "temporary"
+        assert inherited == folder
+        assert list((place / "temporary").rglob("*.nbc"))
+
+    def test_a_folder_that_the_user_names_is_used(self, python, place: Path) -> None:
+        (place / "home").chmod(0o555)
+        cache = place / "cache"
+        assert self.compiled(python, place, cache=cache) == ["compiled", str(cache), str(cache)]
+        assert list(cache.rglob("*.nbc"))
+
+    @pytest.mark.xfail(strict=True, reason="secfc.kernels: Numba finds no folder for its cache")
+    def test_an_unwritable_cache_in_a_writable_home_is_no_obstacle(self, python, place: Path) -> None:
+        (place / "home/.cache").mkdir()
+        (place / "home/.cache").chmod(0o555)
+        assert self.compiled(python, place)[0] in {"compiled", "numpy"}
+
+    @pytest.mark.xfail(strict=True, reason="secfc.kernels: Numba finds no folder for its cache")
+    def test_an_unwritable_xdg_cache_is_no_obstacle(self, python, place: Path) -> None:
+        (place / "xdg").mkdir()
+        (place / "xdg").chmod(0o555)
+        assert self.compiled(python, place, xdg=place / "xdg")[0] in {"compiled", "numpy"}
+
+    @pytest.mark.xfail(strict=True, reason="secfc.kernels: Numba finds no folder for its cache")
+    def test_an_unwritable_pycache_in_a_writable_package_is_no_obstacle(self, python, place: Path) -> None:
+        (place / "site/secfc/kernels").chmod(0o755)
+        (place / "site/secfc/kernels/__pycache__").mkdir()
+        (place / "site/secfc/kernels/__pycache__").chmod(0o555)
+        (place / "home").chmod(0o555)
+        assert self.compiled(python, place)[0] in {"compiled", "numpy"}
+
+
+COLD = """
+import numpy as np
+from secfc.field.packing import unpack
+from secfc.field.primes import PRIMES
+from secfc.kernels.compiled import CompiledKernels
+p = PRIMES[0].p
+values, basis = np.full((3, 2, 9), float(p // 2)), np.full((5, 3), float(p // 2))
+out = np.empty((5, 2, 27), dtype=np.uint8)
+CompiledKernels().encode(values, basis, p, out)
+print(set(unpack(out).ravel().tolist()) == {3 * (p // 2) ** 2 % p})
+"""
+
+
+def test_four_cold_processes_can_compile_at_once() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": folder}
+        command = [sys.executable, "-W", "error", "-c", COLD]
+        processes = [
+            subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            for _ in range(4)
+        ]
+        said = [process.communicate(timeout=300) for process in processes]
+        assert said == [("True\n", "")] * 4
+        assert [process.returncode for process in processes] == [0] * 4
+        assert list(Path(folder).rglob("*.nbc"))
+        # A fifth reads what they left, and compiles nothing.
+        before = {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nb?")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == "True\n"
+        assert {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nb?")} == before

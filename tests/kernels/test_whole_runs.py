@@ -1,0 +1,130 @@
+"""Whole runs with both kernels, with one BLAS thread and with two, give equal results."""
+
+import os
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import secfc
+from secfc import params
+
+pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+
+
+def outcome(kernels, parties, k, t, ell, **options):
+    """All that a run says, costs in seconds aside."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECFC_KERNELS", kernels)
+        result = secfc.run(parties, k, t, ell, **options)
+    return {
+        "labels": [part.tolist() for part in result.labels],
+        "start": [part.tolist() for part in result.start],
+        "history": result.history.tolist(),
+        "inertia": result.inertia,
+        "n_iter": result.n_iter,
+        "converged": result.converged,
+        "near_ties": result.near_ties,
+        "messages": result.costs.messages,
+    }
+
+
+def assert_equal_with_both(parties, k, t, ell, **options):
+    found = outcome("numpy", parties, k, t, ell, **options)
+    assert outcome("compiled", parties, k, t, ell, **options) == found
+    return found
+
+
+@st.composite
+def problems(draw):
+    """Few rows on a coarse grid, so that ties, duplicates and emptied clusters are frequent."""
+    m, d = draw(st.integers(1, 24)), draw(st.integers(1, 4))
+    k, grid = draw(st.integers(1, m)), draw(st.integers(1, 4))
+    value = st.integers(-grid, grid)
+    rows = draw(st.lists(st.lists(value, min_size=d, max_size=d), min_size=m, max_size=m))
+    n = draw(st.integers(3, 9))
+    ends = sorted(draw(st.lists(st.integers(0, m), min_size=n - 1, max_size=n - 1)))
+    pairs = [(t, ell) for t in range(1, n) for ell in range(1, n) if 2 * (ell + t) - 1 <= n]
+    scaled = np.array(rows, dtype=float) * draw(st.sampled_from([1.0, 1 / 3, 1e-6, 1e12]))
+    return np.split(scaled, ends), k, *draw(st.sampled_from(pairs))
+
+
+@given(
+    problem=problems(),
+    init=st.sampled_from(["random", "separation"]),
+    precision=st.sampled_from([1, 3, 32, 52]),
+    max_iter=st.sampled_from([1, 2, 300]),
+    seed=st.integers(0, 9),
+    part=st.sampled_from([1, 5, 256]),
+)
+@settings(max_examples=100, deadline=None)
+@pytest.mark.filterwarnings("ignore")
+def test_both_kernels_give_equal_runs(problem, init, precision, max_iter, seed, part):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(params, "PART_BYTES", 1)
+        patch.setattr(params, "PART_ROWS", part)
+        assert_equal_with_both(*problem, init=init, precision=precision, max_iter=max_iter, seed=seed)
+
+
+@pytest.mark.parametrize("d", [1, 126, 127, 128, 129, 257])
+def test_both_kernels_give_equal_runs_of_many_columns(d):
+    rows = np.random.default_rng(d).normal(size=(60, d)).round(1)
+    assert_equal_with_both(np.array_split(rows, 5), 4, 1, 2, seed=1, precision=52)
+
+
+@pytest.mark.parametrize("m", [257, 513, 900])
+def test_both_kernels_give_equal_runs_of_many_rows_with_many_ties(m):
+    rows = np.random.default_rng(m).integers(0, 4, (m, 2)).astype(float)
+    found = assert_equal_with_both(np.array_split(rows, 4), 9, 1, 1, seed=2, n_init=2)
+    assert found["near_ties"] > 0
+
+
+def test_both_kernels_give_equal_runs_with_many_responders():
+    rows = np.random.default_rng(0).normal(size=(40, 3)).round(1)
+    parties = [rows[:0]] * 67
+    parties[3], parties[40] = rows[:15], rows[15:]
+    assert_equal_with_both(parties, 3, 30, 4, seed=0)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+def test_both_drivers_give_equal_runs(kernels):
+    parties = np.array_split(np.random.default_rng(3).normal(size=(300, 3)).round(1), 4)
+    one, other = (
+        outcome(kernels, parties, 5, 1, 1, seed=4, driver=driver) for driver in ("in-process", "multiprocess")
+    )
+    one["messages"], other["messages"] = sorted(one["messages"]), sorted(other["messages"])
+    assert one == other
+
+
+THREADS = """
+    import hashlib
+    import numpy as np
+    import secfc
+    rows = np.random.default_rng(0).normal(size=(4000, 24)).round(2)
+    result = secfc.run(np.array_split(rows, 5), 24, 1, 2, seed=1, max_iter=6, precision=40)
+    said = [result.history.tolist(), result.inertia, [part.tolist() for part in result.labels]]
+    print(hashlib.sha256(repr(said).encode()).hexdigest())
+"""
+
+
+def test_results_do_not_depend_on_kernels_or_threads(python):
+    found = {
+        (kernels, threads): python(
+            "import warnings\nwarnings.simplefilter('ignore')\n" + dedent(THREADS),
+            SECFC_KERNELS=kernels,
+            OPENBLAS_NUM_THREADS=threads,
+            OMP_NUM_THREADS=threads,
+        )
+        for kernels in ("numpy", "compiled")
+        for threads in (1, 2)
+    }
+    assert len(set(found.values())) == 1, found
+
+
+def test_the_environment_of_the_tests_is_left_alone():
+    before = os.environ.get("SECFC_KERNELS")
+    outcome("numpy", [np.ones((2, 2))] * 3, 1, 1, 1)
+    assert os.environ.get("SECFC_KERNELS") == before
