@@ -1,10 +1,10 @@
 """The array work of a run in two interchangeable forms, and the choice between them."""
 
 import os
+import sys
 import tempfile
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 
 from secfc.errors import ParameterError
 from secfc.kernels.interface import Kernels
@@ -44,32 +44,41 @@ def chosen_name(answer_residues: int) -> str:
 
 def choose(answer_residues: int) -> Kernels:
     """The kernels for a job of this size; compiled now, or read from the cache, if need be."""
-    return _load(chosen_name(answer_residues))
+    if chosen_name(answer_residues) == "compiled":
+        kernels = _compiled()
+        if kernels is not None:
+            return kernels
+        if os.environ.get(VARIABLE) == "compiled":
+            raise ParameterError(f"{VARIABLE}: compiled kernels need Numba, which cannot be imported")
+    return _vectorised()
 
 
 @cache
-def _load(name: str) -> Kernels:
-    if name == "numpy":
-        return VectorisedKernels()
-    _ensure_cache_folder()
-    from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - imports, and may run, a compiler
+def _vectorised() -> Kernels:
+    return VectorisedKernels()
 
+
+@cache
+def _compiled() -> Kernels | None:
+    """The compiled kernels, or None where Numba is installed and broken."""
+    try:
+        import numba  # noqa: PLC0415 - takes half a second
+    except ImportError:
+        return None
+    try:
+        from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - may run the compiler
+    except RuntimeError:
+        # Numba can write its cache neither beside the package nor in the user's folder. Processes started
+        # later inherit the variable, so they do not compile again.
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="secfc-kernels-")
+        vars(numba.config)["CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]  # read when it was imported
+        from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - again
     return CompiledKernels()
 
 
 def _can_compile() -> bool:
     """Whether Numba is installed and not switched off by its own variable."""
-    return find_spec("numba") is not None and os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
-
-
-def _ensure_cache_folder() -> None:
-    """Where neither the package nor the user's folder can be written, compile into a temporary folder.
-
-    Processes started later inherit the variable, so they do not compile again.
-    """
-    if "NUMBA_CACHE_DIR" in os.environ:
-        return
-    package = Path(__file__).parent
-    home = Path.home()
-    if not any(os.access(folder, os.W_OK) for folder in (package, home) if folder.is_dir()):
-        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="secfc-kernels-")
+    installed = (
+        sys.modules.get("numba") is not None if "numba" in sys.modules else find_spec("numba") is not None
+    )
+    return installed and os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}

@@ -16,6 +16,7 @@ from plaintext_baselines import FFCM, partition
 from plaintext_baselines.generators import FederatedData, ffcm_absent, ffcm_hidden, ffcm_unequal, g2
 from plaintext_baselines.metrics import (
     matched_knowledge_gap,
+    nearest_knowledge_gap,
     normalised_knowledge_gap,
     outside_sse,
     within_sse,
@@ -76,6 +77,31 @@ TABLE_5_TOLERANCE = 0.05
 """Relative, with 0.05 absolute for small gaps."""
 
 
+GAP = "gap"
+"""As the text defines it: the sum over matched centres."""
+
+NEAREST_GAP = "gap, mean to nearest"
+"""What comes close to Table 4 instead: the mean over found centres of the distance to the nearest true one.
+
+The published code matches by the nearest centre too. Two found centres may then share a true one, and a true
+one that nobody found costs nothing.
+"""
+
+WHY_DRAWS = (
+    "Rows and starts are drawn anew, and the paper gives neither seeds nor spreads; a start that leads to "
+    "another local optimum moves a mean of 10 runs by more than the tolerance. Ours is as it comes."
+)
+WHY_SUM = (
+    "The text defines a sum over matched centres, which this is; the row below has the mean distance of a "
+    "found centre to the nearest true one, which comes closer to the table. We believe ours for the "
+    "definition."
+)
+WHY_SSE = (
+    "SSEs without squares, as only these fit the spread of the paper's own data. Rows and starts are drawn "
+    "anew, and another local optimum moves a mean of 10 runs by more than the tolerance. Ours is as it comes."
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """Means over the repeats of each measure, for each method, and SecFC's columns."""
@@ -121,10 +147,10 @@ def measure(make: Any, k: int, *, fuzziness: float = 2.0) -> Measured:
 
 
 def _measures(drawn: FederatedData, centres: Floats) -> dict[str, float]:
-    gap = matched_knowledge_gap(drawn.centers, centres)
     return {
-        "gap": gap,
-        "gap / k": gap / len(centres),
+        GAP: matched_knowledge_gap(drawn.centers, centres),
+        # Every found centre to the true one nearest to it, where the metric is the other way round.
+        NEAREST_GAP: nearest_knowledge_gap(centres, drawn.centers) / len(centres),
         "within SSE": within_sse(drawn.parties, centres, squared=False),
         "outside SSE": outside_sse(drawn.parties, centres, squared=False),
     }
@@ -133,33 +159,23 @@ def _measures(drawn: FederatedData, centres: Floats) -> dict[str, float]:
 def _rows(
     measured: Measured, published: Mapping[str, tuple[float, ...]], kinds: Sequence[str], setting: str
 ) -> Iterator[Row]:
-    for name in METHODS:
-        for kind, paper in zip(kinds, published[name], strict=True):
-            yield _row(measured, name, kind, paper, setting)
+    for name, figures in published.items():
+        for kind, paper in zip(kinds, figures, strict=True):
+            otherwise = WHY_DRAWS if kind == GAP else WHY_SSE
+            yield _row(measured, name, kind, paper, setting, otherwise)
 
 
-def _row(measured: Measured, name: str, kind: str, paper: float, setting: str) -> Row:
-    tolerance = SSE_TOLERANCE.get(kind, GAP_TOLERANCE)
-    if kind == "gap":
-        otherwise = (
-            "A mean of 10 runs on other rows from other starts: which local optimum a start leads to decides "
-            "the gap. We believe ours for the text's data and the code's behaviour."
-        )
-    else:
-        otherwise = (
-            "SSEs without squares, as only these fit the spread of the paper's own data; which local optimum "
-            "a start leads to decides the rest. We believe ours for the text's algorithm and data."
-        )
+def _row(measured: Measured, name: str, kind: str, paper: float, setting: str, otherwise: str) -> Row:
     return judged(
         name=name,
         setting=setting,
         measure=kind,
         paper=paper,
         ours=measured.values[name][kind],
-        tolerance=tolerance,
+        tolerance=SSE_TOLERANCE.get(kind, GAP_TOLERANCE),
         otherwise=otherwise,
         secure=measured.secure[kind],
-        decimals=4 if paper < 5 and kind != "gap" else 2,
+        decimals=4 if kind.endswith("SSE") and paper < 5 else 2,
     )
 
 
@@ -176,35 +192,20 @@ def table_3(context: Context) -> Iterator[Row]:
     del context
     measured = measure(ffcm_hidden, 3, fuzziness=1.1)
     setting = f"case 2, m = 1.1, {REPEATS} runs"
-    yield from _rows(measured, TABLE_3, ("gap", "within SSE", "outside SSE"), setting)
+    yield from _rows(measured, TABLE_3, (GAP, "within SSE", "outside SSE"), setting)
 
 
 def table_4(context: Context) -> Iterator[Row]:
-    """Case 3: locally absent clusters. The gap both as the text defines it and as a mean over centres."""
+    """Case 3: locally absent clusters."""
     del context
     for sizes, published in TABLE_4.items():
         measured = measure(partial(ffcm_absent, sizes=sizes), 4)
         setting = f"case 3, {sizes}, {REPEATS} runs"
         for name in METHODS:
-            gap, within, outside = published[name]
-            summed = measured.values[name]["gap"]
-            yield judged(
-                name=name,
-                setting=setting,
-                measure="gap",
-                paper=gap,
-                ours=summed,
-                tolerance=GAP_TOLERANCE,
-                otherwise=(
-                    "The text defines a sum over centres, which this is; the table looks like the mean, in "
-                    "the row 'gap / k'. We believe ours for the definition."
-                ),
-                secure=measured.secure["gap"],
-                decimals=2,
-            )
-            yield _row(measured, name, "gap / k", gap, setting)
-            yield _row(measured, name, "within SSE", within, setting)
-            yield _row(measured, name, "outside SSE", outside, setting)
+            gap, *errors = published[name]
+            yield _row(measured, name, GAP, gap, setting, WHY_SUM)
+            yield _row(measured, name, NEAREST_GAP, gap, setting, WHY_DRAWS)
+            yield from _rows(measured, {name: tuple(errors)}, ("within SSE", "outside SSE"), setting)
 
 
 def table_5(context: Context) -> Iterator[Row]:
@@ -232,7 +233,7 @@ def table_5(context: Context) -> Iterator[Row]:
         ):
             yield judged(
                 name=name,
-                setting=f"100 G2 sets ({drawn_anew} drawn anew), {repeats} runs",
+                setting=f"100 G2 sets ({drawn_anew} drawn anew), {repeats} run{'s' if repeats > 1 else ''}",
                 measure=f"ngap, {statistic}",
                 paper=paper,
                 ours=ours,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from secfc._arrays import Floats
 from secfc.errors import MessageError
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, HEADROOM, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 
 MODULI = [prime.p for prime in PRIMES]
@@ -155,6 +155,24 @@ class TestPackedResidues:
         assert packed.planes().shape == (*shape[:2], 3 * shape[2])
         assert unpack(packed.planes()).shape == shape
         assert PackedResidues.empty(shape).planes().shape == (*shape[:2], 3 * shape[2])
+
+    @pytest.mark.parametrize("size", [0, 1, 42, HEADROOM, HEADROOM + 1, 500])
+    def test_framed_residues_follow_their_header_every_time(self, size: int) -> None:
+        header = bytes(range(1, 251))[: size % 251] * (1 + size // 251)
+        own, received = PackedResidues.empty((2, 1, 3)), PackedResidues(shape=(2, 1, 3), payload=bytes(18))
+        own.planes()[...] = np.arange(18).reshape(2, 1, 9)
+        for _ in range(3):
+            assert bytes(own.framed(header)) == header + bytes(range(18))
+            assert bytes(received.framed(header)) == header + bytes(18)
+            assert bytes(own.payload) == bytes(range(18))
+
+    def test_a_second_frame_leaves_the_first_alone(self) -> None:
+        own = PackedResidues.empty((1, 1, 2))
+        own.planes()[...] = 7
+        first = own.framed(b"to client 1")
+        second = own.framed(b"to client 2")
+        assert bytes(first) == b"to client 1" + b"\x07" * 6
+        assert bytes(second) == b"to client 2" + b"\x07" * 6
 
     def test_empty_gives_memory_of_its_own_to_be_written(self) -> None:
         one, other = PackedResidues.empty((2, 3, 4)), PackedResidues.empty((2, 3, 4))

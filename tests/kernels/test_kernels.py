@@ -1,5 +1,6 @@
 """Every kernel in both implementations: equal to each other and to integers, at all edges."""
 
+import threading
 from fractions import Fraction
 from math import prod
 
@@ -659,6 +660,30 @@ class TestNearest:
         sizes = data.draw(st.lists(st.sampled_from([0, 1, 1, 2, 3, MAX_ROWS]), min_size=k, max_size=k))
         if any(sizes):
             self.assert_exact(values, primes, sizes)
+
+
+@pytest.mark.xfail(strict=True, reason="CompiledKernels._value is shared by every thread of a process")
+def test_nearest_can_be_called_by_two_threads_at_once() -> None:
+    # `choose` gives every run of a process the same object, and the loops let go of the interpreter lock.
+    radix, sizes = MixedRadix(primes_of(3)), np.arange(1, 21)
+    right, wrong = {}, []
+    data = {seed: reduced("anything", (3, 20, 800), MODULI[-1], seed) for seed in (1, 2)}
+    for seed, residues in data.items():
+        _, value, labels, contested = NUMPY.nearest(residues.copy(), radix, sizes, 1e-12)
+        right[seed] = value.tobytes(), labels.tobytes(), contested.tobytes()
+
+    def work(seed: int) -> None:
+        for _ in range(200):
+            _, value, labels, contested = COMPILED.nearest(data[seed].copy(), radix, sizes, 1e-12)
+            wrong.append((value.tobytes(), labels.tobytes(), contested.tobytes()) != right[seed])
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in data]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wrong) == 400
+    assert not any(wrong)
 
 
 class TestAccept:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError, ParameterError
-from secfc.params import Layout
+from secfc.field.packing import PackedResidues
+from secfc.params import Layout, primes_of
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready
 from secfc.protocol.states import State
 
@@ -212,35 +213,69 @@ def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses
     refuses(net.server, altered(answer, shape=shape), MessageError, text)
 
 
-@pytest.mark.parametrize("residue", [P, P + 1, 2**24 - 1])
-def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_decoded(answered, altered, residue):
-    net, answer = answered
-    net.deliver(altered(answer, first=residue))
+def others_answer(net):
+    """Let clients 2 and 3 answer too; what the last of them causes, or the error."""
     net.deliver(net.hold(CodedDistances, recipient=SERVER, sender=2))
-    last = net.hold(CodedDistances, recipient=SERVER, sender=3)
+    return net.server.receive(net.hold(CodedDistances, recipient=SERVER, sender=3))
+
+
+@pytest.mark.parametrize("residue", [P, P + 1, 2**24 - 1])
+def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_it_is_decoded(
+    answered, altered, pictured, residue
+):
+    net, answer = answered
+    assert net.server.receive(altered(answer, first=residue)) == []
+    before = pictured(net.server._search)
     text = f"^CodedDistances: a residue from client 1 is not below its prime {P}$"
     with pytest.raises(MessageError, match=text):
-        net.deliver(last)
-    assert net.server.progress.waiting_for == 1
-    assert net.server.progress.iteration == 0
+        others_answer(net)
+    assert pictured(net.server._search) == before
+    assert (net.server.progress.round, net.server.progress.waiting_for) == (1, 1)
+    assert net.server._expected == {1: (1, 0), 2: (2, 0), 3: (2, 0)}
 
 
-def test_a_dropped_answer_can_be_sent_again(answered, altered):
+@pytest.mark.parametrize("sender", [1, 2, 3])
+@pytest.mark.parametrize("prime", [0, 1, 2])
+def test_the_error_names_the_client_and_the_prime(wire, sender, prime):
+    net = wire(ROWS, starts=STARTS)
+    p = primes_of(3)[prime]
+
+    def deliver(message):
+        if isinstance(message, CodedDistances) and message.sender == sender:
+            octets = bytearray(message.residues.payload)
+            size = len(octets) // 3
+            octets[size * prime : size * prime + 3] = p.to_bytes(3, "little")
+            message = replace(message, residues=PackedResidues(shape=message.residues.shape, payload=octets))
+        net.deliver(message)
+        return True
+
+    text = f"^CodedDistances: a residue from client {sender} is not below its prime {p}$"
+    with pytest.raises(MessageError, match=text):
+        net.run(drop=deliver)
+
+
+def test_an_answer_with_the_largest_residue_is_taken(answered, altered):
     net, answer = answered
-    net.deliver(altered(answer, first=P))
-    net.deliver(net.hold(CodedDistances, recipient=SERVER, sender=2))
-    last = net.hold(CodedDistances, recipient=SERVER, sender=3)
-    with pytest.raises(MessageError, match="prime"):
-        net.deliver(last)
-    net.deliver(answer)
-    assert ending(net) == ending(type(net)(ROWS, starts=STARTS))
+    assert net.server.receive(altered(answer, first=P - 1)) == []
+    assert [type(message) for message in others_answer(net)] in ([Assignment] * 3, [Finish] * 3)
 
 
-def test_a_refused_answer_can_be_followed_by_the_right_one(answered, refuses, altered):
+def test_an_answer_refused_for_its_shape_can_be_followed_by_the_right_one(answered, refuses, altered):
     net, answer = answered
+    in_order = type(net)(ROWS, starts=STARTS)
     refuses(net.server, altered(answer, shape=(3, 2, 5)), MessageError, "shape")
     net.deliver(answer)
-    assert ending(net) == ending(type(net)(ROWS, starts=STARTS))
+    assert ending(net) == ending(in_order)
+
+
+def test_an_answer_refused_for_a_residue_can_be_followed_by_the_right_one(answered, altered):
+    net, answer = answered
+    in_order = type(net)(ROWS, starts=STARTS)
+    net.deliver(altered(answer, first=P))
+    with pytest.raises(MessageError, match="prime"):
+        others_answer(net)
+    net.deliver(answer)
+    assert ending(net) == ending(in_order)
 
 
 # Mail in another order, late or lost

@@ -149,6 +149,18 @@ def test_envelope_reads_the_header_of_every_message(case):
     )
 
 
+@pytest.mark.parametrize("name", ["Share", "CodedDistances"])
+def test_residues_made_to_be_sent_are_encoded_as_received_ones(name):
+    message = examples()[name]
+    made = PackedResidues.empty(message.residues.shape)
+    made.planes()[...] = np.frombuffer(message.residues.payload, dtype=np.uint8).reshape(made.planes().shape)
+    expected = encode(message, k=3)
+    for _ in range(2):
+        data = encode(replace(message, residues=made), k=3)
+        assert bytes(data) == expected
+        assert parts(decode(data, k=3)) == parts(message)
+
+
 def test_header_is_laid_out_as_documented():
     data = encode(examples()["Ready"], k=3)
     assert data[:HEADER] == b"SFC1" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)

@@ -1,0 +1,296 @@
+"""`secfc reproduce`: the registry, verdicts, the column of SecFC, files that are missing, and the command."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn.datasets
+from support.datasets import folder
+from typer.testing import CliRunner
+
+import secfc
+from plaintext_baselines.generators import ffcm_hidden
+from secfc.cli.app import app
+from secfc.reproduce import data, ffcm_paper, plot
+from secfc.reproduce.common import (
+    Context,
+    Row,
+    Secure,
+    best_half,
+    claimed,
+    judged,
+    secure_run,
+    threshold_for,
+)
+from secfc.reproduce.registry import EXPERIMENTS, experiment
+
+NAMES = {
+    *(f"secfc-{one}" for one in ("table1", "table2", "table3", "figure1")),
+    *(f"fkm-figure{one}" for one in ("1b", "3", "4", "5")),
+    *(f"ffcm-table{one}" for one in range(2, 6)),
+    *(f"dwf-table{one}-{rows}" for one in (1, 2, 3) for rows in ("synthetic", "mnist", "femnist")),
+    "notebook",
+}
+SECURE = Secure(value=1.0, same=9, rows=9)
+FIGURE = {"name": "m", "setting": "s", "measure": "x", "secure": SECURE, "decimals": 1}
+
+
+def command(*arguments, data_folder=None):
+    environment = {"COLUMNS": "160", "NO_COLOR": "1", "SECFC_DATA": data_folder}
+    return CliRunner().invoke(app, ["reproduce", *arguments], env=environment)
+
+
+def rows_of(name, **options):
+    return list(experiment(name).rows(Context(quick=True, folder=options.get("folder"))))
+
+
+def assert_sound(rows):
+    assert rows
+    for row in rows:
+        assert row.same_labels == row.rows > 0
+        assert (row.paper is None) == (row.tolerance is None)
+        assert row.note or row.verdict not in ("differs", "fails")
+        if row.paper is not None:
+            assert (row.verdict == "agrees") == (abs(row.ours - row.paper) <= row.tolerance)
+
+
+def test_the_registry_is_complete():
+    assert set(EXPERIMENTS) == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_experiment_has_a_function(name):
+    one = experiment(name)
+    module = __import__(f"secfc.reproduce.{one.module}", fromlist=[one.function])
+    assert callable(getattr(module, one.function))
+
+
+@pytest.mark.parametrize("name", sorted(one.name for one in EXPERIMENTS.values() if one.files))
+def test_a_missing_file_is_one_line_that_says_what_to_get(name, tmp_path):
+    with pytest.raises(secfc.DataError) as caught:
+        rows_of(name, folder=tmp_path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert EXPERIMENTS[name].files in text
+    assert "get it from" in text
+
+
+def test_without_a_folder_the_line_names_the_option():
+    with pytest.raises(secfc.DataError, match="set --data-dir or SECFC_DATA to a folder with it, from"):
+        rows_of("notebook")
+
+
+def test_mnist_without_folder_or_network_is_one_line(monkeypatch):
+    def refuse(*arguments, **options):
+        raise OSError("no network")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", refuse)
+    with pytest.raises(secfc.DataError, match="could not be fetched from OpenML: set --data-dir"):
+        data.mnist(None)
+
+
+def test_mnist_from_openml_is_its_training_part(monkeypatch):
+    def fetch(*arguments, **options):
+        return np.full((70_000, 2), 255), np.full(70_000, "7", dtype=object)
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    rows, digits = data.mnist(None)
+    assert (rows.shape, rows.max(), digits.shape, digits[0]) == ((60_000, 2), 1.0, (60_000,), 7)
+
+
+def test_an_unknown_name_is_told_its_neighbours():
+    result = command("secfc-table9")
+    assert result.exit_code == 2
+    assert "there is no experiment 'secfc-table9'; did you mean secfc-table" in result.stderr
+
+
+def test_no_name_points_at_the_list():
+    result = command()
+    assert result.exit_code == 2
+    assert "--list shows them" in result.stderr
+
+
+def test_list_shows_every_name():
+    result = command("--list")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in NAMES)
+    listed = json.loads(command("--list", "--json").stdout)
+    assert {one["name"] for one in listed} == NAMES
+
+
+def test_the_command_says_what_file_is_missing(tmp_path):
+    result = command("fkm-figure4", data_folder=str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: DataError: ")
+    assert "cluster_wise_client0.csv is missing: get it from" in result.stderr
+
+
+def test_a_data_dir_that_is_no_folder_is_refused(tmp_path):
+    result = command("notebook", "--data-dir", str(tmp_path / "none"))
+    assert (result.exit_code, "is no folder" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("ours", "verdict", "note"), [(1.5, "agrees", ""), (1.6, "differs", "why")])
+def test_the_verdict_is_the_tolerance(ours, verdict, note):
+    row = judged(**FIGURE, paper=1.0, ours=ours, tolerance=0.5, otherwise="why")
+    assert (row.verdict, row.note) == (verdict, note)
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds", "verdict"), [("c", True, "holds"), ("c", False, "fails"), ("", True, "no figure")]
+)
+def test_a_claim_holds_or_fails(claim, holds, verdict):
+    row = claimed(**FIGURE, ours=1.0, claim=claim, holds=holds, otherwise="why")
+    assert (row.verdict, row.paper, row.note) == (verdict, None, "why" if verdict == "fails" else "")
+
+
+def test_the_better_half_is_by_score_and_rounded_up():
+    runs = [np.array([score, 10 * score]) for score in (3.0, 1.0, 2.0)]
+    assert best_half(runs, [3.0, 1.0, 2.0]).tolist() == [1.5, 15.0]
+
+
+@pytest.mark.parametrize("n", range(3, 120))
+@pytest.mark.parametrize("d", [1, 2, 5, 784])
+def test_the_threshold_fits_the_clients(n, d):
+    t, ell = threshold_for(n, d)
+    assert t >= 1 <= ell
+    assert 2 * (ell + t) - 1 <= n
+    assert d // ell > 2 or ell == 1
+
+
+def test_two_parties_are_joined_by_one_without_rows():
+    drawn = ffcm_hidden(random_state=0)
+    run = secure_run(drawn.parties, 3, seed=0)
+    assert [len(own) for own in run.labels] == [1000, 1000]
+    assert (run.same, run.rows) == (2000, 2000)
+
+
+def test_joining_parties_changes_no_label():
+    drawn = ffcm_hidden(random_state=0)
+    parties = [half for rows in drawn.parties for half in np.array_split(rows, 4)]
+    apart, joined = (secure_run(parties, 3, seed=0, clients=clients) for clients in (None, 3))
+    for a, b in zip(apart.labels, joined.labels, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_run_that_max_iter_ends_is_compared_at_the_same_iteration():
+    drawn = ffcm_hidden(random_state=0)
+    run = secure_run(drawn.parties, 3, seed=0, max_iter=1)
+    assert run.same == run.rows
+
+
+@pytest.mark.parametrize("name", ["ffcm-table2", "ffcm-table3"])
+def test_a_synthetic_experiment_from_end_to_end(name, monkeypatch):
+    monkeypatch.setattr(ffcm_paper, "REPEATS", 2)
+    result = command(name, "--json")
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads(result.stdout)
+    assert (answer["experiment"], answer["quick"]) == (name, True)
+    assert all(set(row) == {field.name for field in fields(Row)} for row in answer["rows"])
+    rows = [Row(**row) for row in answer["rows"]]
+    assert_sound(rows)
+    assert {row.name for row in rows} == {"central", "avg1", "avg2"}
+
+
+def test_secfc_table_1_agrees_where_the_clusters_are_apart(monkeypatch):
+    from secfc.reproduce import secfc_paper  # noqa: PLC0415
+
+    monkeypatch.setattr(secfc_paper, "TABLE_1", {(4, 4): secfc_paper.TABLE_1[4, 4]})
+    rows = rows_of("secfc-table1")
+    assert_sound(rows)
+    assert {row.name: row.verdict for row in rows} == {
+        "Lloyd": "agrees",
+        "k-FED": "differs",
+        "SecFC": "agrees",
+    }
+
+
+def test_the_table_shows_paper_ours_verdict_and_labels(monkeypatch):
+    monkeypatch.setattr(ffcm_paper, "REPEATS", 1)
+    result = command("ffcm-table2")
+    assert result.exit_code == 0
+    for text in ("3.7070", "verdict", "agrees", "as exact Lloyd", "2998 of 2998"):
+        assert text in result.stdout
+
+
+def test_labels_that_differ_end_with_an_error(monkeypatch):
+    from secfc.reproduce.registry import Experiment  # noqa: PLC0415
+
+    row = judged(
+        **FIGURE | {"secure": Secure(value=1.0, same=8, rows=9)},
+        paper=1.0,
+        ours=1.0,
+        tolerance=1.0,
+        otherwise="",
+    )
+    monkeypatch.setattr(Experiment, "rows", lambda self, context: iter([row]))
+    result = command("notebook")
+    assert (result.exit_code, "8 of 9" in result.stdout) == (1, True)
+    assert "must not happen" in result.stderr
+
+
+def test_a_plot_without_matplotlib_is_refused_before_the_work(monkeypatch, tmp_path):
+    def fail(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(plot.importlib, "import_module", fail)
+    with pytest.raises(secfc.ParameterError, match="pip install"):
+        plot.require_matplotlib()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_plot_is_a_png(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [
+        judged(**FIGURE, paper=1.0, ours=1.2, tolerance=0.5, otherwise=""),
+        claimed(**FIGURE | {"measure": "y"}, ours=1.0),
+    ]
+    plot.save_plot(rows, "title", tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_importing_secfc_stays_light():
+    heavy = ("secfc.reproduce", "sklearn", "plaintext_baselines", "matplotlib")
+    code = f"import sys, secfc, secfc.cli.app; print([m for m in sys.modules if m.startswith({heavy})])"
+    environment = {**os.environ, "PYTHONPATH": str(Path(secfc.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.data
+def test_the_notebook_differs_by_its_scikit_learn_and_agrees_centrally():
+    rows = rows_of("notebook", folder=folder())
+    assert_sound(rows)
+    verdicts = {(row.name, row.verdict) for row in rows}
+    assert verdicts == {("federated", "differs"), ("central", "agrees")}
+    assert "scikit-learn 0.24" in next(row.note for row in rows if row.name == "federated")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("noise", ["", "_ppc50_noise1", "_ppc50_noise1.5"])
+def test_the_grids_files_are_whole(noise):
+    parties, classes = data.fkm_parties(folder(), "1", noise)
+    assert [len(own) for own in parties] == [len(own) for own in classes]
+    assert sum(map(len, parties)) == 800
+    assert len(np.unique(np.concatenate(classes))) == 16
+
+
+@pytest.mark.data
+def test_the_clients_of_figure_4_hold_their_numbers_of_clusters():
+    _, classes = data.fkm_variable(folder())
+    assert [len(np.unique(own)) for own in classes] == [16, 1, 3, 10, 7]
+
+
+@pytest.mark.data
+def test_femnist_is_the_papers_draw():
+    parties, classes = data.femnist_iid(folder())
+    assert (len(parties), sum(map(len, parties))) == (100, 16_744)
+    assert [len(own) for own in parties] == [len(own) for own in classes]
+    assert [len(own) for own in data.femnist_writers(folder())][:1] != [0]
