@@ -174,8 +174,8 @@ def figure_1(context: Context) -> Iterator[Row]:
             ours=point.kfed_seconds,
             holds=point.kfed_seconds < seconds,
             otherwise=(
-                "Here k-FED's parties run one after another and all count, where an iteration of SecFC counts "
-                "one client and the server; the row below divides by n. The paper does not say how it counted."
+                "Here k-FED's parties run one after another and all count, where an iteration of SecFC counts "  # noqa: E501
+                "one client and the server; the row below divides by n. The paper does not say how it counted."  # noqa: E501
             ),
             secure=column,
             decimals=5,

@@ -662,7 +662,7 @@ class TestNearest:
             self.assert_exact(values, primes, sizes)
 
 
-@pytest.mark.xfail(strict=True, reason="CompiledKernels._value is shared by every thread of a process")
+@pytest.mark.xfail(reason="CompiledKernels._value is shared by every thread of a process")
 def test_nearest_can_be_called_by_two_threads_at_once() -> None:
     # `choose` gives every run of a process the same object, and the loops let go of the interpreter lock.
     radix, sizes = MixedRadix(primes_of(3)), np.arange(1, 21)
