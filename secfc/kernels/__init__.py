@@ -43,23 +43,21 @@ def chosen_name(answer_residues: int) -> str:
 
 
 def choose(answer_residues: int) -> Kernels:
-    """The kernels for a job of this size; compiled now, or read from the cache, if need be."""
+    """New kernels for a job of this size; compiled now, or read from the cache, if need be.
+
+    Each role has its own: they hold buffers, which runs in two threads must not share.
+    """
     if chosen_name(answer_residues) == "compiled":
         kernels = _compiled()
         if kernels is not None:
-            return kernels
+            return kernels()
         if os.environ.get(VARIABLE) == "compiled":
             raise ParameterError(f"{VARIABLE}: compiled kernels need Numba, which cannot be imported")
-    return _vectorised()
-
-
-@cache
-def _vectorised() -> Kernels:
     return VectorisedKernels()
 
 
 @cache
-def _compiled() -> Kernels | None:
+def _compiled() -> type[Kernels] | None:
     """The compiled kernels, or None where Numba is installed and broken."""
     try:
         import numba  # noqa: PLC0415 - takes half a second
@@ -73,7 +71,7 @@ def _compiled() -> Kernels | None:
         os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="secfc-kernels-")
         vars(numba.config)["CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]  # read when it was imported
         from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - again
-    return CompiledKernels()
+    return CompiledKernels
 
 
 def _can_compile() -> bool:

@@ -93,7 +93,7 @@ class Search:
         self._labels: Labels = np.empty(m, dtype=np.int32)
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
-        self._near_ties = 0
+        self._near_ties: dict[int, int] = {}  # by first row of what was added
         self._sized: Labels | None = None
         self.best: Clustering | None = None
         self.moved = m
@@ -119,7 +119,7 @@ class Search:
         if self._own is None or self._own.shape[0] != part.own.shape[0]:
             self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
         self._labels[rows], self._core[rows], self._own[:, rows] = part.labels, part.core, part.own
-        self._near_ties += part.near_ties
+        self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
         self._radix = distances.radix
 
     def end_round(self) -> bool:
@@ -132,7 +132,7 @@ class Search:
         """
         assert self._own is not None
         labels, own, sizes = self._labels.copy(), self._own, self.sizes()
-        near_ties, self._near_ties = self._near_ties, 0
+        near_ties, self._near_ties = sum(self._near_ties.values()), {}
         sets = relocate(labels, own, self._radix, sizes)
         match self._step:
             case _Step.FIRST_OF_START:

@@ -151,6 +151,16 @@ class TestMatmul:
         b = rng.integers(-top, top + 1, (inner, 9)).astype(np.float64)
         assert_reduced(matmul(a, b, p), exact(a) @ exact(b), p)
 
+    @each_modulus
+    @pytest.mark.parametrize("inner", INNER)
+    def test_odd_products_at_the_largest_magnitudes_are_exact(self, p: int, inner: int) -> None:
+        # The largest reduced residues are even, so sums of their products would be exact beyond 2**53.
+        odd = largest_reduced(p) - 1 | 1
+        assert odd % 2 == 1
+        a, b = np.full((3, inner), float(odd)), np.full((inner, 5), float(odd))
+        a[0, 0], a[1] = odd - 1, -a[1]
+        assert_reduced(matmul(a, b, p), exact(a) @ exact(b), p)
+
     def test_memory_order_does_not_matter(self) -> None:
         p = MODULI[0]
         a = signs("random", (40, 300)) * largest_reduced(p)
@@ -190,6 +200,15 @@ class TestSquaredNorms:
     def test_is_exact_at_the_largest_magnitudes(self, p: int, columns: int, kind: str) -> None:
         x = signs(kind, (columns, 3)) * largest_reduced(p)
         expected = np.array([columns * largest_reduced(p) ** 2] * 3, dtype=object)
+        assert_reduced(squared_norms(x, p), expected, p)
+
+    @each_modulus
+    @pytest.mark.parametrize("columns", INNER)
+    def test_odd_squares_at_the_largest_magnitudes_are_exact(self, p: int, columns: int) -> None:
+        odd = largest_reduced(p) - 1 | 1
+        x = np.full((columns, 2), float(odd))
+        x[0, 0] = odd - 1
+        expected = (exact(x) ** 2).sum(axis=0)
         assert_reduced(squared_norms(x, p), expected, p)
 
     @laws

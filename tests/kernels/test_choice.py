@@ -90,13 +90,16 @@ class TestName:
 
 
 class TestChoose:
-    def test_gives_what_the_name_says_every_time_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_gives_what_the_name_says_and_to_every_role_its_own(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for name, kind in (("numpy", VectorisedKernels), ("compiled", CompiledKernels)):
             monkeypatch.setenv("SECFC_KERNELS", name)
             chosen = choose(1)
             assert type(chosen) is kind
             assert chosen.name == name
-            assert choose(1 << 50) is chosen
+            assert type(choose(1 << 50)) is kind
+            assert choose(1) is not chosen
 
     def test_a_job_without_compiled_code_does_not_import_numba(self, python) -> None:
         code = """

@@ -101,7 +101,6 @@ def test_both_drivers_give_equal_runs(kernels):
     assert one == other
 
 
-@pytest.mark.xfail(reason="CompiledKernels._value is shared by every thread of a process")
 def test_runs_in_threads_do_not_disturb_each_other(monkeypatch):
     monkeypatch.setenv("SECFC_KERNELS", "compiled")
     rows = np.random.default_rng(0).integers(0, 6, (3000, 3)).astype(float)

@@ -537,7 +537,6 @@ def test_a_bad_part_of_an_answer_can_be_sent_again(many, expected, part):
     assert ending(net) == expected
 
 
-@pytest.mark.xfail(strict=True, reason="Server._decode: blocks before the bad one are counted twice")
 @pytest.mark.parametrize("rows", [2, 7, 28])
 def test_a_bad_answer_counts_no_near_tie_twice(wire, monkeypatch, part_rows, rows):
     part_rows(rows)
