@@ -102,7 +102,7 @@ class CompiledKernels:
         contested = np.empty(rows, dtype=np.bool_)
         loops.nearest(
             residues,
-            np.array(radix.primes),
+            np.array(radix.primes, dtype=np.int64),
             radix.inverses,
             np.array(radix.radices, dtype=np.float64),
             sizes.astype(np.float64) ** 2,

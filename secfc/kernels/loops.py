@@ -271,7 +271,9 @@ def store(packed, p, shares, start):
                 value = np.float64(r - p if r > half else r)
                 target[i] = value
                 norms[i] += value * value
-            if c % _INNER == _INNER - 2 or c == width - 1:  # 127 products and a reduced rest
+            if (
+                c % _INNER == _INNER - 2 or c == width - 1
+            ):  # 128 products at most and a reduced rest: below 2**53
                 for i in range(b):
                     quotient = (norms[i] * inverse + _ROUND) - _ROUND
                     norms[i] -= quotient * modulus

@@ -194,8 +194,6 @@ class Client:
                 raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
             self._early.append(message)
             return []
-        if message.sender == self.number:
-            raise MessageError(f"Share: from client {message.sender} itself")
         if message.part != self._received[message.sender]:
             raise MessageError(
                 f"Share: part {message.part} from client {message.sender}, expected part "
