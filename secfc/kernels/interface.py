@@ -40,8 +40,8 @@ class EncodingTransform:
 class Kernels(Protocol):
     """Array work of clients and server.
 
-    Implementations give equal results: equal bits, but for reduced residues near +-p/2, of which there are two
-    that stand for the same residue.
+    Implementations give equal results: equal bits, but for reduced residues near +-p/2, where two stand for
+    the same residue.
     """
 
     name: str

@@ -188,6 +188,8 @@ class Client:
         return shares + self._ready()
 
     def _on_share(self, message: Share) -> list[Message]:
+        if message.sender == self.number:
+            raise MessageError(f"Share: from client {message.sender} itself")
         if self.state is State.IDENTIFY:
             known = sum(held.sender == message.sender for held in self._early)
             if message.part != known or known == WINDOW:

@@ -238,7 +238,7 @@ def table_5(context: Context) -> Iterator[Row]:
                 paper=paper,
                 ours=ours,
                 tolerance=max(TABLE_5_TOLERANCE * paper, TABLE_5_TOLERANCE),
-                otherwise="A quantile over 100 sets moves with the sets that are drawn anew and the starts.",
+                otherwise="Sets without a file at hand are drawn anew; whether that explains it we do not know.",
                 secure=Secure(value=column, same=same, rows=rows),
                 decimals=2,
             )
