@@ -238,7 +238,7 @@ def table_5(context: Context) -> Iterator[Row]:
                 paper=paper,
                 ours=ours,
                 tolerance=max(TABLE_5_TOLERANCE * paper, TABLE_5_TOLERANCE),
-                otherwise="Sets without a file at hand are drawn anew; whether that explains it we do not know.",
+                otherwise="Sets without a file at hand are drawn anew; whether that is why is not known.",
                 secure=Secure(value=column, same=same, rows=rows),
                 decimals=2,
             )
