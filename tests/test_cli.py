@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from support.signals import heed_ctrl_c
 
 import secfc
 from secfc.cli.files import label_names
@@ -201,6 +202,7 @@ def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,
     )
     children = wait_for_children(process.pid, 4)
     process.send_signal(signal.SIGINT)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.signals import heed_ctrl_c
 
 import secfc
 from secfc.drivers import framing, multiprocess
@@ -526,6 +527,7 @@ def script(tmp_path):
             cwd=tmp_path,
             env=environment,
             start_new_session=True,
+            preexec_fn=heed_ctrl_c if os.name == "posix" else None,
         )
         running.append(process)
         return process
