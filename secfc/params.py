@@ -28,9 +28,9 @@ MAX_ROWS = 1 << 29
 MAX_MESSAGE_BYTES = 1 << 31
 """No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
 
-PART_BYTES = 1 << 20
+PART_BYTES = 1 << 22
 """Shares and answers travel in parts of about this size: a few of them are all that is ever buffered, and
-those of eleven clients stay in a processor's cache until they are decoded."""
+larger ones than a processor's cache pay less for each message than they lose (docs/decisions/008)."""
 
 PART_ROWS = 256
 """A part has a multiple of this many rows, and no fewer, so that none is dominated by its header."""

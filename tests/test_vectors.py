@@ -161,10 +161,10 @@ class TestReplay:
         p, m = part["p"], len(case["rows"])
         coded = [pack(np.array(answer, dtype=np.float64), p) for answer in part["coded_distances"]]
         for decoding in part["decodings"]:
-            answers = [coded[j - 1] for j in decoding["responders"]]
-            decoded = np.empty((case["k"], m))
-            assert kernels.decode(answers, residues(decoding["weights"], p), 0, m, p, decoded) == -1
-            assert listed(decoded, p) == decoding["decoded"]
+            answers = [coded[j - 1][np.newaxis] for j in decoding["responders"]]
+            weights, decoded = residues(decoding["weights"], p), np.empty((1, case["k"], m))
+            assert kernels.decode(answers, weights[np.newaxis], (p,), 0, m, decoded) == -1
+            assert listed(decoded[0], p) == decoding["decoded"]
 
     @each_case
     def test_distances_from_their_residues(self, case: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from secfc._arrays import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import loops
 from secfc.kernels.interface import Bytes, EncodingTransform
+from secfc.kernels.vectorised import VectorisedKernels
 
 _FOUR = 4
 
@@ -19,6 +20,7 @@ class CompiledKernels:
 
     def __init__(self) -> None:
         self._value: Floats = np.empty((0, 0))
+        self._small = VectorisedKernels()
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """See `Kernels.encode`."""
@@ -77,19 +79,31 @@ class CompiledKernels:
         return bool(loops.below(packed, p))
 
     def decode(
-        self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
+        self,
+        answers: list[Bytes],
+        weights: Floats,
+        primes: tuple[int, ...],
+        start: int,
+        stop: int,
+        out: Floats,
     ) -> int:
         """See `Kernels.decode`."""
-        k, stride = answers[0].shape
+        shape = answers[0].shape
         # The loop reads through addresses: shapes and layout are checked here, and `answers` keeps the bytes.
-        if any(packed.shape != (k, stride) or not packed.flags.c_contiguous for packed in answers):
+        if any(packed.shape != shape or not packed.flags.c_contiguous for packed in answers):
             raise ValueError("answers must be contiguous and of one shape")
-        if not 0 <= 3 * start <= 3 * stop <= stride or weights.shape != (len(answers),):
+        if not 0 <= 3 * start <= 3 * stop <= shape[2] or weights.shape != (len(primes), len(answers)):
             raise ValueError("rows or weights do not fit the answers")
-        if out.shape != (k, stop - start):
-            raise ValueError("the buffer does not fit the rows")
+        if out.shape != (len(primes), shape[1], stop - start) or len(primes) != shape[0]:
+            raise ValueError("the buffer or the primes do not fit the answers")
         addresses = np.array([packed.__array_interface__["data"][0] for packed in answers], dtype=np.uint64)
-        return int(loops.decode(addresses, weights, stride, start, p, out))
+        modulo = np.array(primes, dtype=np.int64)
+        if not loops.decode(addresses, weights, modulo, shape[2] // 3, start, out):
+            return self._small.decode(answers, weights, primes, start, stop, out)  # it says whose
+        done = (stop - start) // loops.PAIR * loops.PAIR
+        if done == stop - start:
+            return -1
+        return self._small.decode(answers, weights, primes, start + done, stop, out[:, :, done:])
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float

@@ -121,26 +121,32 @@ class Kernels(Protocol):
         """Whether every packed integer is below p (one-dimensional input)."""
 
     def decode(
-        self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
+        self,
+        answers: list[Bytes],
+        weights: Floats,
+        primes: tuple[int, ...],
+        start: int,
+        stop: int,
+        out: Floats,
     ) -> int:
-        """Weighted sum of answers, reduced, if they are residues modulo p.
+        """Weighted sum of answers, reduced, if they are residues.
 
         Parameters
         ----------
-        answers : list of R ndarrays of shape (k, 3 * rows), uint8
-        weights : ndarray of shape (R,), float64
+        answers : list of R ndarrays of shape (P, k, 3 * rows), uint8
+        weights : ndarray of shape (P, R), float64
             Reduced residues.
+        primes : tuple of P ints
         start, stop : int
             Rows to decode.
-        p : int
-        out : ndarray of shape (k, stop - start), float64
+        out : ndarray of shape (P, k, stop - start), float64
             Written; one buffer for many blocks saves the system new pages for each.
 
         Returns
         -------
         int
-            Position of an answer with an integer that is not below p, or -1 if there is none; `out` holds
-            the sum only then.
+            Position of an answer with an integer that is not below its prime, or -1 if there is none; `out`
+            holds the sum only then.
         """
 
     def nearest(

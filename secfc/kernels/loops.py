@@ -10,14 +10,19 @@ vectorises.
 """
 
 import numpy as np
-from numba import boolean, carray, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
-from numba.extending import intrinsic
+from numba import boolean, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
+
+from secfc.kernels import lanes
+from secfc.kernels.lanes import LANES
 
 _ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
 
-_BLOCK = 384
+_BLOCK = 192
 """Rows of a block of a product: a column is 3 KiB of float64, so 128 columns fit half an L2 cache."""
+
+_STRIDE = _BLOCK + LANES
+"""An odd number of cache lines from one column to the next, so that they do not push each other out."""
 
 _LONG = 2048
 """Rows of a block that is only unpacked: short blocks would pay more for their start than for their work."""
@@ -27,6 +32,9 @@ _NARROW = 64
 
 _SORTED = 4096
 """Rows sorted by set at a time: a column of them, 16 KiB of float32, stays in an L1 cache."""
+
+PAIR = 2 * LANES
+"""Rows decoded at a time."""
 
 _INNER = 128
 """Columns of exact products between reductions; see secfc.field.residues.BLOCK."""
@@ -39,48 +47,32 @@ _bytes1 = types.Array(uint8, 1, "C", readonly=True)
 _bytes2 = types.Array(uint8, 2, "C", readonly=True)
 
 
+@njit(float64[:, ::1](int64), **_OPTIONS)
+def _lines(count):
+    """Zeros: `count` lines of a block of rows, each from the start of a cache line."""
+    flat = np.zeros(count * _STRIDE + LANES)
+    first = -(uint64(flat.ctypes.data) // uint64(8)) % uint64(LANES)
+    return flat[first : first + uint64(count * _STRIDE)].reshape(count, _STRIDE)
+
+
 @njit(void(float64[:, ::1], int64, int64, float64[:, ::1], float64[::1], float64[:, ::1], int64), **_OPTIONS)
 def _product(x, first, last, matrix, constant, z, b):
     """z[h, :b] = constant[h] + sum over columns c in [first, last) of matrix[h, c] x[c - first, :b].
 
-    Four rows of the matrix and four columns at a time keep sixteen coefficients in registers; both counts
-    are padded with zeros to multiples of four.
+    The matrix has a multiple of four rows; columns of x and z, which are as long, are computed sixteen at a
+    time, up to a multiple of PAIR.
     """
-    for h in range(0, matrix.shape[0], 4):
-        z0, z1, z2, z3 = z[h], z[h + 1], z[h + 2], z[h + 3]
-        for i in range(b):
-            z0[i] = constant[h]
-            z1[i] = constant[h + 1]
-            z2[i] = constant[h + 2]
-            z3[i] = constant[h + 3]
-        for c in range(first, last, 4):
-            a0, a1, a2, a3 = matrix[h, c], matrix[h, c + 1], matrix[h, c + 2], matrix[h, c + 3]
-            b0, b1, b2, b3 = (
-                matrix[h + 1, c],
-                matrix[h + 1, c + 1],
-                matrix[h + 1, c + 2],
-                matrix[h + 1, c + 3],
-            )
-            c0, c1, c2, c3 = (
-                matrix[h + 2, c],
-                matrix[h + 2, c + 1],
-                matrix[h + 2, c + 2],
-                matrix[h + 2, c + 3],
-            )
-            d0, d1, d2, d3 = (
-                matrix[h + 3, c],
-                matrix[h + 3, c + 1],
-                matrix[h + 3, c + 2],
-                matrix[h + 3, c + 3],
-            )
-            o = c - first
-            x0, x1, x2, x3 = x[o], x[o + 1], x[o + 2], x[o + 3]
-            for i in range(b):
-                v0, v1, v2, v3 = x0[i], x1[i], x2[i], x3[i]
-                z0[i] = z0[i] + a0 * v0 + a1 * v1 + a2 * v2 + a3 * v3
-                z1[i] = z1[i] + b0 * v0 + b1 * v1 + b2 * v2 + b3 * v3
-                z2[i] = z2[i] + c0 * v0 + c1 * v1 + c2 * v2 + c3 * v3
-                z3[i] = z3[i] + d0 * v0 + d1 * v1 + d2 * v2 + d3 * v3
+    lanes.multiply(
+        uint64(matrix[:, first:].ctypes.data),
+        matrix.shape[1],
+        last - first,
+        uint64(x.ctypes.data),
+        uint64(constant.ctypes.data),
+        uint64(z.ctypes.data),
+        x.shape[1],
+        matrix.shape[0] // 4,
+        (b + PAIR - 1) // PAIR,
+    )
 
 
 @njit(void(float64[:, ::1], int64, int64, float64[:, ::1], boolean), **_OPTIONS)
@@ -99,51 +91,33 @@ def _reduce_into(z, b, p, total, fresh):
                 target[i] += source[i] - quotient * modulus
 
 
-@njit(void(float64[::1], int64, int64, int32[::1], uint64[::1], uint8[::1]), **_OPTIONS)
-def _pack(z, b, p, residues, words, out):
-    """Three bytes for each of the integers z[:b] modulo p; eight residues make three words."""
-    inverse, modulus = 1.0 / p, float(p)
-    for i in range(b):
-        quotient = (z[i] * inverse + _ROUND) - _ROUND
-        r = z[i] - quotient * modulus
-        residues[i] = np.int32(r + (modulus if r < 0.0 else 0.0))
-    pairs = residues.view(np.uint64)
-    low = np.uint64(0xFFFFFF)
-    for e in range((b + 7) // 8):
-        o, w = np.uint64(4) * np.uint64(e), np.uint64(3) * np.uint64(e)
-        p0, p1 = pairs[o], pairs[o + np.uint64(1)]
-        p2, p3 = pairs[o + np.uint64(2)], pairs[o + np.uint64(3)]
-        x0 = (p0 & low) | ((p0 >> np.uint64(32)) << np.uint64(24))
-        x1 = (p1 & low) | ((p1 >> np.uint64(32)) << np.uint64(24))
-        x2 = (p2 & low) | ((p2 >> np.uint64(32)) << np.uint64(24))
-        x3 = (p3 & low) | ((p3 >> np.uint64(32)) << np.uint64(24))
-        words[w] = x0 | (x1 << np.uint64(48))
-        words[w + np.uint64(1)] = (x1 >> np.uint64(16)) | (x2 << np.uint64(32))
-        words[w + np.uint64(2)] = (x2 >> np.uint64(32)) | (x3 << np.uint64(16))
-    packed = words.view(np.uint8)
-    for i in range(3 * b):
-        out[i] = packed[i]
+@njit(void(float64[::1], int64, int64, uint8[::1]), **_OPTIONS)
+def _pack(z, b, p, out):
+    """Three bytes for each of the integers z[:b] modulo p."""
+    groups = b // LANES
+    lanes.pack(uint64(z.ctypes.data), groups, float64(p), uint64(out.ctypes.data))
+    for i in range(groups * LANES, b):
+        residue = np.int64(z[i]) % p
+        for byte in range(3):
+            out[3 * i + byte] = (residue >> (8 * byte)) & 0xFF
 
 
-@njit(void(_bytes1, int64, uint64[::1], int32[::1]), **_OPTIONS)
-def _unpack(source, b, words, residues):
+@njit(void(_bytes1, int64, int32[::1]), **_OPTIONS)
+def _unpack(source, b, residues):
     """residues[:b] = the 24-bit integers in source[: 3 b]."""
-    packed = words.view(np.uint8)
-    for i in range(3 * b):
-        packed[i] = source[i]
-    pairs = residues.view(np.uint64)
-    low = np.uint64(0xFFFFFF)
-    high = low << np.uint64(32)
-    for e in range((b + 7) // 8):
-        o, w = np.uint64(4) * np.uint64(e), np.uint64(3) * np.uint64(e)
-        w0, w1, w2 = words[w], words[w + np.uint64(1)], words[w + np.uint64(2)]
-        x1 = (w0 >> np.uint64(48)) | (w1 << np.uint64(16))
-        x2 = (w1 >> np.uint64(32)) | (w2 << np.uint64(32))
-        x3 = w2 >> np.uint64(16)
-        pairs[o] = (w0 & low) | ((w0 << np.uint64(8)) & high)
-        pairs[o + np.uint64(1)] = (x1 & low) | ((x1 << np.uint64(8)) & high)
-        pairs[o + np.uint64(2)] = (x2 & low) | ((x2 << np.uint64(8)) & high)
-        pairs[o + np.uint64(3)] = (x3 & low) | ((x3 << np.uint64(8)) & high)
+    groups = b // LANES
+    lanes.unpack(uint64(source.ctypes.data), groups, uint64(residues.ctypes.data))
+    for i in range(groups * LANES, b):
+        residues[i] = source[3 * i] | (source[3 * i + 1] << 8) | (source[3 * i + 2] << 16)
+
+
+@njit(void(float32[::1], int64, float64[::1]), **_OPTIONS)
+def _widen(source, b, target):
+    """target[:b] = source, a block of a column; the column's next block is asked for."""
+    groups = b // PAIR
+    lanes.widen(uint64(source.ctypes.data), groups, uint64(target.ctypes.data), 4 * _BLOCK)
+    for i in range(groups * PAIR, b):
+        target[i] = source[i]
 
 
 @njit(void(float64[:, :, ::1], float64[:, ::1], int64, uint8[:, :, ::1]), **_OPTIONS)
@@ -151,10 +125,8 @@ def encode(values, basis, p, out):
     """Pack basis @ values modulo p; basis is padded to multiples of four, out is not."""
     coded, width, rows = values.shape
     padded_n, padded = basis.shape
-    x = np.zeros((padded, _BLOCK))
-    z, total = np.empty((padded_n, _BLOCK)), np.empty((padded_n, _BLOCK))
+    x, z, total = _lines(padded), _lines(padded_n), _lines(padded_n)
     zero = np.zeros(padded_n)
-    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
     single = padded <= _INNER
     for c in range(width):
         for low in range(0, rows, _BLOCK):
@@ -170,7 +142,7 @@ def encode(values, basis, p, out):
                     _reduce_into(z, b, p, total, first == 0)
             done = z if single else total
             for j in range(out.shape[0]):
-                _pack(done[j], b, p, residues, words, out[j, c, 3 * low : 3 * (low + b)])
+                _pack(done[j], b, p, out[j, c, 3 * low : 3 * (low + b)])
 
 
 @njit(
@@ -192,7 +164,6 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
     order = spectrum.size
     inverse, modulus = 1.0 / p, float(p)
     x = np.empty((order, _NARROW))
-    residues, words = np.zeros(_NARROW, dtype=np.int32), np.zeros(3 * _NARROW // 8, dtype=np.uint64)
     for c in range(width):
         for low in range(0, rows, _NARROW):
             b = min(_NARROW, rows - low)
@@ -248,7 +219,7 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
                 target, factor = x[j], after[j]
                 for i in range(b):
                     target[i] *= factor
-                _pack(target, b, p, residues, words, out[j, c, 3 * low : 3 * (low + b)])
+                _pack(target, b, p, out[j, c, 3 * low : 3 * (low + b)])
 
 
 @njit(void(_bytes2, int64, float32[:, ::1], int64), **_OPTIONS)
@@ -257,14 +228,14 @@ def store(packed, p, shares, start):
     half = p // 2
     width, rows = packed.shape[0], packed.shape[1] // 3
     inverse, modulus = 1.0 / p, float(p)
-    residues, words = np.zeros(_LONG, dtype=np.int32), np.zeros(3 * _LONG // 8, dtype=np.uint64)
+    residues = np.empty(_LONG, dtype=np.int32)
     norms = np.empty(_LONG)
     for low in range(0, rows, _LONG):
         b = min(_LONG, rows - low)
         for i in range(b):
             norms[i] = 0.0
         for c in range(width):
-            _unpack(packed[c, 3 * low : 3 * (low + b)], b, words, residues)
+            _unpack(packed[c, 3 * low : 3 * (low + b)], b, residues)
             target = shares[c, start + low : start + low + b]
             for i in range(b):
                 r = residues[i]
@@ -333,7 +304,19 @@ def set_sums(shares, sets, sums):
 @njit(void(float32[:, ::1], int64[::1], int32[::1], int32[::1], float64[:, ::1]), **_OPTIONS)
 def move_rows(shares, rows, old, new, sums):
     """Take rows out of their old sets' sums and add them to their new sets', in ascending order of rows."""
-    for c in range(shares.shape[0]):
+    columns, m = shares.shape
+    grouped = columns // LANES * LANES
+    nowhere = np.zeros(LANES)
+    skipped, start = uint64(nowhere.ctypes.data), uint64(sums.ctypes.data)
+    for c in range(0, grouped, LANES):
+        address = uint64(shares[c:].ctypes.data)
+        place = start + uint64(8 * c)
+        for j in range(rows.size):
+            source = place + uint64(8 * columns * old[j]) if old[j] >= 0 else skipped
+            target = place + uint64(8 * columns * new[j]) if new[j] >= 0 else skipped
+            lanes.move(address, 4 * m, rows[j], source, target)
+    nowhere[0] = 0.0  # the array lives until its last use, its address does not count as one
+    for c in range(grouped, columns):
         column = shares[c]
         for j in range(rows.size):
             value = np.float64(column[rows[j]])
@@ -349,10 +332,8 @@ def answer(shares, start, stop, matrix, constant, p, out):
     columns = shares.shape[0]
     k, padded = matrix.shape
     chunk = min(padded, _INNER)
-    x = np.zeros((chunk, _BLOCK))
-    z, total = np.empty((k, _BLOCK)), np.empty((k, _BLOCK))
+    x, z, total = _lines(chunk), _lines(k), _lines(k)
     zero = np.zeros(k)
-    residues, words = np.zeros(_BLOCK, dtype=np.int32), np.zeros(3 * _BLOCK // 8, dtype=np.uint64)
     single = padded <= _INNER
     for low in range(start, stop, _BLOCK):
         b = min(_BLOCK, stop - low)
@@ -361,9 +342,7 @@ def answer(shares, start, stop, matrix, constant, p, out):
             for c in range(first, last):
                 target = x[c - first]
                 if c < columns:
-                    source = shares[c, low : low + b]
-                    for i in range(b):
-                        target[i] = source[i]
+                    _widen(shares[c, low : low + b], b, target)
                 else:
                     for i in range(b):
                         target[i] = 0.0
@@ -372,17 +351,17 @@ def answer(shares, start, stop, matrix, constant, p, out):
                 _reduce_into(z, b, p, total, first == 0)
         done = z if single else total
         for h in range(out.shape[0]):
-            _pack(done[h], b, p, residues, words, out[h, 3 * (low - start) : 3 * (low - start + b)])
+            _pack(done[h], b, p, out[h, 3 * (low - start) : 3 * (low - start + b)])
 
 
 @njit(boolean(_bytes1, int64), **_OPTIONS)
 def below(packed, p):
     """Whether every 24-bit integer is below p."""
-    residues, words = np.zeros(_LONG, dtype=np.int32), np.zeros(3 * _LONG // 8, dtype=np.uint64)
+    residues = np.empty(_LONG, dtype=np.int32)
     count = packed.size // 3
     for low in range(0, count, _LONG):
         b = min(_LONG, count - low)
-        _unpack(packed[3 * low : 3 * (low + b)], b, words, residues)
+        _unpack(packed[3 * low : 3 * (low + b)], b, residues)
         largest = np.int32(0)
         for i in range(b):
             largest = max(largest, residues[i])
@@ -391,47 +370,42 @@ def below(packed, p):
     return True
 
 
-@intrinsic
-def _bytes_at(_, address):
-    """Pointer to the bytes at an address; whoever passes it keeps the bytes alive."""
+@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, float64[:, :, ::1]), **_OPTIONS)
+def decode(addresses, weights, primes, rows, start, total):
+    """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
 
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(types.CPointer(uint8)))
-
-    return types.CPointer(uint8)(address), generate
-
-
-@njit(int64(uint64[::1], float64[::1], int64, int64, int64, float64[:, ::1]), **_OPTIONS)
-def decode(addresses, weights, stride, start, p, total):
-    """Weighted sum, reduced, of packed planes: row h of plane j begins at addresses[j] + h stride.
-
-    A block of the sum stays in the L1 cache while every plane is added to it. Returns the first plane found
-    with an integer that is not below p, or -1.
+    Columns of `total` beyond a multiple of PAIR are not written. Returns whether all integers were
+    residues.
     """
-    rows = total.shape[1]
-    inverse, modulus = 1.0 / p, float(p)
-    residues, words = np.zeros(_LONG, dtype=np.int32), np.zeros(3 * _LONG // 8, dtype=np.uint64)
-    for h in range(total.shape[0]):
-        for low in range(0, rows, _LONG):
-            b = min(_LONG, rows - low)
-            target = total[h, low : low + b]
-            for i in range(b):
+    count, k, wanted = total.shape
+    groups = wanted // PAIR
+    largest = np.empty(LANES, dtype=np.int32)
+    for q in range(count):
+        inverse, modulus = 1.0 / primes[q], float(primes[q])
+        largest[:] = 0
+        for h in range(k):
+            target = total[q, h, : groups * PAIR]
+            for i in range(target.size):
                 target[i] = 0.0
-            for j in range(addresses.size):
-                first = addresses[j] + np.uint64(h * stride + 3 * (start + low))
-                _unpack(carray(_bytes_at(first), (3 * b,)), b, words, residues)
-                weight, largest = weights[j], np.int32(0)
-                for i in range(b):
-                    target[i] += weight * residues[i]
-                    largest = max(largest, residues[i])
-                if largest >= p:
-                    return j
-                # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
-                if j % 63 == 62 or j == addresses.size - 1:
-                    for i in range(b):
-                        quotient = (target[i] * inverse + _ROUND) - _ROUND
-                        target[i] -= quotient * modulus
-    return -1
+            offset = uint64(3 * ((q * k + h) * rows + start))
+            # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
+            for first in range(0, addresses.size, 63):
+                some = min(63, addresses.size - first)
+                lanes.weigh(
+                    uint64(addresses[first:].ctypes.data),
+                    uint64(weights[q, first:].ctypes.data),
+                    some,
+                    offset,
+                    groups,
+                    uint64(target.ctypes.data),
+                    uint64(largest.ctypes.data),
+                )
+                for i in range(target.size):
+                    quotient = (target[i] * inverse + _ROUND) - _ROUND
+                    target[i] -= quotient * modulus
+        if largest.max() >= primes[q]:
+            return False
+    return True
 
 
 @njit(

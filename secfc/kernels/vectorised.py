@@ -80,18 +80,26 @@ class VectorisedKernels:
         )
 
     def decode(
-        self, answers: list[Bytes], weights: Floats, start: int, stop: int, p: int, out: Floats
+        self,
+        answers: list[Bytes],
+        weights: Floats,
+        primes: tuple[int, ...],
+        start: int,
+        stop: int,
+        out: Floats,
     ) -> int:
         """See `Kernels.decode`."""
         out[...] = 0.0
-        for at, (packed, weight) in enumerate(zip(answers, weights, strict=True), start=1):
-            residues = unpack(packed[:, 3 * start : 3 * stop])
-            if not (residues < p).all():
-                return at - 1
-            out += weight * residues
+        modulo = np.array(primes)[:, np.newaxis, np.newaxis]
+        for at, packed in enumerate(answers):
+            residues = unpack(packed[:, :, 3 * start : 3 * stop])
+            if not (residues < modulo).all():
+                return at
+            out += weights[:, at, np.newaxis, np.newaxis] * residues
             # A canonical residue times a weight is below 2**47: 63 of them and a reduced rest below 2**53.
-            if at % 63 == 0 or at == len(answers):
-                out[...] = reduce(out, p)
+            if at % 63 == 62 or at == len(answers) - 1:
+                for index, p in enumerate(primes):
+                    out[index] = reduce(out[index], p)
         return -1
 
     def nearest(

@@ -14,7 +14,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.residues import centred, reduce, squared_norms
 from secfc.kernels import Kernels
 
-_FEW = 4
+_FEW = 2
 """Sums are updated by the rows that moved when fewer than one row in this many did."""
 
 

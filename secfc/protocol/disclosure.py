@@ -22,8 +22,8 @@ from secfc.params import Job
 class ResidueError(MessageError):
     """An answer holds an integer that is not below its prime."""
 
-    def __init__(self, *, client: int, p: int) -> None:
-        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
+    def __init__(self, *, client: int) -> None:
+        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime")
         self.client = client
 
 
@@ -39,7 +39,7 @@ class Decoder:
     def __init__(self, job: Job, kernels: Kernels) -> None:
         self._job, self._kernels = job, kernels
         self._decoded: Floats = np.empty((0, 0, 0))
-        self._weights: dict[tuple[int, ...], list[Floats]] = {}
+        self._weights: dict[tuple[int, ...], Floats] = {}
 
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
@@ -68,17 +68,17 @@ class Decoder:
         shape = (len(primes), k, stop - start)
         if self._decoded.shape != shape:
             self._decoded = np.empty(shape)
-        for index, p in enumerate(primes):
-            planes = [answers[client][index] for client in responders]
-            bad = self._kernels.decode(planes, weights[index], start, stop, p, self._decoded[index])
-            if bad >= 0:
-                raise ResidueError(client=responders[bad], p=p)
+        planes = [answers[client] for client in responders]
+        bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, self._decoded)
+        if bad >= 0:
+            raise ResidueError(client=responders[bad])
         return self._decoded
 
-    def _weights_of(self, responders: tuple[int, ...]) -> list[Floats]:
-        """Weights of a responder set for every prime, computed once."""
+    def _weights_of(self, responders: tuple[int, ...]) -> Floats:
+        """Weights of a responder set for every prime, shape (primes, R), computed once."""
         if responders not in self._weights:
-            self._weights[responders] = [self._weights_modulo(prime, responders) for prime in PRIMES]
+            weights = [self._weights_modulo(prime, responders) for prime in PRIMES]
+            self._weights[responders] = np.array(weights)
         return self._weights[responders]
 
     def _weights_modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:

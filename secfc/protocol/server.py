@@ -27,8 +27,9 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State, check_envelope
 
-_BLOCK_ELEMENTS = 1 << 15
-"""Distances decoded at a time: their digits, 8 bytes for each prime, stay within an L2 cache."""
+_BLOCK_ELEMENTS = 1 << 16
+"""Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
+smaller blocks lose more in Python than they win."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -320,13 +320,13 @@ class TestMoveRows:
         self.assert_exact(reduced("anything", (3, 20), P), sets, sets, np.zeros(0, dtype=np.int64), 3)
 
     @laws
-    @given(data=st.data(), m=st.integers(1, 30), k=st.integers(1, 6))
-    def test_any_move(self, data: st.DataObject, m: int, k: int) -> None:
+    @given(data=st.data(), m=st.integers(1, 30), k=st.integers(1, 6), columns=st.integers(1, 18))
+    def test_any_move(self, data: st.DataObject, m: int, k: int, columns: int) -> None:
         label = st.integers(-1, k - 1)
         old, new = (
             np.array(data.draw(st.lists(label, min_size=m, max_size=m)), dtype=np.int32) for _ in range(2)
         )
-        shares = reduced("anything", (2, m), P, data.draw(st.integers(0, 2**32)))
+        shares = reduced("anything", (columns, m), P, data.draw(st.integers(0, 2**32)))
         self.assert_exact(shares, old, new, np.flatnonzero(old != new), k)
 
 
@@ -446,10 +446,13 @@ class TestDecode:
     def decoded(
         self, kernels: Kernels, packed: list[np.ndarray], weights: Floats, cut: slice, p: int
     ) -> np.ndarray:
-        out = Guarded((packed[0].shape[0], cut.stop - cut.start), np.float64)
+        """One prime; `test_all_primes_at_once` takes several."""
+        out = Guarded((1, packed[0].shape[0], cut.stop - cut.start), np.float64)
         out.array[...] = np.nan  # what was there before does not matter
-        assert kernels.decode(packed, weights, cut.start, cut.stop, p, out.array) == -1
-        return out.check()
+        planes = [plane[np.newaxis] for plane in packed]
+        assert kernels.decode(planes, weights[np.newaxis], (p,), cut.start, cut.stop, out.array) == -1
+        decoded: np.ndarray = out.check()[0]
+        return decoded
 
     def assert_exact(self, answers: Floats, weights: Floats, cut: slice, p: int) -> None:
         """Answers of shape (R, k, rows), canonical."""
@@ -513,24 +516,53 @@ class TestDecode:
             row = int(rng.choice([0, 1, 7, rows - 1, loops._LONG - 1, loops._LONG, int(rng.integers(rows))]))
             bad = honest.copy()
             bad[h, 3 * row : 3 * row + 3] = list(value.to_bytes(3, "little"))
-            answers = [bad if j == at else honest for j in range(count)]
-            weights = reduced("either", (count,), P)
-            out = Guarded((k, rows), np.float64)
-            assert kernels.decode(answers, weights, 0, rows, P, out.array) == at
+            answers = [bad[np.newaxis] if j == at else honest[np.newaxis] for j in range(count)]
+            weights = reduced("either", (1, count), P)
+            out = Guarded((1, k, rows), np.float64)
+            assert kernels.decode(answers, weights, (P,), 0, rows, out.array) == at
             out.check()
             # Rows that are not decoded are not looked at.
             for start, stop in ((0, row), (row + 1, rows)):
-                out = Guarded((k, stop - start), np.float64)
-                assert kernels.decode(answers, weights, start, stop, P, out.array) == -1
+                out = Guarded((1, k, stop - start), np.float64)
+                assert kernels.decode(answers, weights, (P,), start, stop, out.array) == -1
                 out.check()
 
     @each_kernels
     def test_one_of_several_such_answers_is_found(self, kernels: Kernels) -> None:
-        planes = [pack(np.full((2, 9), 5.0), P) for _ in range(5)]
+        planes = [pack(np.full((1, 2, 9), 5.0), P) for _ in range(5)]
         for at in (1, 3, 4):
-            planes[at] = planes[at].copy()
-            planes[at][at % 2, 3 * at : 3 * at + 3] = 255
-        assert kernels.decode(planes, np.ones(5), 0, 9, P, np.empty((2, 9))) in {1, 3, 4}
+            planes[at][0, at % 2, 3 * at : 3 * at + 3] = 255
+        assert kernels.decode(planes, np.ones((1, 5)), (P,), 0, 9, np.empty((1, 2, 9))) in {1, 3, 4}
+
+    @pytest.mark.parametrize("rows", [1, 15, 16, 17, 40, 600])
+    @pytest.mark.parametrize("count", [3, 64])
+    def test_all_primes_at_once(self, count: int, rows: int) -> None:
+        primes, k = MODULI[:3], 5
+        answers = np.array([canonicals("anything", (count, k, rows), p) for p in primes])
+        packed = [pack(answers[:, j], primes[0]) for j in range(count)]  # canonical already
+        weights = np.array([reduced("either", (count,), p) for p in primes])
+        for cut in (slice(0, rows), slice(rows // 3, rows), slice(0, rows - rows // 3)):
+            for kernels in BOTH:
+                out = Guarded((len(primes), k, cut.stop - cut.start), np.float64)
+                out.array[...] = np.nan
+                assert kernels.decode(packed, weights, tuple(primes), cut.start, cut.stop, out.array) == -1
+                for index, p in enumerate(primes):
+                    alone = [plane[index] for plane in packed]
+                    assert np.array_equal(
+                        canonical(out.check()[index], p),
+                        canonical(self.decoded(kernels, alone, weights[index], cut, p), p),
+                    )
+
+    @each_kernels
+    def test_an_integer_is_compared_with_its_own_prime(self, kernels: Kernels) -> None:
+        small, large = sorted(MODULI[:2])
+        for primes, refused in (((large, small), True), ((small, large), False)):
+            answer = np.zeros((2, 1, 3 * 40), dtype=np.uint8)
+            for row in (0, 17, 39):
+                bad = answer.copy()
+                bad[1, 0, 3 * row : 3 * row + 3] = list(small.to_bytes(3, "little"))
+                found = kernels.decode([bad], np.ones((2, 1)), primes, 0, 40, np.empty((2, 1, 40)))
+                assert found == (0 if refused else -1)
 
     @each_kernels
     def test_answers_may_be_read_only(self, kernels: Kernels) -> None:

@@ -1,0 +1,233 @@
+"""Eight 24-bit integers at a time, between bytes and vector lanes: inner loops that Numba does not vectorise.
+
+Three bytes to a lane and back is a shuffle, for which there is no NumPy expression; these build it in LLVM's
+terms, for whatever instructions the machine has. Addresses are those of arrays that the caller keeps alive
+and has checked; everything is little endian, as the packed bytes are.
+
+Numba's cache is keyed by the file that calls these, `secfc.kernels.loops`, not by this one.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 8
+"""Integers of a group: 24 packed bytes, two quarters of which overlap in loads of 16."""
+
+_AHEAD = 512
+"""Bytes of a plane asked for ahead of their use: its pieces are too short for the processor to foresee."""
+
+_I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
+_CONTRACT = ("contract",)
+_ROUND = 1.5 * 2.0**52  # as in secfc.kernels.loops
+
+
+def _indices(values):
+    return ir.Constant(ir.VectorType(_I32, len(values)), values)
+
+
+def _all(kind, value):
+    return ir.Constant(kind, [value] * kind.count)
+
+
+def _load(builder, address, kind):
+    loaded = builder.load(builder.inttoptr(address, kind.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def _store(builder, value, address):
+    builder.store(value, builder.inttoptr(address, value.type.as_pointer())).align = 1
+
+
+def _broadcast(builder, value):
+    nothing = ir.Constant(_FLOATS, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(first, nothing, _indices([0] * LANES))
+
+
+def _four(builder, address, skipped):
+    """Four integers from 16 bytes at an address, of which some are skipped, as four lanes of 32 bits."""
+    spread = [at for i in range(4) for at in (*range(skipped + 3 * i, skipped + 3 * i + 3), 16)]
+    lanes = builder.shuffle_vector(_load(builder, address, _BYTES), _all(_BYTES, 0), _indices(spread))
+    return builder.bitcast(lanes, ir.VectorType(_I32, 4))
+
+
+def _eight(builder, address):
+    """The eight integers in the 24 bytes at an address; no byte beyond them is read."""
+    low, high = _four(builder, address, 0), _four(builder, builder.add(address, _I64(8)), 4)
+    return builder.shuffle_vector(low, high, _indices(list(range(LANES))))
+
+
+def _larger(builder, a, b):
+    return builder.select(builder.icmp_signed(">", a, b), a, b)
+
+
+def _foresee(builder, address, ahead):
+    kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    place = builder.inttoptr(builder.add(address, ahead), _I8.as_pointer())
+    builder.call(prefetch, [place, _I32(0), _I32(3), _I32(1)])  # to read, soon again, data
+
+
+@intrinsic
+def unpack(_, source, groups, target):
+    """int32 target[: 8 groups] = the 24-bit integers at `source`."""
+
+    def generate(context, builder, signature, arguments):
+        source, groups, target = arguments
+        with cgutils.for_range(builder, groups) as loop:
+            eight = _eight(builder, builder.add(source, builder.mul(loop.index, _I64(3 * LANES))))
+            _store(builder, eight, builder.add(target, builder.mul(loop.index, _I64(4 * LANES))))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64, types.uint64), generate
+
+
+@intrinsic
+def widen(_, source, groups, target, ahead):
+    """float64 target[: 16 groups] = float32 `source`; the memory `ahead` bytes further on is asked for."""
+
+    def generate(context, builder, signature, arguments):
+        source, groups, target, ahead = arguments
+        kind = ir.VectorType(ir.FloatType(), LANES)
+        with cgutils.for_range(builder, groups) as loop:
+            at = builder.add(source, builder.mul(loop.index, _I64(2 * 4 * LANES)))
+            end = builder.add(target, builder.mul(loop.index, _I64(2 * 8 * LANES)))
+            _foresee(builder, at, ahead)
+            for i in range(2):
+                narrow = _load(builder, builder.add(at, _I64(4 * LANES * i)), kind)
+                _store(builder, builder.fpext(narrow, _FLOATS), builder.add(end, _I64(8 * LANES * i)))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64, types.uint64, types.int64), generate
+
+
+@intrinsic
+def pack(_, source, groups, p, target):
+    """Three bytes at `target` for each of the float64 integers source[: 8 groups], reduced to [0, p)."""
+
+    def generate(context, builder, signature, arguments):
+        source, groups, p, target = arguments
+        modulus = _broadcast(builder, p)
+        inverse = _broadcast(builder, builder.fdiv(ir.Constant(_F64, 1.0), p))
+        rounding, zero = _all(_FLOATS, _ROUND), _all(_FLOATS, 0.0)
+        squeezed = _indices([4 * i + byte for i in range(LANES) for byte in range(3)])
+        with cgutils.for_range(builder, groups) as loop:
+            z = _load(builder, builder.add(source, builder.mul(loop.index, _I64(8 * LANES))), _FLOATS)
+            scaled = builder.fmul(z, inverse, flags=_CONTRACT)
+            quotient = builder.fsub(builder.fadd(scaled, rounding, flags=_CONTRACT), rounding)
+            r = builder.fsub(z, builder.fmul(quotient, modulus, flags=_CONTRACT), flags=_CONTRACT)
+            lifted = builder.fadd(r, modulus)
+            r = builder.select(builder.fcmp_ordered("<", r, zero), lifted, r)
+            octets = builder.bitcast(builder.fptosi(r, _INTEGERS), ir.VectorType(_I8, 4 * LANES))
+            packed = builder.shuffle_vector(octets, octets, squeezed)
+            _store(builder, packed, builder.add(target, builder.mul(loop.index, _I64(3 * LANES))))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64, types.float64, types.uint64), generate
+
+
+@intrinsic
+def move(_, column, line, row, old, new):
+    """float64 old[:8] -= and new[:8] += a row of eight float32 columns, which are `line` bytes apart."""
+
+    def generate(context, builder, signature, arguments):
+        column, line, row, old, new = arguments
+        kind = ir.VectorType(ir.FloatType(), LANES)
+        values = ir.Constant(kind, ir.Undefined)
+        place = builder.add(column, builder.mul(row, _I64(4)))
+        for lane in range(LANES):
+            value = _load(builder, place, ir.FloatType())
+            values = builder.insert_element(values, value, ir.Constant(_I32, lane))
+            place = builder.add(place, line)
+        wide = builder.fpext(values, _FLOATS)
+        _store(builder, builder.fsub(_load(builder, old, _FLOATS), wide), old)
+        _store(builder, builder.fadd(_load(builder, new, _FLOATS), wide), new)
+        return context.get_dummy_value()
+
+    word = types.uint64
+    return types.void(word, types.int64, types.int64, word, word), generate
+
+
+@intrinsic
+def weigh(_, addresses, weights, count, offset, groups, target, largest):
+    """float64 target[: 16 groups] += sum over planes j of weights[j] * the integers at addresses[j] + offset.
+
+    The largest of the integers is in one of the eight lanes of int32 `largest`, unless another call left a
+    larger one there.
+    """
+
+    def generate(context, builder, signature, arguments):
+        addresses, weights, count, offset, groups, target, largest = arguments
+        addresses = builder.inttoptr(addresses, _I64.as_pointer())
+        weights = builder.inttoptr(weights, _F64.as_pointer())
+        sums = [cgutils.alloca_once(builder, _FLOATS) for _ in range(2)]
+        most = cgutils.alloca_once(builder, _INTEGERS)
+        builder.store(_load(builder, largest, _INTEGERS), most)
+        with cgutils.for_range(builder, groups) as pair:
+            at = builder.add(target, builder.mul(pair.index, _I64(2 * 8 * LANES)))
+            ends = [at, builder.add(at, _I64(8 * LANES))]
+            for total, end in zip(sums, ends, strict=True):
+                builder.store(_load(builder, end, _FLOATS), total)
+            first = builder.add(offset, builder.mul(pair.index, _I64(2 * 3 * LANES)))
+            with cgutils.for_range(builder, count) as plane:
+                source = builder.add(builder.load(builder.gep(addresses, [plane.index])), first)
+                weight = _broadcast(builder, builder.load(builder.gep(weights, [plane.index])))
+                _foresee(builder, source, _I64(_AHEAD))
+                for total, byte in zip(sums, (0, 3 * LANES), strict=True):
+                    eight = _eight(builder, builder.add(source, _I64(byte)))
+                    builder.store(_larger(builder, eight, builder.load(most)), most)
+                    term = builder.fmul(builder.sitofp(eight, _FLOATS), weight, flags=_CONTRACT)
+                    builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
+            for total, end in zip(sums, ends, strict=True):
+                _store(builder, builder.load(total), end)
+        _store(builder, builder.load(most), largest)
+        return context.get_dummy_value()
+
+    word = types.uint64
+    return types.void(word, word, types.int64, word, types.int64, word, word), generate
+
+
+@intrinsic
+def multiply(_, matrix, stride, columns, x, constant, z, length, fours, groups):
+    """float64 z[: 4 fours, : 16 groups] = constant + matrix[:, : columns] @ x[: columns].
+
+    Rows of the matrix are `stride` numbers apart, those of x and z `length`. Sixteen sums of eight products
+    stay in registers until they are complete.
+    """
+
+    def generate(context, builder, signature, arguments):
+        matrix, stride, columns, x, constant, z, length, fours, groups = arguments
+        sums = [[cgutils.alloca_once(builder, _FLOATS) for _ in range(2)] for _ in range(4)]
+        row = builder.mul(stride, _I64(8))
+        line = builder.mul(length, _I64(8))
+        with cgutils.for_range(builder, groups) as group, cgutils.for_range(builder, fours) as four:
+            high = builder.mul(four.index, _I64(4))
+            across = builder.mul(group.index, _I64(2 * 8 * LANES))
+            for h, pair in enumerate(sums):
+                start = builder.add(constant, builder.mul(builder.add(high, _I64(h)), _I64(8)))
+                value = _broadcast(builder, _load(builder, start, _F64))
+                for total in pair:
+                    builder.store(value, total)
+            first = builder.add(matrix, builder.mul(high, row))
+            with cgutils.for_range(builder, columns) as column:
+                at = builder.add(builder.add(x, across), builder.mul(column.index, line))
+                points = [_load(builder, builder.add(at, _I64(8 * LANES * i)), _FLOATS) for i in range(2)]
+                for h, pair in enumerate(sums):
+                    place = builder.add(first, builder.mul(_I64(h), row))
+                    place = builder.add(place, builder.mul(column.index, _I64(8)))
+                    factor = _broadcast(builder, _load(builder, place, _F64))
+                    for total, point in zip(pair, points, strict=True):
+                        term = builder.fmul(point, factor, flags=_CONTRACT)
+                        builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
+            for h, pair in enumerate(sums):
+                end = builder.add(builder.add(z, across), builder.mul(builder.add(high, _I64(h)), line))
+                for i, total in enumerate(pair):
+                    _store(builder, builder.load(total), builder.add(end, _I64(8 * LANES * i)))
+        return context.get_dummy_value()
+
+    word, count = types.uint64, types.int64
+    return types.void(word, count, count, word, word, word, count, count, count), generate
