@@ -22,8 +22,8 @@ from secfc.params import Job
 class ResidueError(MessageError):
     """An answer holds an integer that is not below its prime."""
 
-    def __init__(self, *, client: int) -> None:
-        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime")
+    def __init__(self, *, client: int, p: int) -> None:
+        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
         self.client = client
 
 
@@ -71,7 +71,9 @@ class Decoder:
         planes = [answers[client] for client in responders]
         bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, self._decoded)
         if bad >= 0:
-            raise ResidueError(client=responders[bad])
+            found = planes[bad][:, :, 3 * start : 3 * stop]
+            whole = [self._kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
+            raise ResidueError(client=responders[bad], p=primes[whole.index(False)])
         return self._decoded
 
     def _weights_of(self, responders: tuple[int, ...]) -> Floats:
