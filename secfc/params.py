@@ -28,9 +28,11 @@ MAX_ROWS = 1 << 29
 MAX_MESSAGE_BYTES = 1 << 31
 """No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
 
-PART_BYTES = 1 << 22
-"""Shares and answers travel in parts of about this size: a few of them are all that is ever buffered, and
-larger ones than a processor's cache pay less for each message than they lose (docs/decisions/008)."""
+PART_BYTES = 1 << 21
+"""Shares travel in parts of about this size: a few of them are all that is ever buffered."""
+
+ANSWER_PARTS = 2
+"""Parts of answers are this many times larger, since a server takes n of them (docs/decisions/008)."""
 
 PART_ROWS = 256
 """A part has a multiple of this many rows, and no fewer, so that none is dominated by its header."""
@@ -227,8 +229,8 @@ class Layout:
         """How messages about these rows are cut."""
         primes = job.residues(self.m)
         return Parts(
-            share=_rows_of_a_part(primes * job.width),
-            answer=_rows_of_a_part(primes * job.k),
+            share=_rows_of_a_part(PART_BYTES, primes * job.width),
+            answer=_rows_of_a_part(ANSWER_PARTS * PART_BYTES, primes * job.k),
             layout=self,
         )
 
@@ -251,8 +253,8 @@ class Layout:
             )
 
 
-def _rows_of_a_part(columns: int) -> int:
-    return max(1, PART_BYTES // (BYTES_PER_RESIDUE * columns * PART_ROWS)) * PART_ROWS
+def _rows_of_a_part(size: int, columns: int) -> int:
+    return max(1, size // (BYTES_PER_RESIDUE * columns * PART_ROWS)) * PART_ROWS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from secfc import params
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, unpack
-from secfc.params import PART_BYTES, PART_ROWS, WINDOW, Job, Layout
+from secfc.params import ANSWER_PARTS, PART_BYTES, PART_ROWS, WINDOW, Job, Layout
 from secfc.protocol import server
 from secfc.protocol.client import Client
 from secfc.protocol.messages import (
@@ -117,10 +117,11 @@ class TestCut:
         job = replace(self.JOB, k=k, d=d)
         layout = Layout((10**6, 0, 1, 2, 3))
         parts, primes = layout.parts(job), job.residues(layout.m)
-        for rows, columns in ((parts.share, job.width), (parts.answer, k)):
+        sizes = (PART_BYTES, ANSWER_PARTS * PART_BYTES)
+        for size, rows, columns in zip(sizes, (parts.share, parts.answer), (job.width, k), strict=True):
             assert rows % PART_ROWS == 0
-            assert 3 * primes * columns * rows <= PART_BYTES or rows == PART_ROWS
-            assert 3 * primes * columns * (rows + PART_ROWS) > PART_BYTES
+            assert 3 * primes * columns * rows <= size or rows == PART_ROWS
+            assert 3 * primes * columns * (rows + PART_ROWS) > size
 
     def test_everybody_cuts_alike(self):
         # The cut follows the job and the counts alone, so it is no part of any message.
