@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.measure import Measurement
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
@@ -135,9 +136,19 @@ def _show(name: str, measured: Iterable[Any], as_json: bool) -> None:
         typer.echo(json.dumps(rows, allow_nan=False))
         return
     headings, lines = cells(name, json.loads(json.dumps(rows)))
+    shown = console()
     table = Table(title=TITLES[name], title_justify="left")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == headings[0] else "right", overflow="fold")
     for line in lines:
         table.add_row(*line)
-    console().print(table)
+    if Measurement.get(shown, shown.options.update(max_width=1000), table).maximum <= shown.width:
+        shown.print(table)
+        return
+    shown.print(TITLES[name])  # too wide for this terminal: a block for each row
+    for line in lines:
+        block = Table.grid(padding=(0, 2))
+        for heading, text in zip(headings, line, strict=True):
+            block.add_row(heading, text)
+        shown.print()
+        shown.print(block)
