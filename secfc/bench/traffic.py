@@ -1,8 +1,8 @@
 """Bytes of a run against the fewest that its elements could take: element bits times elements.
 
-An element is a residue (24 bits), a label or "no set" (ceil(log2(k + 1)) bits), a row count or a part number
-(32 bits). How many of each a phase needs follows from the parameters alone, except the number of primes of a
-round, which is read off its answers.
+An element is a residue (24 bits), a label (ceil(log2(k)) bits), a set or none (ceil(log2(k + 1)) bits), a row
+count or a part number (32 bits). How many of each a phase needs follows from the parameters alone,
+except the number of primes of a round, which is read off its answers.
 """
 
 from collections import defaultdict
@@ -105,7 +105,6 @@ def _elements(
     job: Job, m: int, primes: list[int], by_kind: dict[str, list[MessageRecord]]
 ) -> dict[str, tuple[int, int]]:
     """Bits of an element and elements of each kind of message that was sent."""
-    label_bits = job.k.bit_length()  # k + 1 values, "no set" among them
     n = job.n
     return {
         "Hello": (_COUNT_BITS, n),
@@ -113,9 +112,9 @@ def _elements(
         "Share": (RESIDUE_BITS, job.residues(m) * job.width * m * (n - 1)),
         "Ready": (_COUNT_BITS, len(by_kind.get("Ready", ()))),
         "Continue": (_COUNT_BITS, len(by_kind.get("Continue", ()))),
-        "Assignment": (label_bits, len(primes) * m * n),
+        "Assignment": (job.k.bit_length(), len(primes) * m * n),
         "CodedDistances": (RESIDUE_BITS, sum(primes) * job.k * m * n),
-        "Finish": (label_bits, m * n),
+        "Finish": (max(1, (job.k - 1).bit_length()), m * n),
     }
 
 

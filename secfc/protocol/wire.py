@@ -16,6 +16,7 @@ from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.params import MAX_MESSAGE_BYTES
+from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
 from secfc.protocol.messages import (
     RUN_ID_BYTES,
     Assignment,
@@ -75,23 +76,22 @@ class _Reader:
         return len(self._data) - self._at
 
 
-def _label_type(k: int) -> np.dtype[Any]:
-    """Smallest unsigned type for 0..k, where k stands for "in no set"."""
-    return np.dtype("<u1") if k < 1 << 8 else np.dtype("<u2")
+def _pack_labels(labels: Labels, largest: int) -> bytes:
+    """Labels 0 to `largest`, in the bits of that, at least one."""
+    return _COUNT.pack(labels.size) + pack_labels(labels.astype(np.uint16), _bits(largest))
 
 
-def _pack_labels(labels: Labels, k: int) -> bytes:
-    return _COUNT.pack(labels.size) + np.where(labels < 0, k, labels).astype(_label_type(k)).tobytes()
-
-
-def _unpack_labels(reader: _Reader, k: int) -> Labels:
+def _unpack_labels(reader: _Reader, largest: int) -> Labels:
     (count,) = reader.unpack(_COUNT)
-    kind = _label_type(k)
-    labels = np.frombuffer(reader.take(count * kind.itemsize), dtype=kind).astype(np.int32)
-    if labels.size and labels.max() > k:
-        raise MessageError(f"a label is not below the number of clusters, {k}")
-    labels[labels == k] = -1
+    bits = _bits(largest)
+    labels = unpack_labels(reader.take(packed_size(count, bits)), count, bits).astype(np.int32)
+    if labels.size and labels.max() > largest:
+        raise MessageError(f"a label is above {largest}, the largest there is")
     return labels
+
+
+def _bits(largest: int) -> int:
+    return max(1, largest.bit_length())
 
 
 def _pack_shape(message: Share | CodedDistances, k: int) -> bytes:
@@ -106,12 +106,12 @@ def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
 
 
 def _pack_hello(message: Hello, k: int) -> bytes:
-    return _COUNT.pack(message.rows) + (b"" if message.start is None else _pack_labels(message.start, k))
+    return _COUNT.pack(message.rows) + (b"" if message.start is None else _pack_labels(message.start, k - 1))
 
 
 def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
     (rows,) = reader.unpack(_COUNT)
-    return {"rows": rows, "start": _unpack_labels(reader, k) if reader.left else None}
+    return {"rows": rows, "start": _unpack_labels(reader, k - 1) if reader.left else None}
 
 
 def _pack_plan(message: Plan, k: int) -> bytes:
@@ -134,23 +134,26 @@ def _unpack_part(reader: _Reader, k: int) -> dict[str, Any]:
 
 
 def _pack_assignment(message: Assignment, k: int) -> bytes:
-    return _pack_labels(message.sets, k)
+    """One more value than labels: k stands for "in no set"."""
+    return _pack_labels(np.where(message.sets < 0, k, message.sets), k)
 
 
 def _unpack_assignment(reader: _Reader, k: int) -> dict[str, Any]:
-    return {"sets": _unpack_labels(reader, k)}
+    sets = _unpack_labels(reader, k)
+    sets[sets == k] = -1
+    return {"sets": sets}
 
 
 def _pack_finish(message: Finish, k: int) -> bytes:
     head = _OUTCOME.pack(message.n_iter, message.converged, message.inertia)
-    return head + _pack_labels(message.labels, k)
+    return head + _pack_labels(message.labels, k - 1)
 
 
 def _unpack_finish(reader: _Reader, k: int) -> dict[str, Any]:
     n_iter, converged, inertia = reader.unpack(_OUTCOME)
     if converged > 1:
         raise MessageError(f"Finish: converged is 0 or 1, {converged} was sent")
-    labels = _unpack_labels(reader, k)
+    labels = _unpack_labels(reader, k - 1)
     return {"n_iter": n_iter, "converged": bool(converged), "inertia": inertia, "labels": labels}
 
 
@@ -178,7 +181,7 @@ def encode(message: Message, *, k: int) -> bytes | memoryview:
     ----------
     message : Message
     k : int
-        Clusters of the job; labels take one byte each below 256, two above.
+        Clusters of the job; labels take the bits of k - 1, sets those of k.
     """
     number = _NUMBERS[type(message)]
     header = _HEADER.pack(MAGIC, number, message.run, message.sender, message.recipient, message.round)

@@ -148,12 +148,14 @@ def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
     assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
 
 
-def test_labels_take_one_byte_a_row(setup_of):
-    outcome = run_in_process(setup_of((5, 0, 7), starts=True))
-    assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 12}
-    assert {message.size for message in of_kind(outcome, "Finish")} == {HEADER + 13 + 4 + 12}
+def test_labels_take_the_bits_of_k(setup_of):
+    setup = setup_of((5, 0, 7), starts=True)
+    outcome = run_in_process(setup)
+    sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
+    assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 2 * sets}
+    assert {message.size for message in of_kind(outcome, "Finish")} == {HEADER + 13 + 4 + 2 * labels}
     assert [message.size for message in of_kind(outcome, "Hello")] == [
-        HEADER + 4 + 4 + rows for rows in (5, 0, 7)
+        HEADER + 4 + 4 + eights * labels for eights in (1, 0, 1)
     ]
 
 

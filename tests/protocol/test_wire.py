@@ -50,7 +50,7 @@ def examples():
     down = {"run": SECRET_RUN, "sender": 0, "recipient": 2}
     return {
         "Hello": Hello(**up, rows=4),
-        "Hello with start": Hello(**up, rows=4, start=labels(1, 0, 2, -1)),
+        "Hello with start": Hello(**up, rows=4, start=labels(1, 0, 2, 1)),
         "Plan": Plan(**down, counts=(4, 0, 3)),
         "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, residues=packed((2, 2, 1))),
         "Ready": Ready(**up, part=2),
@@ -95,7 +95,8 @@ def messages(draw):
     sender, recipient = draw(st.lists(st.integers(0, U16), min_size=2, max_size=2, unique=True))
     head = {"run": draw(st.binary(min_size=16, max_size=16)), "sender": sender, "recipient": recipient}
     head["round"] = draw(st.integers(0, U32))
-    some_labels = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
+    some_labels = st.lists(st.integers(0, k - 1), max_size=20).map(lambda values: labels(*values))
+    some_sets = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
     kind = draw(st.sampled_from(KINDS))
     if kind is Hello:
         body = {"rows": draw(st.integers(0, U32)), "start": draw(st.none() | some_labels)}
@@ -109,7 +110,7 @@ def messages(draw):
     elif kind in (Ready, Continue):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
-        body = {"sets": draw(some_labels)}
+        body = {"sets": draw(some_sets)}
     else:
         body = {
             "labels": draw(some_labels),
@@ -185,16 +186,25 @@ def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows(name,
 def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
     head = b"SFC1\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
-    assert data == head + b"\x04\x00\x00\x00" + b"\x00\x02\x03\x01"
+    assert data == head + b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
 
 
-@pytest.mark.parametrize(("k", "width"), [(1, 1), (2, 1), (254, 1), (255, 1), (256, 2), (257, 2), (U16, 2)])
-def test_a_label_takes_one_byte_below_256_clusters_and_two_above(k, width):
-    message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1))
-    assert len(encode(message, k=k)) == LABELS + 3 * width
+@pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
+def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
+    message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
+    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8
 
 
-@pytest.mark.parametrize("k", [1, 255, 256, U16])
+@pytest.mark.parametrize(
+    ("k", "bits"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 8), (257, 9), (U16, 16)]
+)
+def test_a_label_takes_the_bits_of_the_last_cluster(k, bits):
+    message = replace(examples()["Finish"], labels=labels(0, k - 1, *[0] * 14))
+    assert len(encode(message, k=k)) == LABELS + 13 + 16 * bits // 8
+    assert decode(encode(message, k=k), k=k).labels.tolist() == [0, k - 1, *[0] * 14]
+
+
+@pytest.mark.parametrize("k", [1, 100, 255])
 def test_no_set_travels_as_the_number_of_clusters(k):
     message = replace(examples()["Assignment"], sets=labels(-1))
     data = encode(message, k=k)
@@ -202,13 +212,13 @@ def test_no_set_travels_as_the_number_of_clusters(k):
     assert decode(data, k=k).sets.tolist() == [-1]
 
 
-@pytest.mark.parametrize("k", [3, 254, 256, 1000])
+@pytest.mark.parametrize("k", [5, 100, 250, 1000])
 def test_a_label_above_the_number_of_clusters_is_refused(k):
-    data = bytearray(encode(replace(examples()["Assignment"], sets=labels(0, k - 1)), k=k))
-    width = (len(data) - LABELS) // 2
-    data[-width:] = (k + 1).to_bytes(width, "little")
-    with pytest.raises(MessageError, match=f"not below the number of clusters, {k}"):
-        decode(data, k=k)
+    for name, labelled, largest in (("Assignment", "sets", k), ("Finish", "labels", k - 1)):
+        # Of more clusters, in as many bits.
+        message = replace(examples()[name], **{labelled: labels(0, largest + 1)})
+        with pytest.raises(MessageError, match=f"above {largest}, the largest"):
+            decode(encode(message, k=k + 2), k=k)
 
 
 def test_decoded_labels_are_a_writable_copy():
@@ -336,12 +346,12 @@ def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, cou
     assert peak < 1 << 16
 
 
-@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("count", [0, 9])
 @pytest.mark.parametrize("name", ["Hello with start", "Assignment", "Finish"])
-def test_a_label_count_that_is_off_by_one_is_refused(name, change):
+def test_a_label_count_that_its_bytes_do_not_hold_is_refused(name, count):
     at = {"Hello with start": HEADER + 4, "Assignment": HEADER, "Finish": HEADER + 13}[name]
     data = bytearray(encode(examples()[name], k=3))
-    data[at] += change
+    data[at] = count
     with pytest.raises(MessageError):
         decode(data, k=3)
 

@@ -1,0 +1,51 @@
+"""Labels in as many bits as they need."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secfc.errors import MessageError
+from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
+
+
+def naive(labels: list[int], bits: int) -> bytes:
+    """The same packing with Python integers: eight labels at a time, low bytes of all before high ones."""
+    padded = labels + [0] * (-len(labels) % 8)
+    packed = b""
+    for shift in range(0, bits, 8):
+        width = min(8, bits - shift)
+        for first in range(0, len(padded), 8):
+            word = 0
+            for i, label in enumerate(padded[first : first + 8]):
+                word |= ((label >> shift) % (1 << width)) << (width * i)
+            packed += word.to_bytes(width, "little")
+    return packed
+
+
+@given(data=st.data(), bits=st.integers(1, 16), count=st.integers(0, 40))
+def test_packing_is_undone_and_equals_python_integers(data: st.DataObject, bits: int, count: int) -> None:
+    labels = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=count, max_size=count))
+    packed = pack_labels(np.array(labels, dtype=np.uint16), bits)
+    assert packed == naive(labels, bits)
+    assert len(packed) == packed_size(count, bits)
+    assert unpack_labels(packed, count, bits).tolist() == labels
+
+
+@pytest.mark.parametrize("bits", range(1, 17))
+def test_the_largest_labels_of_each_width(bits: int) -> None:
+    labels = np.full(17, 2**bits - 1, dtype=np.uint16)
+    assert unpack_labels(pack_labels(labels, bits), 17, bits).tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("bits", [1, 5, 8, 9, 16])
+@pytest.mark.parametrize("count", [1, 7, 9])
+def test_there_is_one_encoding(bits: int, count: int) -> None:
+    longer = np.zeros(count + 1, dtype=np.uint16)
+    longer[count] = 1
+    with pytest.raises(MessageError, match="behind the last label"):
+        unpack_labels(pack_labels(longer, bits), count, bits)
+
+
+def test_labels_take_their_bits() -> None:
+    assert packed_size(100_000, 5) == 100_000 * 5 // 8
