@@ -17,6 +17,7 @@ from secfc.errors import (
     ParameterError,
     PartyError,
     PrivacyWarning,
+    SealError,
     SecFCError,
     ThresholdError,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "PrivacyWarning",
     "Progress",
     "Result",
+    "SealError",
     "SecFCError",
     "ThresholdError",
     "run",

@@ -7,6 +7,7 @@
     │   └── ThresholdError too few clients for (t, ell)
     ├── DataError          a party's rows or labels cannot be used (also a ValueError)
     ├── MessageError       a message that another party sent is refused; the receiver is unchanged
+    │   └── SealError      it was not signed or sealed by the client it names, or for another place or run
     ├── LimitError         a client refuses a round because of its own limits
     └── PartyError         a party's process failed or vanished
 
@@ -36,6 +37,10 @@ class MessageError(SecFCError):
     One exception: residues of an answer are checked while it is decoded, with the last answer that the round
     needs. The error names the client whose answer is dropped, and that client can send it again.
     """
+
+
+class SealError(MessageError):
+    """A signed or sealed message was not made by the client it names, or not for this place in this run."""
 
 
 class LimitError(SecFCError):

@@ -1,6 +1,8 @@
 """What every party agrees on before a run: the job, the threshold arithmetic, each client's limits."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -144,6 +146,11 @@ class Job:
             raise ThresholdError(f"{text}; with {self.n} clients {options} fit: {call}")
         raise ThresholdError(f"{text}; no (t, ell) fits fewer than 3 clients")
 
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
+        return hashlib.sha256(b"secfc job 1" + json.dumps(asdict(self), sort_keys=True).encode()).digest()
+
     @property
     def threshold(self) -> int:
         """Answers needed in a round, R."""
@@ -251,6 +258,12 @@ class Layout:
                 f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "
                 f"bytes, at most {MAX_MESSAGE_BYTES} are sent"
             )
+
+
+def most_share_bytes(job: Job) -> int:
+    """Bytes of packed residues that no part of a share exceeds, whoever holds how many rows."""
+    columns = len(PRIMES) * job.width
+    return max(PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
 
 
 def _rows_of_a_part(size: int, columns: int) -> int:

@@ -15,6 +15,8 @@ from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.wire import Envelope, decode, encode, envelope
 from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
 
 OnDelivery = Callable[[Envelope, float], None]
 
@@ -25,18 +27,21 @@ def run_in_process(
     """Run the protocol in one process.
 
     Messages are encoded and decoded as between processes, and delivered in the order they were sent.
-    `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
+    Every client has an identity for this run alone. `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
     the encoding of what it caused.
     """
     job, meter = setup.job, Meter()
-    run = secrets.token_bytes(RUN_ID_BYTES)
-    server = Server(job=job, run=run, rng=np.random.default_rng(setup.seed))
+    identities = [Identity() for _ in range(job.n)]
+    roster = Roster(tuple(identity.public for identity in identities))
+    session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
+    server = Server(job=job, session=session, rng=np.random.default_rng(setup.seed))
     clients = [
         Client(
             number=j,
             rows=setup.rows[j - 1],
             job=job,
-            run=run,
+            session=session,
+            identity=identities[j - 1],
             masks=MaskSource(),
             limits=setup.limits,
             start=None if setup.starts is None else setup.starts[j - 1],

@@ -2,7 +2,8 @@
 
 The parties' processes are new interpreters, not forks: they hold nothing but what is sent to them, work in
 notebooks and scripts alike, and cannot repeat another's masks. Messages go over their standard input and
-output, so nothing listens on a port.
+output, so nothing listens on a port. What clients send each other is sealed under keys that they alone have:
+this process, which carries it, can neither read nor change it.
 """
 
 import json
@@ -72,6 +73,9 @@ def _collect(
             arrays[party] = framing.load_array(payload)
         elif kind == framing.JSON:
             event = json.loads(payload)
+            if "identity" in event:
+                parties.identify(party, event["identity"])
+                continue
             if "error" in event:
                 raise _error(setup, party, event["error"], event["text"])
             if "progress" in event:
@@ -114,7 +118,8 @@ class _Parties:
     def __init__(self, setup: Setup, meter: Meter) -> None:
         self.events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._setup, self._meter = setup, meter
-        self._outgoing: list[queue.SimpleQueue[bytes | None]] = []
+        self._outgoing: list[queue.SimpleQueue[tuple[framing.Kind, bytes] | None]] = []
+        self._identities: dict[int, str] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -138,6 +143,14 @@ class _Parties:
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._end(grace=_GRACE_SECONDS if kind is None else 0.0)
+
+    def identify(self, party: int, public: str) -> None:
+        """Take a client's public key, in hexadecimal; the last one makes the roster that all parties get."""
+        self._identities[party] = public
+        if len(self._identities) == self._setup.job.n:
+            keys = [key for _, key in sorted(self._identities.items())]
+            for outgoing in self._outgoing:
+                outgoing.put((framing.JSON, json.dumps({"roster": keys}).encode()))
 
     def exit(self, party: int) -> str:
         """How a party's process ended, in words."""
@@ -167,14 +180,14 @@ class _Parties:
             raise MessageError("a forged sender or unknown recipient")
         with self._lock:
             self._meter.sent(header, len(payload))
-        self._outgoing[header.recipient].put(payload)
+        self._outgoing[header.recipient].put((framing.MESSAGE, payload))
 
     def _write(self, party: int, run: str) -> None:
         stream = cast(BinaryIO, self._processes[party].stdin)
         try:
             self._introduce(stream, party, run)
-            while (payload := self._outgoing[party].get()) is not None:
-                framing.write_frame(stream, framing.MESSAGE, payload)
+            while (frame := self._outgoing[party].get()) is not None:
+                framing.write_frame(stream, *frame)
         except (OSError, ValueError):
             pass  # the party has ended: what it missed was late, or its own error is on its way
         finally:

@@ -1,6 +1,7 @@
 """The program of one party's process: frames in on standard input, frames out on standard output.
 
-`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own.
+`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A client's identity is
+made here, for this run alone, and its private key stays here.
 """
 
 import os
@@ -25,6 +26,8 @@ from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
 
 
 def main() -> int:
@@ -49,21 +52,25 @@ def main() -> int:
 
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     setup = framing.read_json(inbox)
-    party, job, run = setup["party"], Job(**setup["job"]), bytes.fromhex(setup["run"])
+    party, job = setup["party"], Job(**setup["job"])
     meter = Meter()
     role: Server | Client
     opening: list[Message] = []
     if party == SERVER:
-        role = Server(job=job, run=run, rng=np.random.default_rng(setup["seed"]))
+        role = Server(job=job, session=_session(inbox, setup, job), rng=np.random.default_rng(setup["seed"]))
     else:
+        identity = Identity()
+        framing.write_json(outbox, {"identity": identity.public.hex()})
         rows = framing.read_array(inbox)
         start = framing.read_array(inbox) if job.init == "labels" else None
+        session = _session(inbox, setup, job)
         with meter.work("identify", party):
             role = Client(
                 number=party,
                 rows=rows,
                 job=job,
-                run=run,
+                session=session,
+                identity=identity,
                 masks=MaskSource(),
                 limits=Limits(**setup["limits"]),
                 start=start,
@@ -85,6 +92,12 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
         with meter.work(header.work, party):
             _send(outbox, replies, job)
     _report(outbox, role, job, meter)
+
+
+def _session(inbox: BinaryIO, setup: dict[str, Any], job: Job) -> Session:
+    """The run, once the driver has told everybody's public keys."""
+    roster = Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"])))
+    return Session.of(job=job, roster=roster, run=bytes.fromhex(setup["run"]))
 
 
 def _send(outbox: BinaryIO, messages: list[Message], job: Job) -> None:

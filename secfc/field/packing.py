@@ -1,6 +1,6 @@
 """Residues as three bytes each: what messages carry and what memory holds of answers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Self
 
@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc._arrays import Floats
+from secfc._payload import Payload
 from secfc.errors import MessageError
 from secfc.field.residues import canonical
 
 BYTES_PER_RESIDUE = 3
 
-HEADROOM = 64
-"""Bytes before residues that are made to be sent: more than any header, so that sending copies nothing."""
+
+def packed_bytes(shape: tuple[int, int, int]) -> int:
+    """Bytes of packed residues of this shape."""
+    return BYTES_PER_RESIDUE * prod(shape)
 
 
 def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
@@ -43,7 +46,7 @@ def unpack(packed: NDArray[np.uint8]) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class PackedResidues:
+class PackedResidues(Payload):
     """Canonical residues of shape (primes, columns, rows), 24 bits each, little endian.
 
     Parameters
@@ -60,11 +63,9 @@ class PackedResidues:
     """
 
     shape: tuple[int, int, int]
-    payload: bytes | bytearray | memoryview
-    _room: list[memoryview] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        expected = BYTES_PER_RESIDUE * prod(self.shape)
+        expected = packed_bytes(self.shape)
         if len(self.payload) != expected:
             raise MessageError(
                 f"residues of shape {self.shape} take {expected} bytes, {len(self.payload)} were given"
@@ -76,22 +77,7 @@ class PackedResidues:
     @classmethod
     def empty(cls, shape: tuple[int, int, int]) -> Self:
         """Uninitialised residues, to be written through `planes`, with room for a header before."""
-        whole = np.empty(HEADROOM + BYTES_PER_RESIDUE * prod(shape), dtype=np.uint8).data
-        residues = cls(shape=shape, payload=whole[HEADROOM:])
-        residues._room.append(whole)
-        return residues
-
-    def framed(self, header: bytes) -> bytes | memoryview:
-        """The header and the payload as one stretch of bytes.
-
-        The first time this copies nothing where there is room before the payload, so later changes to the
-        residues would show in it.
-        """
-        if not self._room or len(header) > HEADROOM:
-            return b"".join((header, self.payload))
-        whole = self._room.pop()
-        whole[HEADROOM - len(header) : HEADROOM] = header
-        return whole[HEADROOM - len(header) :]
+        return cls._with_room(packed_bytes(shape), shape=shape)
 
     def planes(self) -> NDArray[np.uint8]:
         """The packed residues, shape (primes, columns, 3 * rows); a view."""

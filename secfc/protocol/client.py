@@ -5,12 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from secfc._arrays import Floats, Labels, Shares
-from secfc.errors import LimitError, MessageError, ParameterError
+from secfc.errors import LimitError, MessageError, ParameterError, SealError
+from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.search import set_sizes
 from secfc.lagrange.sharer import Sharer
-from secfc.params import WINDOW, Job, Layout, Limits, Parts, primes_of
+from secfc.params import WINDOW, Job, Layout, Limits, Parts, most_share_bytes, primes_of
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -26,6 +27,9 @@ from secfc.protocol.messages import (
 from secfc.protocol.states import State, check_envelope
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
+from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.handshake import Handshake, Session, start_digest
+from secfc.sealing.identity import Identity
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -45,8 +49,9 @@ class Client:
     rows : ndarray of shape (m_j, d), float64
         The party's own rows, m_j >= 0; dropped once they are shared.
     job : Job
-    run : bytes of length 16
-        Identifier of the run.
+    session : Session
+    identity : Identity
+        Whose public key the session's roster has at this number.
     masks : MaskSource
     limits : Limits, optional
     start : ndarray of shape (m_j,), integer, optional
@@ -66,6 +71,8 @@ class Client:
     ------
     DataError
         When its rows cannot be used.
+    ParameterError
+        When the roster has another key for it.
     """
 
     def __init__(
@@ -74,7 +81,8 @@ class Client:
         number: int,
         rows: Floats,
         job: Job,
-        run: bytes,
+        session: Session,
+        identity: Identity,
         masks: MaskSource,
         limits: Limits | None = None,
         start: Labels | None = None,
@@ -91,7 +99,10 @@ class Client:
         self._rows: Floats | None = rows
         self._m = rows.shape[0]
         self._start = start
-        self._job, self._run, self._masks = job, run, masks
+        self._job, self._session, self._run, self._masks = job, session, session.run, masks
+        self._handshake: Handshake | None = Handshake(
+            session=session, number=number, identity=identity, rows=self._m, start=start
+        )
         self._limits = limits or Limits()
         self._allocate = allocate
         self._early: list[Share] = []  # parts that overtook the plan, at most WINDOW from each client
@@ -105,8 +116,16 @@ class Client:
         return f"Client(number={self.number}, state={self.state.value})"
 
     def start(self) -> list[Message]:
-        """The first message: how many rows it holds."""
-        hello = Hello(run=self._run, sender=self.number, recipient=SERVER, rows=self._m, start=self._start)
+        """The first message: its introduction."""
+        assert self._handshake is not None
+        hello = Hello(
+            run=self._run,
+            sender=self.number,
+            recipient=SERVER,
+            agreement=self._session.agreement,
+            introduction=self._handshake.introduction,
+            start=self._start,
+        )
         return [hello]
 
     def receive(self, message: Message) -> list[Message]:
@@ -134,21 +153,18 @@ class Client:
         raise AssertionError(type(message))
 
     def _on_plan(self, plan: Plan) -> list[Message]:
-        if len(plan.counts) != self._job.n:
-            raise MessageError(f"Plan: {len(plan.counts)} clients, the job has {self._job.n}")
-        if plan.counts[self.number - 1] != self._m:
-            raise MessageError(
-                f"Plan: {plan.counts[self.number - 1]} rows for client {self.number}, it holds {self._m}"
-            )
-        layout = Layout(plan.counts)
+        assert self._handshake is not None
+        channels = self._handshake.channels(plan.introductions)
+        layout = Layout(tuple(one.rows for one in plan.introductions))
         try:
             layout.check(self._job)
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
         primes, parts = primes_of(self._job.residues(layout.m)), layout.parts(self._job)
         kernels = choose(layout.answer_residues(self._job))
-        for held in self._early:
-            self._check_share(held, parts, primes, kernels)
+        early = [(held, self._open(held, channels, parts, primes, kernels)) for held in self._early]
+        self._handshake, self._channels = None, channels  # the ephemeral key has done its work
+        self._starts = [one.start for one in plan.introductions]
         self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
         self._sharer = Sharer(job=self._job, primes=primes, masks=self._masks, kernels=self._kernels)
         self._points = CodedPoints(
@@ -165,9 +181,9 @@ class Client:
         messages: list[Message] = []
         for part in range(min(WINDOW, parts.shares)):
             messages += self._share_part(part)
-        early, self._early = self._early, []
-        for held in early:
-            messages += self._keep(held)
+        self._early = []
+        for held, residues in early:
+            messages += self._keep(held, residues)
         return messages
 
     def _share_part(self, part: int) -> list[Message]:
@@ -180,11 +196,11 @@ class Client:
         self._shared += 1
         if self._shared == self._parts.shares:
             self._rows = None
-        shares: list[Message] = [
-            Share(run=self._run, sender=self.number, recipient=j, part=part, residues=packed[j - 1])
-            for j in self._received
-            if rows.stop > rows.start
-        ]
+        shares: list[Message] = []
+        for j in self._received if rows.stop > rows.start else ():
+            sealed = self._channels[j].seal(Share.__name__, part=part, payload=packed[j - 1].payload)
+            packed[j - 1] = None
+            shares.append(Share(run=self._run, sender=self.number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
 
     def _on_share(self, message: Share) -> list[Message]:
@@ -194,6 +210,11 @@ class Client:
             known = sum(held.sender == message.sender for held in self._early)
             if message.part != known or known == WINDOW:
                 raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
+            if len(message.sealed.payload) > most_share_bytes(self._job) + TAG_BYTES:
+                raise MessageError(
+                    f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
+                    f"no part has more than {most_share_bytes(self._job) + TAG_BYTES}"
+                )
             self._early.append(message)
             return []
         if message.part != self._received[message.sender]:
@@ -201,24 +222,41 @@ class Client:
                 f"Share: part {message.part} from client {message.sender}, expected part "
                 f"{self._received[message.sender]}"
             )
-        self._check_share(message, self._parts, self._primes, self._kernels)
-        return self._keep(message)
+        residues = self._open(message, self._channels, self._parts, self._primes, self._kernels)
+        return self._keep(message, residues)
 
-    def _check_share(self, message: Share, parts: Parts, primes: tuple[int, ...], kernels: Kernels) -> None:
+    def _open(
+        self,
+        message: Share,
+        channels: dict[int, Channel],
+        parts: Parts,
+        primes: tuple[int, ...],
+        kernels: Kernels,
+    ) -> PackedResidues:
+        """The residues of a share, or an error and no trace of them."""
         rows = parts.share_rows(message.sender, message.part)
-        expected = (len(primes), self._job.width, rows.stop - rows.start)
-        if message.residues.shape != expected or rows.stop == rows.start:
+        if rows.stop == rows.start:
             raise MessageError(
-                f"Share: of shape {message.residues.shape} from client {message.sender}, expected {expected}"
+                f"Share: part {message.part} from client {message.sender}, which has no such rows"
             )
-        for plane, p in zip(message.residues.planes(), primes, strict=True):
+        shape = (len(primes), self._job.width, rows.stop - rows.start)
+        size, expected = len(message.sealed.payload), packed_bytes(shape) + TAG_BYTES
+        if size != expected:
+            raise MessageError(
+                f"Share: {size} sealed bytes from client {message.sender}, shape {shape} takes {expected}"
+            )
+        channel = channels[message.sender]
+        payload = channel.open(Share.__name__, part=message.part, sealed=message.sealed.payload)
+        residues = PackedResidues(shape=shape, payload=payload)
+        for plane, p in zip(residues.planes(), primes, strict=True):
             if not kernels.below(plane.reshape(-1), p):
                 raise MessageError(
                     f"Share: a residue from client {message.sender} is not below its prime {p}"
                 )
+        return residues
 
-    def _keep(self, message: Share) -> list[Message]:
-        self._points.store(message.residues, self._parts.share_rows(message.sender, message.part).start)
+    def _keep(self, message: Share, residues: PackedResidues) -> list[Message]:
+        self._points.store(residues, self._parts.share_rows(message.sender, message.part).start)
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
         return self._ready()
@@ -264,6 +302,8 @@ class Client:
         largest = int(sizes.max())
         if largest == 0:
             raise MessageError("Assignment: every set is empty")
+        if message.round == 1 and self._job.init == "labels":
+            self._check_start(message)
         self._enforce(int(sizes[sizes > 0].min()), message.round)
         self._round, self._sent = message.round, 0
         self._points.ask(message.sets, sizes, self._job.residues(largest))
@@ -271,6 +311,12 @@ class Client:
         for part in range(min(WINDOW, self._parts.answers)):
             messages += self._answer_part(part)
         return messages
+
+    def _check_start(self, message: Assignment) -> None:
+        """The first sets are the start labels that each client has signed."""
+        for j, start in enumerate(self._starts, 1):
+            if start_digest(message.sets[self._layout.rows(j)]) != start:
+                raise SealError(f"Assignment: round 1 has not the start labels that client {j} signed")
 
     def _answer_part(self, part: int) -> list[Message]:
         self._sent += 1

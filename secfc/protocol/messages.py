@@ -6,6 +6,8 @@ from typing import ClassVar, Literal
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
+from secfc.sealing.channel import Sealed
+from secfc.sealing.handshake import Introduction
 
 Phase = Literal["identify", "union", "share", "check", "iterate", "reveal"]
 PHASES: tuple[Phase, ...] = ("identify", "union", "share", "check", "iterate", "reveal")
@@ -50,29 +52,33 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hello(Message):
-    """Client to server: how many rows it holds and, for given starts, their labels."""
+    """Client to server: its introduction and, for given starts, the labels of its rows.
+
+    `agreement` is the digest of what the client agreed on, so that a difference has a name.
+    """
 
     phase = work = "identify"
-    rows: int
+    agreement: bytes = field(repr=False)
+    introduction: Introduction
     start: Labels | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(Message):
-    """Server to clients: the rows that each client holds."""
+    """Server to clients: every client's introduction, client 1's first."""
 
     phase = "identify"
     work = "share"
-    counts: tuple[int, ...]
+    introductions: tuple[Introduction, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Share(Message):
-    """Client to client: the recipient's shares of some of the sender's rows, (primes, width, rows)."""
+    """Client to client, sealed: the recipient's shares of some of the sender's rows, (primes, width, rows)."""
 
     phase = work = "share"
     part: int
-    residues: PackedResidues
+    sealed: Sealed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -26,6 +26,7 @@ from secfc.protocol.messages import (
     Ready,
 )
 from secfc.protocol.states import State, check_envelope
+from secfc.sealing.handshake import Session, start_digest
 
 _BLOCK_ELEMENTS = 1 << 16
 """Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
@@ -63,7 +64,7 @@ class Server:
     Parameters
     ----------
     job : Job
-    run : bytes of length 16
+    session : Session
     rng : numpy.random.Generator
         For public choices (the random start) only.
 
@@ -74,10 +75,10 @@ class Server:
         Once the run has ended.
     """
 
-    def __init__(self, *, job: Job, run: bytes, rng: np.random.Generator) -> None:
+    def __init__(self, *, job: Job, session: Session, rng: np.random.Generator) -> None:
         self.state = State.IDENTIFY
         self.outcome: Clustering | None = None
-        self._job, self._run, self._rng = job, run, rng
+        self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._hellos: dict[int, Hello] = {}
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
         self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
@@ -133,25 +134,35 @@ class Server:
         raise AssertionError(type(message))
 
     def _on_hello(self, message: Hello) -> list[Message]:
+        introduction = message.introduction
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")
+        if message.agreement != self._session.agreement:
+            raise MessageError(
+                f"Hello: client {message.sender} agreed on another job or roster, digest "
+                f"{_shown(message.agreement)}; the server's is {_shown(self._session.agreement)}"
+            )
+        introduction.verify(self._session, message.sender)
         if (message.start is None) == (self._job.init == "labels"):
             given = "no" if message.start is None else "given"
             raise MessageError(
                 f"Hello: {given} start labels from client {message.sender}, init={self._job.init!r}"
             )
         if message.start is not None:
-            if message.start.size != message.rows:
+            if message.start.size != introduction.rows:
                 raise MessageError(
-                    f"Hello: {message.start.size} start labels for {message.rows} rows "
+                    f"Hello: {message.start.size} start labels for {introduction.rows} rows "
                     f"from client {message.sender}"
                 )
             if message.start.size and message.start.min() < 0:
                 raise MessageError(f"Hello: a row of client {message.sender} has no start label")
+        if start_digest(message.start) != introduction.start:
+            raise MessageError(f"Hello: client {message.sender} signed other start labels")
         self._hellos[message.sender] = message
         if len(self._hellos) < self._job.n:
             return []
-        self._layout = Layout(tuple(self._hellos[j].rows for j in range(1, self._job.n + 1)))
+        introductions = tuple(self._hellos[j].introduction for j in range(1, self._job.n + 1))
+        self._layout = Layout(tuple(one.rows for one in introductions))
         # The modulus is large enough for any sets of these rows, or the run ends before a share is made.
         self._layout.check(self._job)
         self._parts = self._layout.parts(self._job)
@@ -160,7 +171,7 @@ class Server:
         self._search = self._new_search()
         self.state = State.SHARE
         return [
-            Plan(run=self._run, sender=SERVER, recipient=j, counts=self._layout.counts)
+            Plan(run=self._run, sender=SERVER, recipient=j, introductions=introductions)
             for j in range(1, self._job.n + 1)
         ]
 
@@ -289,3 +300,8 @@ class Server:
             )
             for j in range(1, self._job.n + 1)
         ]
+
+
+def _shown(digest: bytes) -> str:
+    """Enough of a digest for people to compare."""
+    return digest[:8].hex()

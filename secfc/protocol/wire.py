@@ -30,6 +30,9 @@ from secfc.protocol.messages import (
     Ready,
     Share,
 )
+from secfc.sealing.channel import TAG_BYTES, Sealed
+from secfc.sealing.handshake import DIGEST_BYTES, Introduction
+from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
 
 MAGIC = b"SFC1"
 """Format and its version."""
@@ -39,6 +42,9 @@ MAGIC = b"SFC1"
 _HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
 _COUNT = struct.Struct("<I")
 _RESIDUES = struct.Struct("<BII")  # primes, columns, rows
+_AGREEMENT = struct.Struct(f"<{DIGEST_BYTES}s")
+# rows, digest of start labels, ephemeral key, signature
+_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
 _OUTCOME = struct.Struct("<IBd")  # n_iter, converged, inertia
 
 
@@ -94,7 +100,7 @@ def _bits(largest: int) -> int:
     return max(1, largest.bit_length())
 
 
-def _pack_shape(message: Share | CodedDistances, k: int) -> bytes:
+def _pack_shape(message: CodedDistances, k: int) -> bytes:
     """All but the residues themselves, which `PackedResidues.framed` puts behind."""
     return _COUNT.pack(message.part) + _RESIDUES.pack(*message.residues.shape)
 
@@ -105,26 +111,46 @@ def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part, "residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
 
 
+def _unpack_sealed(reader: _Reader, k: int) -> dict[str, Any]:
+    (part,) = reader.unpack(_COUNT)
+    if reader.left < TAG_BYTES:
+        raise MessageError(f"Share: {reader.left} sealed bytes, at least {TAG_BYTES} are needed")
+    return {"part": part, "sealed": Sealed(payload=reader.take(reader.left))}
+
+
+def _pack_introduction(one: Introduction) -> bytes:
+    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.signature)
+
+
+def _unpack_introduction(reader: _Reader) -> Introduction:
+    rows, start, ephemeral, signature = reader.unpack(_INTRODUCTION)
+    return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
+
+
 def _pack_hello(message: Hello, k: int) -> bytes:
-    return _COUNT.pack(message.rows) + (b"" if message.start is None else _pack_labels(message.start, k - 1))
+    start = b"" if message.start is None else _pack_labels(message.start, k - 1)
+    return message.agreement + _pack_introduction(message.introduction) + start
 
 
 def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
-    (rows,) = reader.unpack(_COUNT)
-    return {"rows": rows, "start": _unpack_labels(reader, k - 1) if reader.left else None}
+    (agreement,) = reader.unpack(_AGREEMENT)
+    introduction = _unpack_introduction(reader)
+    start = _unpack_labels(reader, k - 1) if reader.left else None
+    return {"agreement": agreement, "introduction": introduction, "start": start}
 
 
 def _pack_plan(message: Plan, k: int) -> bytes:
-    return b"".join(map(_COUNT.pack, message.counts))
+    return b"".join(map(_pack_introduction, message.introductions))
 
 
 def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
-    if reader.left % _COUNT.size:
-        raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_COUNT.size}")
-    return {"counts": tuple(count for (count,) in _COUNT.iter_unpack(reader.take(reader.left)))}
+    count, rest = divmod(reader.left, _INTRODUCTION.size)
+    if rest:
+        raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
+    return {"introductions": tuple(_unpack_introduction(reader) for _ in range(count))}
 
 
-def _pack_part(message: Ready | Continue, k: int) -> bytes:
+def _pack_part(message: Share | Ready | Continue, k: int) -> bytes:
     return _COUNT.pack(message.part)
 
 
@@ -164,7 +190,7 @@ _Unpack = Callable[[_Reader, int], dict[str, Any]]
 _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Hello, _pack_hello, _unpack_hello),
     (Plan, _pack_plan, _unpack_plan),
-    (Share, _pack_shape, _unpack_residues),
+    (Share, _pack_part, _unpack_sealed),
     (Ready, _pack_part, _unpack_part),
     (Continue, _pack_part, _unpack_part),
     (Assignment, _pack_assignment, _unpack_assignment),
@@ -186,8 +212,11 @@ def encode(message: Message, *, k: int) -> bytes | memoryview:
     number = _NUMBERS[type(message)]
     header = _HEADER.pack(MAGIC, number, message.run, message.sender, message.recipient, message.round)
     body = _TYPES[number][1](message, k)
-    if isinstance(message, Share | CodedDistances):
-        return message.residues.framed(header + body)
+    match message:
+        case Share():
+            return message.sealed.framed(header + body)
+        case CodedDistances():
+            return message.residues.framed(header + body)
     return header + body
 
 
@@ -197,7 +226,7 @@ def decode(data: bytes | memoryview, *, k: int, max_bytes: int = MAX_MESSAGE_BYT
     Parameters
     ----------
     data : bytes-like
-        Residues in the message keep a view of it; labels are copied.
+        Residues and sealed bytes in the message keep a view of it; the rest is copied.
     k : int
         Clusters of the job.
     max_bytes : int

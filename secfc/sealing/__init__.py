@@ -1,0 +1,4 @@
+"""Sealed messages between clients: who they are (`identity`), how they meet (`handshake`), what they seal (`channel`).
+
+The server relays these messages and can neither read, change, move nor repeat one unnoticed.
+"""

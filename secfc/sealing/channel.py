@@ -1,0 +1,141 @@
+"""A sealed channel between two clients: AES-256-GCM under keys that only they can derive.
+
+::
+
+    key   = HKDF-SHA256(X25519 secret, salt = transcript, info = "secfc seal 1" | sender | recipient | purpose)
+    nonce = round (4) | part (8)
+    associated data = "secfc seal 1" | sender (2) | recipient (2) | purpose | 0 | round (4) | part (8)
+
+A key belongs to one session, direction and purpose, and a nonce to one message under it. That alone binds a
+message to its place; the associated data says it once more.
+"""
+
+import os
+import struct
+from typing import Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from secfc._payload import Payload
+from secfc.errors import SealError, SecFCError
+
+TAG_BYTES = 16
+"""What sealing adds to a payload."""
+
+_KEY_BYTES = 32
+_LABEL = b"secfc seal 1"
+_LINK = struct.Struct("<HH")  # sender, recipient
+_NONCE = struct.Struct("<IQ")  # round, part
+
+
+class Sealed(Payload):
+    """A sealed payload: as many bytes of ciphertext, and a tag."""
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """Uninitialised, for a payload of this many bytes, with room for a header before."""
+        return cls._with_room(size + TAG_BYTES)
+
+
+class Channel:
+    """Seals what one client sends to another and opens what it is sent by it.
+
+    Parameters
+    ----------
+    secret : bytes of length 32
+        The X25519 secret of both.
+    transcript : bytes of length 32
+        Digest of the session and all introductions.
+    me, peer : int
+        Numbers of the clients.
+
+    Notes
+    -----
+    Sealing keeps to ascending places, so that no nonce is used twice; a channel refuses to be copied, pickled
+    or used in a forked process, for the same reason. Opening has no memory: whoever receives knows which place
+    is next.
+    """
+
+    def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
+        self._secret, self._transcript, self._me, self._peer = secret, transcript, me, peer
+        self._ciphers: dict[tuple[int, str], AESGCM] = {}  # by sender and purpose
+        self._sealed: dict[str, tuple[int, int]] = {}  # last place, by purpose
+        self._process = os.getpid()
+
+    def __repr__(self) -> str:
+        return f"Channel(client {self._me} and client {self._peer})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("a Channel cannot be copied or pickled: its nonces would repeat")
+
+    def seal(
+        self, purpose: str, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
+    ) -> Sealed:
+        """Seal a payload for a place that comes after all places sealed before.
+
+        Parameters
+        ----------
+        purpose : str
+            The message's type.
+        part : int
+            Below 2**64.
+        payload : bytes-like
+        round_ : int
+            Below 2**32.
+
+        Raises
+        ------
+        SecFCError
+            When the place does not come after the last one.
+        """
+        if os.getpid() != self._process:
+            raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
+        place = round_, part
+        if place <= self._sealed.get(purpose, (-1, -1)):
+            raise SecFCError(
+                f"{purpose}: part {part} of round {round_} to client {self._peer} would be sealed out of order"
+            )
+        self._sealed[purpose] = place
+        sealed = Sealed.empty(len(payload))
+        cipher = self._cipher(self._me, purpose)
+        cipher.encrypt_into(
+            _NONCE.pack(*place), payload, _associated(self._me, self._peer, purpose, place), sealed.payload
+        )
+        return sealed
+
+    def open(
+        self, purpose: str, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
+    ) -> bytes:
+        """The payload that the other client sealed for this place.
+
+        Raises
+        ------
+        SealError
+            When it sealed no such thing.
+        """
+        place = round_, part
+        cipher = self._cipher(self._peer, purpose)
+        try:
+            return cipher.decrypt(
+                _NONCE.pack(*place), sealed, _associated(self._peer, self._me, purpose, place)
+            )
+        except InvalidTag:
+            raise SealError(
+                f"{purpose}: part {part} of round {round_} from client {self._peer} was not sealed by it for "
+                f"client {self._me} and this place in this run"
+            ) from None
+
+    def _cipher(self, sender: int, purpose: str) -> AESGCM:
+        if (sender, purpose) not in self._ciphers:
+            recipient = self._peer if sender == self._me else self._me
+            info = _LABEL + _LINK.pack(sender, recipient) + purpose.encode()
+            key = HKDF(SHA256(), _KEY_BYTES, self._transcript, info).derive(self._secret)
+            self._ciphers[sender, purpose] = AESGCM(key)
+        return self._ciphers[sender, purpose]
+
+
+def _associated(sender: int, recipient: int, purpose: str, place: tuple[int, int]) -> bytes:
+    return _LABEL + _LINK.pack(sender, recipient) + purpose.encode() + b"\0" + _NONCE.pack(*place)

@@ -1,0 +1,195 @@
+"""How the clients of a run meet: signed introductions in, a channel to each other client out.
+
+::
+
+    statement  = "secfc introduction 1" | run | agreement | client (2) | rows (4) | start (32) | ephemeral (32)
+    transcript = SHA-256("secfc transcript 1" | run | agreement | each client's rows | start | ephemeral)
+
+The server carries introductions and can only drop one. A statement holds all that a client says of itself; it
+is signed with the key that the roster pins. The transcript goes into every key, so clients that were shown
+different introductions of anybody cannot open what they seal to each other.
+"""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+from secfc._arrays import Labels
+from secfc.errors import MessageError, ParameterError, SealError, SecFCError
+from secfc.params import Job
+from secfc.sealing.channel import Channel
+from secfc.sealing.identity import Identity, Roster
+
+DIGEST_BYTES = 32
+_STATEMENT = b"secfc introduction 1"
+_TRANSCRIPT = b"secfc transcript 1"
+_AGREEMENT = b"secfc agreement 1"
+_CLIENT_ROWS = struct.Struct("<HI")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """What names a run, the same at every party.
+
+    Parameters
+    ----------
+    run : bytes of length 16
+        Identifier of the run, random.
+    agreement : bytes of length 32
+        Digest of all that the parties agreed on.
+    roster : Roster
+    """
+
+    run: bytes = field(repr=False)
+    agreement: bytes = field(repr=False)
+    roster: Roster
+
+    @classmethod
+    def of(cls, *, job: Job, roster: Roster, run: bytes) -> "Session":
+        """A run whose agreement is the job and the roster.
+
+        Raises
+        ------
+        ParameterError
+            When the roster does not have the job's number of clients.
+        """
+        if len(roster.keys) != job.n:
+            raise ParameterError(f"roster: it has {len(roster.keys)} clients, the job has {job.n}")
+        agreement = hashlib.sha256(_AGREEMENT + job.digest + roster.digest).digest()
+        return cls(run=run, agreement=agreement, roster=roster)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Introduction:
+    """What a client tells the others of itself, signed.
+
+    Parameters
+    ----------
+    rows : int
+        Rows it holds.
+    start : bytes of length 32
+        Digest of its start labels (`start_digest`).
+    ephemeral : bytes of length 32
+        X25519 public key, used in this run only.
+    signature : bytes of length 64
+        Of its identity, over all of this, the session and its number.
+    """
+
+    rows: int
+    start: bytes = field(repr=False)
+    ephemeral: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    def verify(self, session: Session, client: int) -> None:
+        """Raise SealError unless this client signed it for this session."""
+        statement = _statement(session, client, self.rows, self.start, self.ephemeral)
+        session.roster.verify(client, self.signature, statement)
+
+
+def start_digest(labels: Labels | None) -> bytes:
+    """SHA-256 of start labels, four bytes each; of nothing when there are none."""
+    return hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes()).digest()
+
+
+def _statement(session: Session, client: int, rows: int, start: bytes, ephemeral: bytes) -> bytes:
+    head = _STATEMENT + session.run + session.agreement
+    return head + _CLIENT_ROWS.pack(client, rows) + start + ephemeral
+
+
+class Handshake:
+    """One client's side: an ephemeral key of its own, made for this run and dropped with this object.
+
+    Parameters
+    ----------
+    session : Session
+    number : int
+        1 to n.
+    identity : Identity
+        Whose public key the roster has at this number.
+    rows : int
+    start : ndarray of shape (rows,), integer, or None
+        Start labels.
+
+    Attributes
+    ----------
+    introduction : Introduction
+        To be sent.
+
+    Raises
+    ------
+    ParameterError
+        When the roster has another key.
+    """
+
+    def __init__(
+        self, *, session: Session, number: int, identity: Identity, rows: int, start: Labels | None
+    ) -> None:
+        if session.roster.keys[number - 1] != identity.public:
+            raise ParameterError(f"client {number}: its identity is not the one pinned in the roster")
+        self._session, self._number = session, number
+        self._ephemeral = X25519PrivateKey.generate()
+        public, digest = self._ephemeral.public_key().public_bytes_raw(), start_digest(start)
+        self.introduction = Introduction(
+            rows=rows,
+            start=digest,
+            ephemeral=public,
+            signature=identity.sign(_statement(session, number, rows, digest, public)),
+        )
+
+    def __repr__(self) -> str:
+        return f"Handshake(client {self._number})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("a Handshake cannot be copied or pickled: its channels would repeat nonces")
+
+    def channels(self, introductions: Sequence[Introduction]) -> dict[int, Channel]:
+        """A channel to every other client.
+
+        Parameters
+        ----------
+        introductions : sequence of n Introduction
+            Client 1's first; all are verified, and the own one must be what was sent.
+
+        Raises
+        ------
+        MessageError
+            `SealError` naming the client whose introduction is not its own, was changed, or has an ephemeral
+            key that shares no secret.
+        """
+        session = self._session
+        if len(introductions) != len(session.roster.keys):
+            raise MessageError(
+                f"{len(introductions)} clients introduced, the roster has {len(session.roster.keys)}"
+            )
+        if introductions[self._number - 1] != self.introduction:
+            raise SealError(f"client {self._number}: its own introduction came back changed")
+        for client, one in enumerate(introductions, 1):
+            one.verify(session, client)
+        transcript = self._transcript(introductions)
+        return {
+            client: Channel(
+                secret=self._secret(client, one.ephemeral),
+                transcript=transcript,
+                me=self._number,
+                peer=client,
+            )
+            for client, one in enumerate(introductions, 1)
+            if client != self._number
+        }
+
+    def _transcript(self, introductions: Sequence[Introduction]) -> bytes:
+        """Every field but rows has a fixed length and so has rows: no two lists give the same bytes."""
+        digest = hashlib.sha256(_TRANSCRIPT + self._session.run + self._session.agreement)
+        for client, one in enumerate(introductions, 1):
+            digest.update(_CLIENT_ROWS.pack(client, one.rows) + one.start + one.ephemeral)
+        return digest.digest()
+
+    def _secret(self, client: int, ephemeral: bytes) -> bytes:
+        try:
+            return self._ephemeral.exchange(X25519PublicKey.from_public_bytes(ephemeral))
+        except ValueError:
+            # A point of small order: the secret would be zero whatever the own key is (RFC 7748, section 6.1).
+            raise SealError(f"client {client}: its ephemeral key shares no secret") from None
