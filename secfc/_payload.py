@@ -1,4 +1,4 @@
-"""Bytes that are made to be sent: a payload with room before it, so that a header is put there without a copy."""
+"""Bytes made to be sent: a payload with room before it, where a header is put without a copy."""
 
 from dataclasses import dataclass, field
 from typing import Self

@@ -27,7 +27,8 @@ def run_in_process(
     """Run the protocol in one process.
 
     Messages are encoded and decoded as between processes, and delivered in the order they were sent.
-    Every client has an identity for this run alone. `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
+    Every client has an identity for this run alone. `on_delivery` is told each message's envelope and the
+    wall-clock seconds of its decoding, its handling and
     the encoding of what it caused.
     """
     job, meter = setup.job, Meter()

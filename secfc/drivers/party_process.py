@@ -1,7 +1,7 @@
 """The program of one party's process: frames in on standard input, frames out on standard output.
 
-`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A client's identity is
-made here, for this run alone, and its private key stays here.
+`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A client's
+identity is made here, for this run alone, and its private key stays here.
 """
 
 import os

@@ -191,15 +191,16 @@ class Client:
         assert self._rows is not None
         rows = self._parts.share_rows(self.number, part)
         own = self._layout.rows(self.number)
-        packed = self._sharer.share(self._rows[rows.start - own.start : rows.stop - own.start])
-        self._points.store(packed[self.number - 1], rows.start)
+        packed = dict(
+            enumerate(self._sharer.share(self._rows[rows.start - own.start : rows.stop - own.start]), 1)
+        )
+        self._points.store(packed.pop(self.number), rows.start)
         self._shared += 1
         if self._shared == self._parts.shares:
             self._rows = None
         shares: list[Message] = []
         for j in self._received if rows.stop > rows.start else ():
-            sealed = self._channels[j].seal(Share.__name__, part=part, payload=packed[j - 1].payload)
-            packed[j - 1] = None
+            sealed = self._channels[j].seal(Share.__name__, part=part, payload=packed.pop(j).payload)
             shares.append(Share(run=self._run, sender=self.number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
 
@@ -236,9 +237,7 @@ class Client:
         """The residues of a share, or an error and no trace of them."""
         rows = parts.share_rows(message.sender, message.part)
         if rows.stop == rows.start:
-            raise MessageError(
-                f"Share: part {message.part} from client {message.sender}, which has no such rows"
-            )
+            raise MessageError(f"Share: part {message.part} from client {message.sender}, which has none")
         shape = (len(primes), self._job.width, rows.stop - rows.start)
         size, expected = len(message.sealed.payload), packed_bytes(shape) + TAG_BYTES
         if size != expected:

@@ -74,7 +74,7 @@ class Plan(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Share(Message):
-    """Client to client, sealed: the recipient's shares of some of the sender's rows, (primes, width, rows)."""
+    """Client to client, sealed: the recipient's shares of some of the sender's rows."""
 
     phase = work = "share"
     part: int

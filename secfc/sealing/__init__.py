@@ -1,4 +1,4 @@
-"""Sealed messages between clients: who they are (`identity`), how they meet (`handshake`), what they seal (`channel`).
+"""Sealed messages between clients: identity (who they are), handshake (how they meet), channel (what they seal).
 
 The server relays these messages and can neither read, change, move nor repeat one unnoticed.
 """

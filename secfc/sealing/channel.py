@@ -2,9 +2,10 @@
 
 ::
 
-    key   = HKDF-SHA256(X25519 secret, salt = transcript, info = "secfc seal 1" | sender | recipient | purpose)
+    link  = "secfc seal 1" | sender (2) | recipient (2) | purpose
+    key   = HKDF-SHA256(X25519 secret, salt = transcript, info = link)
     nonce = round (4) | part (8)
-    associated data = "secfc seal 1" | sender (2) | recipient (2) | purpose | 0 | round (4) | part (8)
+    associated data = link | 0 | nonce
 
 A key belongs to one session, direction and purpose, and a nonce to one message under it. That alone binds a
 message to its place; the associated data says it once more.
@@ -55,13 +56,13 @@ class Channel:
     Notes
     -----
     Sealing keeps to ascending places, so that no nonce is used twice; a channel refuses to be copied, pickled
-    or used in a forked process, for the same reason. Opening has no memory: whoever receives knows which place
-    is next.
+    or used in a forked process, for the same reason. Opening has no memory: whoever receives knows which
+    place is next.
     """
 
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
         self._secret, self._transcript, self._me, self._peer = secret, transcript, me, peer
-        self._ciphers: dict[tuple[int, str], AESGCM] = {}  # by sender and purpose
+        self._ciphers: dict[tuple[int, str], tuple[AESGCM, bytes]] = {}  # by sender and purpose
         self._sealed: dict[str, tuple[int, int]] = {}  # last place, by purpose
         self._process = os.getpid()
 
@@ -96,14 +97,12 @@ class Channel:
         place = round_, part
         if place <= self._sealed.get(purpose, (-1, -1)):
             raise SecFCError(
-                f"{purpose}: part {part} of round {round_} to client {self._peer} would be sealed out of order"
+                f"{purpose}: part {part} of round {round_} to client {self._peer} is not after the last"
             )
         self._sealed[purpose] = place
-        sealed = Sealed.empty(len(payload))
-        cipher = self._cipher(self._me, purpose)
-        cipher.encrypt_into(
-            _NONCE.pack(*place), payload, _associated(self._me, self._peer, purpose, place), sealed.payload
-        )
+        sealed, nonce = Sealed.empty(len(payload)), _NONCE.pack(*place)
+        cipher, associated = self._cipher(self._me, self._peer, purpose)
+        cipher.encrypt_into(nonce, payload, associated + nonce, sealed.payload)
         return sealed
 
     def open(
@@ -116,26 +115,20 @@ class Channel:
         SealError
             When it sealed no such thing.
         """
-        place = round_, part
-        cipher = self._cipher(self._peer, purpose)
+        nonce = _NONCE.pack(round_, part)
+        cipher, associated = self._cipher(self._peer, self._me, purpose)
         try:
-            return cipher.decrypt(
-                _NONCE.pack(*place), sealed, _associated(self._peer, self._me, purpose, place)
-            )
+            return cipher.decrypt(nonce, sealed, associated + nonce)
         except InvalidTag:
             raise SealError(
                 f"{purpose}: part {part} of round {round_} from client {self._peer} was not sealed by it for "
                 f"client {self._me} and this place in this run"
             ) from None
 
-    def _cipher(self, sender: int, purpose: str) -> AESGCM:
+    def _cipher(self, sender: int, recipient: int, purpose: str) -> tuple[AESGCM, bytes]:
+        """The cipher of one direction and purpose, and how the associated data of all its messages begins."""
         if (sender, purpose) not in self._ciphers:
-            recipient = self._peer if sender == self._me else self._me
-            info = _LABEL + _LINK.pack(sender, recipient) + purpose.encode()
-            key = HKDF(SHA256(), _KEY_BYTES, self._transcript, info).derive(self._secret)
-            self._ciphers[sender, purpose] = AESGCM(key)
+            link = _LABEL + _LINK.pack(sender, recipient) + purpose.encode()
+            key = HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
+            self._ciphers[sender, purpose] = AESGCM(key), link + b"\0"
         return self._ciphers[sender, purpose]
-
-
-def _associated(sender: int, recipient: int, purpose: str, place: tuple[int, int]) -> bytes:
-    return _LABEL + _LINK.pack(sender, recipient) + purpose.encode() + b"\0" + _NONCE.pack(*place)

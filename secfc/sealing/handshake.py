@@ -2,8 +2,9 @@
 
 ::
 
-    statement  = "secfc introduction 1" | run | agreement | client (2) | rows (4) | start (32) | ephemeral (32)
-    transcript = SHA-256("secfc transcript 1" | run | agreement | each client's rows | start | ephemeral)
+    said(j)      = client j (2) | its rows (4) | digest of its start labels (32) | ephemeral key (32)
+    statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
+    transcript   = SHA-256("secfc transcript 1" | run | agreement | said(1) | ... | said(n))
 
 The server carries introductions and can only drop one. A statement holds all that a client says of itself; it
 is signed with the key that the roster pins. The transcript goes into every key, so clients that were shown
@@ -85,7 +86,7 @@ class Introduction:
 
     def verify(self, session: Session, client: int) -> None:
         """Raise SealError unless this client signed it for this session."""
-        statement = _statement(session, client, self.rows, self.start, self.ephemeral)
+        statement = _statement(session, _said(client, self.rows, self.start, self.ephemeral))
         session.roster.verify(client, self.signature, statement)
 
 
@@ -94,9 +95,12 @@ def start_digest(labels: Labels | None) -> bytes:
     return hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes()).digest()
 
 
-def _statement(session: Session, client: int, rows: int, start: bytes, ephemeral: bytes) -> bytes:
-    head = _STATEMENT + session.run + session.agreement
-    return head + _CLIENT_ROWS.pack(client, rows) + start + ephemeral
+def _said(client: int, rows: int, start: bytes, ephemeral: bytes) -> bytes:
+    return _CLIENT_ROWS.pack(client, rows) + start + ephemeral
+
+
+def _statement(session: Session, said: bytes) -> bytes:
+    return _STATEMENT + session.run + session.agreement + said
 
 
 class Handshake:
@@ -136,7 +140,7 @@ class Handshake:
             rows=rows,
             start=digest,
             ephemeral=public,
-            signature=identity.sign(_statement(session, number, rows, digest, public)),
+            signature=identity.sign(_statement(session, _said(number, rows, digest, public))),
         )
 
     def __repr__(self) -> str:
@@ -181,15 +185,15 @@ class Handshake:
         }
 
     def _transcript(self, introductions: Sequence[Introduction]) -> bytes:
-        """Every field but rows has a fixed length and so has rows: no two lists give the same bytes."""
+        """Everything in it has a fixed length: no two lists of introductions give the same bytes."""
         digest = hashlib.sha256(_TRANSCRIPT + self._session.run + self._session.agreement)
         for client, one in enumerate(introductions, 1):
-            digest.update(_CLIENT_ROWS.pack(client, one.rows) + one.start + one.ephemeral)
+            digest.update(_said(client, one.rows, one.start, one.ephemeral))
         return digest.digest()
 
     def _secret(self, client: int, ephemeral: bytes) -> bytes:
         try:
             return self._ephemeral.exchange(X25519PublicKey.from_public_bytes(ephemeral))
         except ValueError:
-            # A point of small order: the secret would be zero whatever the own key is (RFC 7748, section 6.1).
+            # A point of small order: the secret would be zero whatever the own key is (RFC 7748, 6.1).
             raise SealError(f"client {client}: its ephemeral key shares no secret") from None

@@ -87,6 +87,6 @@ class Roster:
             Ed25519PublicKey.from_public_bytes(self.keys[client - 1]).verify(signature, statement)
         except InvalidSignature:
             raise SealError(
-                f"client {client}: what it says of itself is not signed, for this run, job and roster, by the "
-                f"key pinned for it"
+                f"client {client}: what it says of itself is not signed for this run, job and roster by the "
+                f"key that is pinned for it"
             ) from None
