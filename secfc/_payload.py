@@ -22,7 +22,7 @@ class Payload:
     _room: list[memoryview] = field(default_factory=list, init=False)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.payload)} bytes)"
+        return f"{type(self).__name__}(size={len(self.payload)})"
 
     @classmethod
     def _with_room(cls, size: int, **fields: object) -> Self:

@@ -237,7 +237,9 @@ class Client:
         """The residues of a share, or an error and no trace of them."""
         rows = parts.share_rows(message.sender, message.part)
         if rows.stop == rows.start:
-            raise MessageError(f"Share: part {message.part} from client {message.sender}, which has none")
+            raise MessageError(
+                f"Share: part {message.part} from client {message.sender}, which has no rows for it"
+            )
         shape = (len(primes), self._job.width, rows.stop - rows.start)
         size, expected = len(message.sealed.payload), packed_bytes(shape) + TAG_BYTES
         if size != expected:

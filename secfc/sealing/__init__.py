@@ -1,4 +1,4 @@
-"""Sealed messages between clients: identity (who they are), handshake (how they meet), channel (what they seal).
+"""Sealed messages between clients: who they are (identity), how they meet (handshake), sealing (channel).
 
 The server relays these messages and can neither read, change, move nor repeat one unnoticed.
 """

@@ -14,6 +14,10 @@ from secfc.params import WINDOW, Limits
 HEADER = 29
 RESIDUES = HEADER + 4 + 9
 """A header, the part, a byte for the primes, four for columns and rows each; then three bytes a residue."""
+INTRODUCTION = 4 + 32 + 32 + 64
+"""Rows, digest of start labels, ephemeral key, signature."""
+SEALED = HEADER + 4 + 16
+"""A header, the part and the seal's tag; three bytes a residue between."""
 
 
 def of_kind(outcome, kind):
@@ -74,7 +78,7 @@ def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell
     primes = setup.job.residues(sum(counts))
     shares = of_kind(run_in_process(setup), "Share")
     assert {(share.sender, share.size) for share in shares} == {
-        (j, RESIDUES + 3 * primes * count * width) for j, count in enumerate(counts, start=1) if count
+        (j, SEALED + 3 * primes * count * width) for j, count in enumerate(counts, start=1) if count
     }
 
 
@@ -121,10 +125,10 @@ def test_bytes_of_parts_are_those_of_the_whole_and_their_headers(setup_of, part_
     whole = run_in_process(setup_of((5, 0, 7)))
     part_rows(2)
     parts = run_in_process(setup_of((5, 0, 7)))
-    for kind in ("Share", "CodedDistances"):
+    for kind, head in (("Share", SEALED), ("CodedDistances", RESIDUES)):
         one, many = of_kind(whole, kind), of_kind(parts, kind)
-        residues = sum(message.size for message in one) - RESIDUES * len(one)
-        assert sum(message.size for message in many) == residues + RESIDUES * len(many)
+        residues = sum(message.size for message in one) - head * len(one)
+        assert sum(message.size for message in many) == residues + head * len(many)
 
 
 def test_an_answer_takes_three_bytes_a_residue_and_a_fixed_header(setup_of):
@@ -139,11 +143,13 @@ def test_an_answer_about_small_sets_takes_fewer_residues_than_a_share(setup_of):
     assert (setup.job.residues(1000), setup.job.residues(3000)) == (3, 4)
     outcome = run_in_process(setup)
     first = [answer for answer in of_kind(outcome, "CodedDistances") if answer.round == 1]
-    assert {share.size for share in of_kind(outcome, "Share")} == {RESIDUES + 3 * 4 * 1000 * 4}
+    assert {share.size for share in of_kind(outcome, "Share")} == {SEALED + 3 * 4 * 1000 * 4}
     assert {answer.size for answer in first} == {RESIDUES + 3 * 3 * 3000 * 3}
 
 
-@pytest.mark.parametrize(("kind", "size"), [("Hello", 4), ("Plan", 4 * 3), ("Ready", 4)])
+@pytest.mark.parametrize(
+    ("kind", "size"), [("Hello", 32 + INTRODUCTION), ("Plan", INTRODUCTION * 3), ("Ready", 4)]
+)
 def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
     assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
 
@@ -155,7 +161,7 @@ def test_labels_take_the_bits_of_k(setup_of):
     assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 2 * sets}
     assert {message.size for message in of_kind(outcome, "Finish")} == {HEADER + 13 + 4 + 2 * labels}
     assert [message.size for message in of_kind(outcome, "Hello")] == [
-        HEADER + 4 + 4 + eights * labels for eights in (1, 0, 1)
+        HEADER + 32 + INTRODUCTION + 4 + eights * labels for eights in (1, 0, 1)
     ]
 
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc._arrays import Floats
+from secfc._payload import HEADROOM
 from secfc.errors import MessageError
-from secfc.field.packing import BYTES_PER_RESIDUE, HEADROOM, PackedResidues, pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 
 MODULI = [prime.p for prime in PRIMES]

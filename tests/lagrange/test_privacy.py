@@ -8,16 +8,18 @@ import pytest
 
 from secfc import params
 from secfc._arrays import Floats
-from secfc.field.packing import unpack
+from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, centred
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import recover, share
-from secfc.params import Job
+from secfc.params import Job, Layout
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Plan, Share
 from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
 
 RUN = bytes(16)
 
@@ -198,16 +200,37 @@ class TestStatistics:
     def sent_by_a_client(self, value: float) -> dict[int, list[Floats]]:
         """Shares of M equal rows that a client sends, for each recipient and prime, all parts together."""
         job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28)
-        client = Client(
-            number=1, rows=np.full((self.M, 1), value), job=job, run=RUN, masks=MaskSource(bytes(range(32)))
-        )
-        sent = client.receive(Plan(run=RUN, sender=SERVER, recipient=1, counts=(self.M, 0, 0, 0, 0)))
+        identities = [Identity() for _ in range(5)]
+        session = Session.of(job=job, roster=Roster(tuple(one.public for one in identities)), run=RUN)
+        clients = [
+            Client(
+                number=j,
+                rows=np.full((self.M if j == 1 else 0, 1), value),
+                job=job,
+                session=session,
+                identity=identities[j - 1],
+                masks=MaskSource(bytes(range(32))),
+            )
+            for j in range(1, 6)
+        ]
+        introductions = tuple(one.introduction for client in clients for one in client.start())
+        channels = [client._handshake.channels(introductions) for client in clients]
+        plan = Plan(run=RUN, sender=SERVER, recipient=1, introductions=introductions)
+        sent = clients[0].receive(plan)
         shares = [message for message in sent if isinstance(message, Share)]
         assert [message.recipient for message in shares] == [2, 3, 4, 5] * (len(shares) // 4)
-        seen = {
-            j: np.concatenate(
-                [unpack(one.residues.planes()) for one in shares if one.recipient == j], axis=-1
+        parts, primes = Layout((self.M, 0, 0, 0, 0)).parts(job), job.residues(self.M)
+
+        def opened(share: Share) -> Floats:
+            payload = channels[share.recipient - 1][1].open(
+                "Share", part=share.part, sealed=share.sealed.payload
             )
+            rows = parts.share_rows(1, share.part)
+            shape = (primes, 1, rows.stop - rows.start)
+            return unpack(PackedResidues(shape=shape, payload=payload).planes())
+
+        seen = {
+            j: np.concatenate([opened(one) for one in shares if one.recipient == j], axis=-1)
             for j in (2, 3, 4, 5)
         }
         assert all(planes.shape[1:] == (1, self.M) for planes in seen.values())

@@ -1,6 +1,7 @@
 """A fake wire that joins a server and its clients, and pictures of roles that show whether one changed."""
 
 import math
+import struct
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from secfc import params
+from secfc._payload import Payload
 from secfc.field.packing import PackedResidues
 from secfc.params import Job, Layout, Limits, Parts
 from secfc.protocol.client import Client
@@ -30,6 +32,9 @@ from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
 from secfc.randomness import MaskSource
+from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+from secfc.sealing.handshake import Introduction, Session, start_digest
+from secfc.sealing.identity import Identity, Roster
 
 RUN = bytes(range(16))
 Link = tuple[int, int]
@@ -79,23 +84,91 @@ class Wire:
             **parameters,
         )
         self.m = sum(part.shape[0] for part in self.rows)
-        self.server = Server(job=self.job, run=RUN, rng=np.random.default_rng(seed))
-        self.clients = {
-            j: Client(
-                number=j,
-                rows=self.rows[j - 1],
-                job=self.job,
-                run=RUN,
-                masks=CountedMasks(),
-                limits=limits,
-                start=None if starts is None else starts[j - 1],
-            )
+        self.identities = [Identity() for _ in rows]
+        roster = Roster(tuple(identity.public for identity in self.identities))
+        self.session = Session.of(job=self.job, roster=roster, run=RUN)
+        self.server = Server(job=self.job, session=self.session, rng=np.random.default_rng(seed))
+        self._given: dict[int, dict[str, Any]] = {
+            j: {
+                "number": j,
+                "rows": self.rows[j - 1],
+                "limits": limits,
+                "start": None if starts is None else starts[j - 1],
+            }
             for j in range(1, self.job.n + 1)
         }
+        self.clients = {j: self.client(j) for j in self._given}
+        self._meet()
         self._links: dict[Link, deque[tuple[int, bytes]]] = defaultdict(deque)
         self._posted = 0
         for client in self.clients.values():
             self.post(client.start())
+
+    def client(self, number: int, **other: Any) -> Client:
+        """A client as the run has it, some of what it is given replaced."""
+        given: dict[str, Any] = {
+            "job": self.job,
+            "session": self.session,
+            "identity": self.identities[number - 1],
+            "masks": CountedMasks(),
+        }
+        return Client(**given | self._given[number] | other)
+
+    def replace_client(self, number: int, **other: Any) -> Client:
+        """Put another client in a client's place, before anything is delivered."""
+        self.clients[number] = self.client(number, **other)
+        self._links.clear()
+        self._meet()
+        for client in self.clients.values():
+            self.post(client.start())
+        return self.clients[number]
+
+    def _meet(self) -> None:
+        """Channels of the clients that tests seal with as a client would."""
+        handshakes = {j: client._handshake for j, client in self.clients.items()}
+        self.introductions = [handshake.introduction for handshake in handshakes.values()]
+        self._channels = {j: one.channels(self.introductions) for j, one in handshakes.items()}
+
+    def seal(self, sender: int, recipient: int, part: int, payload: bytes, purpose: str = "Share") -> Sealed:
+        """What the sender would seal, whatever it has sealed before."""
+        channel = self._channels[sender][recipient]
+        channel._sealed.clear()
+        return channel.seal(purpose, part=part, payload=payload)
+
+    def opened(self, share: Share) -> PackedResidues:
+        """The residues of a share, as its recipient reads them."""
+        channel = self._channels[share.recipient][share.sender]
+        payload = channel.open("Share", part=share.part, sealed=share.sealed.payload)
+        rows = self.parts().share_rows(share.sender, share.part)
+        shape = (self.job.residues(self.m), self.job.width, rows.stop - rows.start)
+        return PackedResidues(shape=shape, payload=payload)
+
+    def introduction(self, number: int, **changes: Any) -> Introduction:
+        """A client's introduction, changed and signed by it all the same."""
+        said = replace(self.introductions[number - 1], **changes)
+        head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
+        signature = self.identities[number - 1].sign(head + said.start + said.ephemeral)
+        return replace(said, signature=signature)
+
+    def signed(self, hello: Hello, *, rows: int | None = None, start: Any = None) -> Hello:
+        """A Hello about other rows and start labels, signed."""
+        held = hello.introduction.rows if rows is None else rows
+        labels = hello.start if start is None else start
+        said = self.introduction(hello.sender, rows=held, start=start_digest(labels))
+        return replace(hello, introduction=said, start=labels)
+
+    def altered(self, message: Any, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
+        """An honest party's message with residues of another shape, or one residue replaced."""
+        if isinstance(message, Share):
+            size = len(message.sealed.payload) - TAG_BYTES
+            payload = bytearray(size if shape is None else 3 * math.prod(shape))
+            payload[:3] = first.to_bytes(3, "little") if first else payload[:3]
+            sealed = self.seal(message.sender, message.recipient, message.part, payload)
+            return replace(message, sealed=sealed)
+        residues = zeros(shape or message.residues.shape)
+        if first:
+            residues.payload[:3] = first.to_bytes(3, "little")
+        return replace(message, residues=residues)
 
     def role(self, number: int) -> Server | Client:
         return self.server if number == SERVER else self.clients[number]
@@ -176,18 +249,17 @@ class Wire:
         `at` is another round and part than those of its turn.
         """
         round_, part = at or self.turn(kind, sender=sender, recipient=recipient)
-        counts, parts = tuple(rows.shape[0] for rows in self.rows), self.parts()
+        parts = self.parts()
         labels = np.arange(self.m, dtype=np.int32) % self.job.k
-        held = counts[max(sender, 1) - 1]
         envelope = {"run": RUN, "sender": sender, "recipient": recipient}
         makers: dict[type[Message], Callable[[], Message]] = {
-            Hello: lambda: Hello(**envelope, rows=held),
-            Plan: lambda: Plan(**envelope, counts=counts),
-            Share: lambda: Share(
+            Hello: lambda: Hello(
                 **envelope,
-                part=part,
-                residues=self.residues(self.job.width, parts.share_rows(max(sender, 1), part)),
+                agreement=self.session.agreement,
+                introduction=self.introductions[max(sender, 1) - 1],
             ),
+            Plan: lambda: Plan(**envelope, introductions=tuple(self.introductions)),
+            Share: lambda: Share(**envelope, part=part, sealed=self._share(sender, recipient, part)),
             Ready: lambda: Ready(**envelope, part=part),
             Continue: lambda: Continue(**envelope, round=round_, part=part),
             Assignment: lambda: Assignment(**envelope, round=1, sets=labels),
@@ -201,6 +273,13 @@ class Wire:
         }
         return makers[kind]()
 
+    def _share(self, sender: int, recipient: int, part: int) -> Sealed:
+        rows = self.parts().share_rows(max(sender, 1), part)
+        payload = bytes(self.residues(self.job.width, rows).payload)
+        if SERVER in (sender, recipient):
+            return Sealed(payload=payload + bytes(TAG_BYTES))
+        return self.seal(sender, recipient, part, payload)
+
 
 def zeros(shape: tuple[int, int, int]) -> PackedResidues:
     return PackedResidues(shape=shape, payload=bytearray(3 * math.prod(shape)))
@@ -213,6 +292,10 @@ def picture(value: Any) -> Any:
             return value.shape, value.dtype.str, value.tobytes()
         case PackedResidues():
             return value.shape, bytes(value.payload)
+        case Payload():
+            return bytes(value.payload)
+        case Channel():
+            return value._sealed  # the rest follows from what it was given
         case np.random.Generator():
             return picture(value.bit_generator.state)
         case CountedMasks():
@@ -244,19 +327,6 @@ def refuses() -> Callable[..., None]:
         assert picture(role) == before
 
     return check
-
-
-@pytest.fixture(scope="session")
-def altered() -> Callable[..., Message]:
-    """A message with residues of another shape, or one residue replaced."""
-
-    def alter(message: Message, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
-        residues = zeros(shape or message.residues.shape)
-        if first:
-            residues.payload[:3] = first.to_bytes(3, "little")
-        return replace(message, residues=residues)
-
-    return alter
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,9 @@
 """The client against an adversary: duplicates, replays, wrong shapes and values, early mail, its limits."""
 
 import gc
+import hashlib
+import math
+import struct
 import weakref
 from dataclasses import replace
 
@@ -14,6 +17,8 @@ from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready, Share
 from secfc.protocol.states import State
 from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session, start_digest
+from secfc.sealing.identity import Identity, Roster
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
 STARTS = [[0, 1], [0, 1, 0], [1]]
@@ -115,25 +120,25 @@ def test_an_assignment_after_the_end_is_refused(asked, refuses):
 
 
 @pytest.mark.parametrize(
-    ("counts", "text"),
+    ("clients", "text"),
     [
-        ((3, 3, 1), "^Plan: 3 rows for client 1, it holds 2$"),
-        ((0, 3, 1), "^Plan: 0 rows for client 1, it holds 2$"),
-        ((2, 3), "^Plan: 2 clients, the job has 3$"),
-        ((2, 3, 1, 0), "^Plan: 4 clients, the job has 3$"),
-        ((), "^Plan: 0 clients, the job has 3$"),
+        ((1, 2), "^2 clients introduced, the roster has 3$"),
+        ((1, 2, 3, 3), "^4 clients introduced, the roster has 3$"),
+        ((), "^0 clients introduced, the roster has 3$"),
     ],
 )
-def test_a_plan_with_other_counts_is_refused(wire, refuses, counts, text):
+def test_a_plan_of_another_number_of_clients_is_refused(wire, refuses, clients, text):
     net = wire(ROWS)
-    plan = replace(net.hold(Plan, recipient=1), counts=counts)
+    introductions = tuple(net.introductions[j - 1] for j in clients)
+    plan = replace(net.hold(Plan, recipient=1), introductions=introductions)
     refuses(net.clients[1], plan, MessageError, text)
 
 
 @pytest.mark.parametrize("counts", [(2, 2**32 - 1, 1), (2, 2**29, 2**29)])
 def test_a_plan_of_more_rows_than_a_run_can_have_is_refused(wire, refuses, counts):
     net = wire(ROWS)
-    plan = replace(net.hold(Plan, recipient=1), counts=counts)
+    introductions = tuple(net.introduction(j, rows=count) for j, count in enumerate(counts, 1))
+    plan = replace(net.hold(Plan, recipient=1), introductions=introductions)
     try:
         refuses(net.clients[1], plan, MessageError, "Plan")
     except Exception as error:
@@ -145,29 +150,30 @@ def test_a_plan_of_more_rows_than_a_run_can_have_is_refused(wire, refuses, count
 
 @pytest.mark.parametrize(
     "shape",
-    [(3, 2, 2), (3, 2, 4), (3, 1, 3), (3, 3, 3), (2, 2, 3), (4, 2, 3), (0, 2, 3), (3, 2, 0), (3, 3, 2)],
+    [(3, 2, 2), (3, 2, 4), (3, 1, 3), (3, 3, 3), (2, 2, 3), (4, 2, 3), (0, 2, 3), (3, 2, 0)],
 )
-def test_a_share_of_wrong_rows_width_or_primes_is_refused(shared, refuses, altered, shape):
+def test_a_share_of_wrong_rows_width_or_primes_is_refused(shared, refuses, shape):
     net, share = shared
-    assert share.residues.shape == (3, 2, 3)
-    text = rf"^Share: of shape \({shape[0]}, {shape[1]}, {shape[2]}\) from client 2, expected \(3, 2, 3\)$"
-    refuses(net.clients[1], altered(share, shape=shape), MessageError, text)
+    assert len(share.sealed.payload) == 54 + 16
+    size = 3 * math.prod(shape) + 16
+    text = rf"^Share: {size} sealed bytes from client 2, shape \(3, 2, 3\) takes 70$"
+    refuses(net.clients[1], net.altered(share, shape=shape), MessageError, text)
 
 
 @pytest.mark.parametrize("residue", [P, P + 1, 2**24 - 1])
-def test_a_share_with_a_residue_not_below_its_prime_is_refused(shared, refuses, altered, residue):
+def test_a_share_with_a_residue_not_below_its_prime_is_refused(shared, refuses, residue):
     net, share = shared
-    refuses(net.clients[1], altered(share, first=residue), MessageError, f"not below its prime {P}$")
+    refuses(net.clients[1], net.altered(share, first=residue), MessageError, f"not below its prime {P}$")
 
 
-def test_a_share_with_the_largest_residue_is_taken(shared, altered):
+def test_a_share_with_the_largest_residue_is_taken(shared):
     net, share = shared
-    assert net.clients[1].receive(altered(share, first=P - 1)) == []
+    assert net.clients[1].receive(net.altered(share, first=P - 1)) == []
 
 
-def test_a_refused_share_can_be_followed_by_the_right_one(shared, refuses, altered):
+def test_a_refused_share_can_be_followed_by_the_right_one(shared, refuses):
     net, share = shared
-    refuses(net.clients[1], altered(share, first=P), MessageError, "prime")
+    refuses(net.clients[1], net.altered(share, first=P), MessageError, "prime")
     net.deliver(share)
     net.run()
     assert net.clients[1].state is State.DONE
@@ -209,27 +215,25 @@ def test_shares_before_the_plan_are_kept_and_used(wire):
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (3, 1, 3), (2, 2, 3), (255, 0, 2**32 - 1)])
-def test_an_early_share_of_wrong_shape_is_refused_when_the_plan_arrives(wire, refuses, altered, shape):
+def test_an_early_share_of_wrong_shape_is_refused_when_the_plan_arrives(wire, refuses, shape):
     net = wire(ROWS)
     plan = net.hold(Plan, recipient=1)
-    net.clients[1].receive(altered(net.message(Share, sender=2, recipient=1), shape=shape))
-    refuses(net.clients[1], plan, MessageError, r"^Share: of shape .* from client 2, expected \(3, 2, 3\)$")
+    net.clients[1].receive(net.altered(net.message(Share, sender=2, recipient=1), shape=shape))
+    refuses(net.clients[1], plan, MessageError, r"^Share: .* from client 2, shape \(3, 2, 3\) takes 70$")
 
 
-def test_an_early_share_with_a_residue_not_below_its_prime_is_refused_when_the_plan_arrives(
-    wire, refuses, altered
-):
+def test_an_early_share_with_a_residue_not_below_its_prime_is_refused_when_the_plan_arrives(wire, refuses):
     net = wire(ROWS)
     plan = net.hold(Plan, recipient=1)
-    net.clients[1].receive(altered(net.message(Share, sender=2, recipient=1), first=P))
+    net.clients[1].receive(net.altered(net.message(Share, sender=2, recipient=1), first=P))
     refuses(net.clients[1], plan, MessageError, f"not below its prime {P}$")
 
 
-def test_a_refused_plan_draws_no_mask_and_keeps_the_rows(wire, refuses, altered):
+def test_a_refused_plan_draws_no_mask_and_keeps_the_rows(wire, refuses):
     net = wire(ROWS)
     plan = net.hold(Plan, recipient=1)
     client = net.clients[1]
-    client.receive(altered(net.message(Share, sender=2, recipient=1), first=P))
+    client.receive(net.altered(net.message(Share, sender=2, recipient=1), first=P))
     refuses(client, plan, MessageError, "prime")
     assert client._masks.drawn == 0
     assert client._rows is not None
@@ -251,8 +255,9 @@ def test_an_assignment_with_no_row_in_a_set_is_refused(asked, refuses):
     refuses(net.clients[1], message, MessageError, "^Assignment: every set is empty$")
 
 
-def test_an_assignment_with_an_empty_set_is_answered(asked):
-    net, assignment = asked
+def test_an_assignment_with_an_empty_set_is_answered(wire):
+    net = wire(ROWS)
+    assignment = net.hold(Assignment, recipient=1)
     (answer,) = net.clients[1].receive(replace(assignment, sets=np.zeros(6, dtype=np.int32)))
     assert isinstance(answer, CodedDistances)
     assert answer.residues.shape == (3, 2, 6)
@@ -325,7 +330,7 @@ def test_a_set_of_the_smallest_size_is_answered(wire):
 
 
 def test_an_empty_set_is_below_no_limit(wire):
-    net = wire(ROWS, starts=STARTS, limits=Limits(smallest_set=6))
+    net = wire(ROWS, limits=Limits(smallest_set=6))
     assignment = replace(net.hold(Assignment, recipient=1), sets=np.ones(6, dtype=np.int32))
     assert net.clients[1].receive(assignment)
 
@@ -376,25 +381,34 @@ def test_limits_do_not_stop_an_honest_run_within_them(wire):
 
 def client_of(rows, **more):
     job = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, init="labels" if "start" in more else "random")
-    return Client(number=2, rows=rows, job=job, run=RUN, masks=MaskSource(), **more)
+    identities = [Identity() for _ in range(3)]
+    roster = Roster(tuple(identity.public for identity in identities))
+    session = Session.of(job=job, roster=roster, run=RUN)
+    return Client(
+        number=2, rows=rows, job=job, session=session, identity=identities[1], masks=MaskSource(), **more
+    )
 
 
-def test_own_rows_are_dropped_after_sharing():
+def test_own_rows_are_dropped_after_sharing(wire):
     rows = np.array([[3.0, 1.0], [0.5, 4.0]])
     alive = weakref.ref(rows)
-    client = client_of(rows)
+    net = wire([ROWS[0], rows.tolist(), ROWS[2]])
+    net.replace_client(2, rows=rows)
     del rows
     gc.collect()
     assert alive() is not None
-    client.receive(Plan(run=RUN, sender=SERVER, recipient=2, counts=(1, 2, 1)))
+    net.deliver(net.hold(Plan, recipient=2))
     gc.collect()
     assert alive() is None
 
 
-def test_the_rows_handed_over_are_not_changed():
+def test_the_rows_handed_over_are_not_changed(wire):
     rows = np.array([[3.0, 1.0], [0.5, 4.0]])
     before = rows.copy()
-    client_of(rows).receive(Plan(run=RUN, sender=SERVER, recipient=2, counts=(1, 2, 1)))
+    net = wire([ROWS[0], rows.tolist(), ROWS[2]])
+    net.replace_client(2, rows=rows)
+    net.run()
+    assert net.clients[2].state is State.DONE
     np.testing.assert_array_equal(rows, before)
 
 
@@ -403,30 +417,33 @@ def test_no_share_of_a_row_is_the_row_itself(wire):
     rows = np.rint(np.ldexp(net.rows[1], net.job.exponent)) % P
     for recipient in (1, 3):
         share = net.hold(Share, recipient=recipient, sender=2)
-        assert not np.isin(unpack(share.residues.planes()[0]), rows).all()
+        assert not np.isin(unpack(net.opened(share).planes()[0]), rows).all()
         net.deliver(share)
 
 
 def test_two_clients_are_sent_different_shares(shared):
     net, share = shared
     other = net.hold(Share, recipient=3, sender=2)
-    assert bytes(other.residues.payload) != bytes(share.residues.payload)
+    assert bytes(net.opened(other).payload) != bytes(net.opened(share).payload)
 
 
 def test_two_runs_send_different_shares(wire):
-    payloads = [bytes(wire(ROWS).hold(Share, recipient=1, sender=2).residues.payload) for _ in range(2)]
-    assert payloads[0] != payloads[1]
+    nets = [wire(ROWS) for _ in range(2)]
+    shares = [net.opened(net.hold(Share, recipient=1, sender=2)) for net in nets]
+    assert bytes(shares[0].payload) != bytes(shares[1].payload)
 
 
 def test_hello_tells_the_number_of_rows_only():
     (hello,) = client_of(np.zeros((7, 2))).start()
     assert isinstance(hello, Hello)
-    assert (hello.rows, hello.start) == (7, None)
+    assert (hello.introduction.rows, hello.start) == (7, None)
+    assert hello.introduction.start == start_digest(None)
 
 
 def test_hello_carries_given_start_labels():
     (hello,) = client_of(np.zeros((2, 2)), start=np.array([1, 0], dtype=np.int32)).start()
     assert hello.start.tolist() == [1, 0]
+    assert hello.introduction.start == hashlib.sha256(struct.pack("<2i", 1, 0)).digest()
 
 
 def test_repr_shows_number_and_state_only():

@@ -11,11 +11,20 @@ import secfc
 from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
 
 SECRET = 123456.789
 DIGITS = "123456"
 SECRET_LABEL = 123456789
 JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0)
+
+
+def client_of(rows, run=bytes(16)):
+    identities = [Identity() for _ in range(3)]
+    roster = Roster(tuple(identity.public for identity in identities))
+    session = Session.of(job=JOB, roster=roster, run=run)
+    return Client(number=1, rows=rows, job=JOB, session=session, identity=identities[0], masks=MaskSource())
 
 
 def secret_rows(m=3):
@@ -75,7 +84,7 @@ def test_an_error_about_rows_shows_none_of_them(party):
 )
 def test_a_clients_error_about_its_rows_shows_none_of_them(name):
     with pytest.raises(secfc.DataError) as caught:
-        Client(number=1, rows=PARTIES[name], job=JOB, run=bytes(16), masks=MaskSource())
+        client_of(PARTIES[name])
     assert DIGITS not in shown(caught.value)
 
 
@@ -124,6 +133,6 @@ def test_repr_of_a_result_shows_no_label():
 
 
 def test_repr_of_a_client_with_rows_shows_no_row():
-    client = Client(number=1, rows=secret_rows() / 1000, job=JOB, run=b"secret run ident", masks=MaskSource())
+    client = client_of(secret_rows() / 1000, run=b"secret run ident")
     assert DIGITS[:3] not in repr(client)
     assert "secret" not in repr(client)

@@ -16,7 +16,6 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.params import ANSWER_PARTS, PART_BYTES, PART_ROWS, WINDOW, Job, Layout
 from secfc.protocol import server
-from secfc.protocol.client import Client
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -28,6 +27,7 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.states import State
+from secfc.sealing.channel import TAG_BYTES
 
 _RNG = np.random.default_rng(5)
 COUNTS = (6, 9, 0, 5, 8)
@@ -258,7 +258,7 @@ def test_a_plan_causes_a_window_of_shares_and_each_continue_one_part_more(many):
         message = Continue(run=plan.run, sender=SERVER, recipient=2, round=0, part=part)
         sent = net.clients[2].receive(message)
         assert [(one.part, one.recipient) for one in sent] == [(part, j) for j in (1, 3, 4, 5)]
-        assert {one.residues.shape[2] for one in sent} == {2 if part < 4 else 1}
+        assert {net.opened(one).shape[2] for one in sent} == {2 if part < 4 else 1}
 
 
 def test_an_assignment_causes_a_window_of_answers_and_each_continue_one_part_more(many):
@@ -385,9 +385,7 @@ def test_own_rows_are_dropped_when_the_last_part_is_shared(many, wire):
     net = many()
     rows = MANY[1].copy()
     alive = weakref.ref(rows)
-    client = net.clients[2] = Client(
-        number=2, rows=rows, job=net.job, run=bytes(range(16)), masks=net.clients[2]._masks
-    )
+    client = net.replace_client(2, rows=rows)
     del rows
     sharing(net, 2)
     for _ in range(WINDOW, 5):
@@ -438,47 +436,49 @@ def test_a_part_beyond_the_last_is_refused(many, refuses):
     for _ in range(3):
         share = net.message(Share, sender=4, recipient=1)
         client.receive(share)
-    refuses(client, replace(share, part=3), MessageError, "^Share: of shape .* from client 4, expected")
+    text = "^Share: part 3 from client 4, which has no rows for it$"
+    refuses(client, replace(share, part=3), MessageError, text)
     empty = net.message(Share, sender=4, recipient=1)
-    assert (empty.part, empty.residues.shape[2]) == (3, 0)
-    refuses(client, empty, MessageError, "^Share: of shape .* from client 4, expected")
+    assert (empty.part, len(empty.sealed.payload)) == (3, TAG_BYTES)
+    refuses(client, empty, MessageError, text)
 
 
 def test_a_share_of_a_client_without_rows_is_refused(many, refuses):
     net = many()
     client = sharing(net)
     share = net.message(Share, sender=3, recipient=1)
-    assert share.residues.shape[2] == 0
-    refuses(client, share, MessageError, "^Share: of shape .* from client 3, expected")
+    assert len(share.sealed.payload) == TAG_BYTES
+    refuses(client, share, MessageError, "^Share: part 0 from client 3, which has no rows for it$")
 
 
-def test_a_part_of_the_size_of_another_is_refused(many, refuses, altered):
+def test_a_part_of_the_size_of_another_is_refused(many, refuses):
     net = many()
     client = sharing(net)
     first = net.message(Share, sender=2, recipient=1)
-    primes, width, _ = first.residues.shape
+    primes, width, _ = net.opened(first).shape
     for rows in (0, 1, 3, 9):
-        shape = rf"\({primes}, {width}, {rows}\)"
-        text = rf"^Share: of shape {shape} from client 2, expected \({primes}, {width}, 2\)$"
-        refuses(client, altered(first, shape=(primes, width, rows)), MessageError, text)
+        size = 3 * primes * width * rows + TAG_BYTES
+        text = rf"^Share: {size} sealed bytes from client 2, shape \({primes}, {width}, 2\) takes "
+        refuses(client, net.altered(first, shape=(primes, width, rows)), MessageError, text)
     for _ in range(4):
         client.receive(net.message(Share, sender=2, recipient=1))
     last = net.message(Share, sender=2, recipient=1)
-    assert (last.part, last.residues.shape[2]) == (4, 1)
-    refuses(client, altered(last, shape=(primes, width, 2)), MessageError, "^Share: of shape ")
+    assert (last.part, net.opened(last).shape[2]) == (4, 1)
+    refuses(client, net.altered(last, shape=(primes, width, 2)), MessageError, "^Share: .* sealed bytes ")
 
 
-def test_a_refused_part_can_be_followed_by_the_right_one(many, expected, refuses, altered):
+def test_a_refused_part_can_be_followed_by_the_right_one(many, expected, refuses):
     net = many(t=2)  # every answer is needed, so none is late and taken unread
     refused = Counter()
 
     def tamper(message):
         if isinstance(message, Share | CodedDistances) and refused[type(message)] < 100:
             refused[type(message)] += 1
-            role, (primes, columns, rows) = net.role(message.recipient), message.residues.shape
+            residues = net.opened(message) if isinstance(message, Share) else message.residues
+            role, (primes, columns, rows) = net.role(message.recipient), residues.shape
             if isinstance(message, Share):
-                refuses(role, altered(message, first=P), MessageError, f"prime {P}$")
-            refuses(role, altered(message, shape=(primes, columns, rows + 1)), MessageError, "shape")
+                refuses(role, net.altered(message, first=P), MessageError, f"prime {P}$")
+            refuses(role, net.altered(message, shape=(primes, columns, rows + 1)), MessageError, "shape")
             refuses(role, replace(message, part=message.part + 1), MessageError, "part")
         return False
 
@@ -587,7 +587,7 @@ def test_an_early_share_of_a_client_without_rows_is_refused_when_the_plan_arrive
     net = many()
     plan = net.hold(Plan, recipient=1)
     net.clients[1].receive(early(net, 3, 0))
-    refuses(net.clients[1], plan, MessageError, "^Share: of shape .* from client 3, expected")
+    refuses(net.clients[1], plan, MessageError, "^Share: part 0 from client 3, which has no rows for it$")
     assert net.clients[1]._masks.drawn == 0
 
 
@@ -599,7 +599,7 @@ def test_a_second_early_share_beyond_its_senders_last_is_refused_when_the_plan_a
     plan = net.hold(Plan, recipient=1)
     for part in (0, 1):
         net.clients[1].receive(early(net, 2, part))
-    refuses(net.clients[1], plan, MessageError, "^Share: of shape .* from client 2, expected")
+    refuses(net.clients[1], plan, MessageError, "^Share: part 1 from client 2, which has no rows for it$")
 
 
 def test_a_client_keeps_no_more_than_a_window_of_early_shares_for_each_sender(many):
@@ -784,13 +784,13 @@ def test_an_answer_to_the_next_round_is_refused_until_it_is_asked(many, refuses)
     refuses(net.server, answer, MessageError, f"^CodedDistances: {text}")
 
 
-def test_a_part_of_an_answer_of_the_size_of_another_is_refused(many, refuses, altered):
+def test_a_part_of_an_answer_of_the_size_of_another_is_refused(many, refuses):
     net = many()
     net.run(until=lambda: net.server.state is State.ITERATE)
     answer = net.message(CodedDistances, sender=2, recipient=SERVER)
     primes, k, _ = answer.residues.shape
     for rows in (0, 1, 3, 28):
-        message = altered(answer, shape=(primes, k, rows))
+        message = net.altered(answer, shape=(primes, k, rows))
         refuses(net.server, message, MessageError, "^CodedDistances: of shape .* from client 2, expected")
 
 
@@ -932,10 +932,7 @@ def test_client_allocates_its_shares_once(many):
         asked_for.append(shape)
         return np.full(shape, np.nan, dtype=np.float32)
 
-    rows = MANY[0]
-    net.clients[1] = Client(
-        number=1, rows=rows, job=net.job, run=bytes(range(16)), masks=net.clients[1]._masks, allocate=allocate
-    )
+    net.replace_client(1, allocate=allocate)
     net.run()
     assert asked_for == [(net.job.residues(28), net.job.width + 1, 28)]
     assert net.clients[1].labels is not None
@@ -961,7 +958,8 @@ def test_a_refused_plan_allocates_nothing(many, refuses):
     net = many()
     plan = net.hold(Plan, recipient=1)
     net.clients[1]._allocate = None
-    refuses(net.clients[1], replace(plan, counts=(6, 9, 0, 5)), MessageError, "Plan")
+    plan = replace(plan, introductions=plan.introductions[:4])
+    refuses(net.clients[1], plan, MessageError, "4 clients introduced")
 
 
 def test_finish_may_overtake_nothing(many, refuses):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secfc.errors import MessageError, ParameterError
+from secfc.errors import MessageError, ParameterError, SealError
 from secfc.field.packing import PackedResidues
 from secfc.params import Layout, primes_of
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready
@@ -58,7 +58,7 @@ def test_a_second_hello_with_other_rows_is_refused(wire, refuses):
     net = wire(ROWS)
     hello = net.hold(Hello, recipient=SERVER, sender=1)
     net.deliver(hello)
-    refuses(net.server, replace(hello, rows=5), MessageError, "^Hello: a second one from client 1$")
+    refuses(net.server, net.signed(hello, rows=5), MessageError, "^Hello: a second one from client 1$")
 
 
 def test_a_hello_after_the_plan_is_refused(wire, refuses):
@@ -149,9 +149,32 @@ def test_a_row_without_a_start_label_is_refused(wire, refuses):
     refuses(net.server, message, MessageError, "^Hello: a row of client 1 has no start label$")
 
 
-def last_hello(net, **changes):
-    """Deliver all Hellos but client 3's; that one, changed."""
-    return replace(net.hold(Hello, recipient=SERVER, sender=3), **changes)
+def test_start_labels_other_than_those_signed_are_refused(wire, refuses):
+    net = wire(ROWS, starts=STARTS)
+    hello = net.hold(Hello, recipient=SERVER, sender=1)
+    message = replace(hello, start=1 - hello.start)
+    refuses(net.server, message, MessageError, "^Hello: client 1 signed other start labels$")
+    net.deliver(net.signed(hello, start=1 - hello.start))
+
+
+def test_another_agreement_is_refused_with_both_digests(wire, refuses):
+    net = wire(ROWS)
+    message = replace(net.hold(Hello, recipient=SERVER, sender=2), agreement=bytes(range(32)))
+    text = "^Hello: client 2 agreed on another job or roster, digest 0001020304050607; the server's is "
+    refuses(net.server, message, MessageError, text + net.session.agreement[:8].hex() + "$")
+
+
+@pytest.mark.parametrize("changes", [{"rows": 4}, {"ephemeral": bytes(32)}, {"signature": bytes(64)}])
+def test_a_hello_with_what_its_client_has_not_signed_is_refused(wire, refuses, changes):
+    net = wire(ROWS)
+    hello = net.hold(Hello, recipient=SERVER, sender=2)
+    message = replace(hello, introduction=replace(hello.introduction, **changes))
+    refuses(net.server, message, SealError, "^client 2: what it says of itself is not signed for this run")
+
+
+def last_hello(net):
+    """Deliver all Hellos but client 3's; that one."""
+    return net.hold(Hello, recipient=SERVER, sender=3)
 
 
 def test_fewer_rows_than_clusters_end_the_run_before_a_plan(wire):
@@ -164,7 +187,7 @@ def test_fewer_rows_than_clusters_end_the_run_before_a_plan(wire):
 def test_more_rows_than_a_run_can_have_end_it_before_a_plan(wire):
     net = wire(ROWS)
     with pytest.raises(ParameterError, match=f"at most {2**29} rows in all, {2**32 + 4} were given"):
-        net.server.receive(last_hello(net, rows=2**32 - 1))
+        net.server.receive(net.signed(last_hello(net), rows=2**32 - 1))
     assert net.pending() == []
 
 
@@ -192,10 +215,12 @@ def test_a_start_cluster_without_a_row_ends_the_run_before_a_plan(wire):
     assert net.pending() == []
 
 
-def test_the_plan_tells_every_client_the_same_counts(wire):
+def test_the_plan_tells_every_client_the_same_introductions(wire):
     net = wire(ROWS)
     plans = net.server.receive(last_hello(net))
-    assert [(plan.recipient, plan.counts) for plan in plans] == [(j, (2, 3, 1)) for j in (1, 2, 3)]
+    assert [plan.recipient for plan in plans] == [1, 2, 3]
+    assert all(plan.introductions == tuple(net.introductions) for plan in plans)
+    assert [one.rows for one in net.introductions] == [2, 3, 1]
     assert all(isinstance(plan, Plan) for plan in plans)
 
 
@@ -205,12 +230,12 @@ def test_the_plan_tells_every_client_the_same_counts(wire):
 @pytest.mark.parametrize(
     "shape", [(2, 2, 6), (4, 2, 6), (0, 2, 6), (3, 2, 5), (3, 2, 7), (3, 1, 6), (3, 3, 6), (3, 6, 2)]
 )
-def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses, altered, shape):
+def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses, shape):
     net, answer = answered
     assert answer.residues.shape == (3, 2, 6)
     shown = ", ".join(map(str, shape))
     text = rf"^CodedDistances: of shape \({shown}\) from client 1, expected \(3, 2, 6\)$"
-    refuses(net.server, altered(answer, shape=shape), MessageError, text)
+    refuses(net.server, net.altered(answer, shape=shape), MessageError, text)
 
 
 def others_answer(net):
@@ -221,10 +246,10 @@ def others_answer(net):
 
 @pytest.mark.parametrize("residue", [P, P + 1, 2**24 - 1])
 def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_it_is_decoded(
-    answered, altered, pictured, residue
+    answered, pictured, residue
 ):
     net, answer = answered
-    assert net.server.receive(altered(answer, first=residue)) == []
+    assert net.server.receive(net.altered(answer, first=residue)) == []
     before = pictured(net.server._search)
     text = f"^CodedDistances: a residue from client 1 is not below its prime {P}$"
     with pytest.raises(MessageError, match=text):
@@ -254,24 +279,24 @@ def test_the_error_names_the_client_and_the_prime(wire, sender, prime):
         net.run(drop=deliver)
 
 
-def test_an_answer_with_the_largest_residue_is_taken(answered, altered):
+def test_an_answer_with_the_largest_residue_is_taken(answered):
     net, answer = answered
-    assert net.server.receive(altered(answer, first=P - 1)) == []
+    assert net.server.receive(net.altered(answer, first=P - 1)) == []
     assert [type(message) for message in others_answer(net)] in ([Assignment] * 3, [Finish] * 3)
 
 
-def test_an_answer_refused_for_its_shape_can_be_followed_by_the_right_one(answered, refuses, altered):
+def test_an_answer_refused_for_its_shape_can_be_followed_by_the_right_one(answered, refuses):
     net, answer = answered
     in_order = type(net)(ROWS, starts=STARTS)
-    refuses(net.server, altered(answer, shape=(3, 2, 5)), MessageError, "shape")
+    refuses(net.server, net.altered(answer, shape=(3, 2, 5)), MessageError, "shape")
     net.deliver(answer)
     assert ending(net) == ending(in_order)
 
 
-def test_an_answer_refused_for_a_residue_can_be_followed_by_the_right_one(answered, altered):
+def test_an_answer_refused_for_a_residue_can_be_followed_by_the_right_one(answered):
     net, answer = answered
     in_order = type(net)(ROWS, starts=STARTS)
-    net.deliver(altered(answer, first=P))
+    net.deliver(net.altered(answer, first=P))
     with pytest.raises(MessageError, match="prime"):
         others_answer(net)
     net.deliver(answer)

@@ -24,6 +24,8 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.wire import MAGIC, decode, encode, envelope
+from secfc.sealing.channel import Sealed
+from secfc.sealing.handshake import Introduction
 
 KINDS = [Hello, Plan, Share, Ready, Continue, Assignment, CodedDistances, Finish]
 HEADER = 29
@@ -32,6 +34,13 @@ LABELS = HEADER + 4
 """Where the labels of an Assignment begin: after their count."""
 
 SECRET_RUN = b"secret run ident"
+AGREEMENT = b"the secret agreement of a party."
+SEALED = bytes(range(100, 128))
+INTRODUCTION = 4 + 32 + 32 + 64
+"""Rows, digest of start labels, ephemeral key, signature."""
+START = HEADER + 32 + INTRODUCTION
+"""Where the start labels of a Hello begin, with their count: after the agreement and the introduction."""
+
 U16, U32 = 2**16 - 1, 2**32 - 1
 
 
@@ -44,15 +53,22 @@ def packed(shape, fill=b"\x01\x02\x03"):
     return PackedResidues(shape=shape, payload=fill * (primes * columns * rows))
 
 
+def introduction(rows):
+    start, ephemeral, signature = (bytes([rows + 1]) * size for size in (32, 32, 64))
+    return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
+
+
 def examples():
     """One small message of every type, and a Hello with and without a start."""
     up = {"run": SECRET_RUN, "sender": 3, "recipient": 0}
     down = {"run": SECRET_RUN, "sender": 0, "recipient": 2}
     return {
-        "Hello": Hello(**up, rows=4),
-        "Hello with start": Hello(**up, rows=4, start=labels(1, 0, 2, 1)),
-        "Plan": Plan(**down, counts=(4, 0, 3)),
-        "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, residues=packed((2, 2, 1))),
+        "Hello": Hello(**up, agreement=AGREEMENT, introduction=introduction(4)),
+        "Hello with start": Hello(
+            **up, agreement=AGREEMENT, introduction=introduction(4), start=labels(1, 0, 2, 1)
+        ),
+        "Plan": Plan(**down, introductions=tuple(map(introduction, (4, 0, 3)))),
+        "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, sealed=Sealed(payload=SEALED)),
         "Ready": Ready(**up, part=2),
         "Continue": Continue(**down, round=7, part=3),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
@@ -70,6 +86,8 @@ def parts(message):
             value = value.dtype.str, value.tolist()
         elif isinstance(value, PackedResidues):
             value = value.shape, bytes(value.payload)
+        elif isinstance(value, Sealed):
+            value = bytes(value.payload)
         found[field.name] = value
     return type(message), found
 
@@ -88,6 +106,15 @@ def refused_or_canonical(data, k=3):
 example = pytest.mark.parametrize("message", examples().values(), ids=examples().keys())
 
 
+introductions = st.builds(
+    Introduction,
+    rows=st.integers(0, U32),
+    start=st.binary(min_size=32, max_size=32),
+    ephemeral=st.binary(min_size=32, max_size=32),
+    signature=st.binary(min_size=64, max_size=64),
+)
+
+
 @st.composite
 def messages(draw):
     """Any message of any type, with the k it belongs to."""
@@ -99,10 +126,17 @@ def messages(draw):
     some_sets = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
     kind = draw(st.sampled_from(KINDS))
     if kind is Hello:
-        body = {"rows": draw(st.integers(0, U32)), "start": draw(st.none() | some_labels)}
+        body = {
+            "agreement": draw(st.binary(min_size=32, max_size=32)),
+            "introduction": draw(introductions),
+            "start": draw(st.none() | some_labels),
+        }
     elif kind is Plan:
-        body = {"counts": tuple(draw(st.lists(st.integers(0, U32), max_size=6)))}
-    elif kind in (Share, CodedDistances):
+        body = {"introductions": tuple(draw(st.lists(introductions, max_size=6)))}
+    elif kind is Share:
+        sealed = Sealed(payload=draw(st.binary(min_size=16, max_size=80)))
+        body = {"part": draw(st.integers(0, U32)), "sealed": sealed}
+    elif kind is CodedDistances:
         shape = draw(st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5)))
         size = 3 * int(np.prod(shape))
         payload = draw(st.binary(min_size=size, max_size=size))
@@ -150,15 +184,24 @@ def test_envelope_reads_the_header_of_every_message(case):
     )
 
 
-@pytest.mark.parametrize("name", ["Share", "CodedDistances"])
-def test_residues_made_to_be_sent_are_encoded_as_received_ones(name):
-    message = examples()[name]
+def test_residues_made_to_be_sent_are_encoded_as_received_ones():
+    message = examples()["CodedDistances"]
     made = PackedResidues.empty(message.residues.shape)
     made.planes()[...] = np.frombuffer(message.residues.payload, dtype=np.uint8).reshape(made.planes().shape)
     expected = encode(message, k=3)
     for _ in range(2):
         data = encode(replace(message, residues=made), k=3)
         assert bytes(data) == expected
+        assert parts(decode(data, k=3)) == parts(message)
+
+
+def test_sealed_bytes_made_to_be_sent_are_encoded_as_received_ones():
+    message = examples()["Share"]
+    made = Sealed.empty(len(SEALED) - 16)
+    made.payload[:] = SEALED
+    for _ in range(2):
+        data = encode(replace(message, sealed=made), k=3)
+        assert bytes(data) == encode(message, k=3)
         assert parts(decode(data, k=3)) == parts(message)
 
 
@@ -174,12 +217,29 @@ def test_ready_and_continue_hold_the_part_alone(name, number, part):
     assert data[HEADER:] == bytes([part, 0, 0, 0])
 
 
-@pytest.mark.parametrize(("name", "number", "part"), [("Share", 2, 5), ("CodedDistances", 6, 6)])
-def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows(name, number, part):
-    message = examples()[name]
+def test_sealed_bytes_follow_the_part():
+    data = encode(examples()["Share"], k=3)
+    assert data[4] == 2
+    assert data[HEADER:] == b"\x05\x00\x00\x00" + SEALED
+
+
+def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
+    data = encode(examples()["Hello with start"], k=3)
+    said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 64)
+    assert data[HEADER:] == AGREEMENT + said + b"\x04\x00\x00\x00" + b"\x01\x00\x02\x03"
+    assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said
+
+
+def test_a_plan_holds_the_introductions_alone():
+    data = encode(examples()["Plan"], k=3)
+    assert data[HEADER:] == b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 128 for rows in (4, 0, 3))
+
+
+def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():
+    message = examples()["CodedDistances"]
     data = encode(message, k=3)
-    assert data[4] == number
-    assert data[HEADER : HEADER + 13] == struct.pack("<IBII", part, *message.residues.shape)
+    assert data[4] == 6
+    assert data[HEADER : HEADER + 13] == struct.pack("<IBII", 6, *message.residues.shape)
     assert data[HEADER + 13 :] == bytes(message.residues.payload)
 
 
@@ -228,26 +288,33 @@ def test_decoded_labels_are_a_writable_copy():
     assert data == encode(examples()["Assignment"], k=3)
 
 
-def test_residues_are_a_view_of_the_received_bytes():
-    data = encode(examples()["Share"], k=3)
-    assert decode(data, k=3).residues.payload.obj is data
+@pytest.mark.parametrize(("name", "field"), [("Share", "sealed"), ("CodedDistances", "residues")])
+def test_residues_and_sealed_bytes_are_a_view_of_the_received_bytes(name, field):
+    data = encode(examples()[name], k=3)
+    assert getattr(decode(data, k=3), field).payload.obj is data
 
 
 @example
 def test_every_truncation_is_refused_or_another_canonical_message(message):
     data = encode(message, k=3)
     valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
-    # Only a Plan, whose count of clients is its length, and a Hello without its start are messages still.
-    expected = {Plan: [HEADER, HEADER + 4, HEADER + 8]}.get(type(message), [])
+    # A Hello without its start is a message still, and so is what has its length from the bytes: the
+    # recipient knows the right length of a Plan and a Share.
+    expected = {
+        Plan: [HEADER + clients * INTRODUCTION for clients in range(3)],
+        Share: list(range(HEADER + 4 + 16, len(data))),
+    }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
-        expected = [HEADER + 4]
+        expected = [START]
     assert valid == expected
 
 
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
-    assert not any(refused_or_canonical(data + bytes([byte])) for byte in range(256))
+    # The recipient knows how many bytes a Share has.
+    taken = isinstance(message, Share)
+    assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
 @example
@@ -324,11 +391,11 @@ def test_oversized_bytes_are_refused_before_they_are_read():
 @pytest.mark.parametrize(
     ("name", "at", "count"),
     [
-        ("Hello with start", HEADER + 4, struct.pack("<I", U32)),
+        ("Hello with start", START, struct.pack("<I", U32)),
         ("Assignment", HEADER, struct.pack("<I", U32)),
         ("Finish", HEADER + 13, struct.pack("<I", U32)),
-        ("Share", HEADER + 4, struct.pack("<BII", 255, U32, U32)),
-        ("Share", HEADER + 4, struct.pack("<BII", 8, U32, 1)),
+        ("CodedDistances", HEADER + 4, struct.pack("<BII", 255, U32, U32)),
+        ("CodedDistances", HEADER + 4, struct.pack("<BII", 8, U32, 1)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, U32, 3)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, 3, U32)),
     ],
@@ -349,7 +416,7 @@ def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, cou
 @pytest.mark.parametrize("count", [0, 9])
 @pytest.mark.parametrize("name", ["Hello with start", "Assignment", "Finish"])
 def test_a_label_count_that_its_bytes_do_not_hold_is_refused(name, count):
-    at = {"Hello with start": HEADER + 4, "Assignment": HEADER, "Finish": HEADER + 13}[name]
+    at = {"Hello with start": START, "Assignment": HEADER, "Finish": HEADER + 13}[name]
     data = bytearray(encode(examples()[name], k=3))
     data[at] = count
     with pytest.raises(MessageError):
@@ -357,16 +424,22 @@ def test_a_label_count_that_its_bytes_do_not_hold_is_refused(name, count):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 5])
-@pytest.mark.parametrize("name", ["Share", "CodedDistances"])
-def test_a_residue_count_that_is_off_by_one_is_refused_with_both_sizes(name, axis):
-    data = bytearray(encode(examples()[name], k=3))
+def test_a_residue_count_that_is_off_by_one_is_refused_with_both_sizes(axis):
+    data = bytearray(encode(examples()["CodedDistances"], k=3))
     data[HEADER + 4 + axis] += 1
     with pytest.raises(MessageError, match=r"take \d+ bytes, \d+ were given"):
         decode(data, k=3)
 
 
-def test_a_plan_whose_body_is_no_whole_number_of_counts_is_refused():
-    with pytest.raises(MessageError, match="Plan: a body of 11 bytes"):
+@pytest.mark.parametrize("size", [0, 1, 15])
+def test_a_share_without_room_for_its_tag_is_refused(size):
+    data = encode(examples()["Share"], k=3)[: HEADER + 4 + size]
+    with pytest.raises(MessageError, match=f"^Share: {size} sealed bytes, at least 16 are needed$"):
+        decode(data, k=3)
+
+
+def test_a_plan_whose_body_is_no_whole_number_of_introductions_is_refused():
+    with pytest.raises(MessageError, match=f"Plan: a body of {3 * INTRODUCTION - 1} bytes"):
         decode(encode(examples()["Plan"], k=3)[:-1], k=3)
 
 

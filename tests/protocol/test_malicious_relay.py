@@ -1,0 +1,321 @@
+"""A server that relays dishonestly: whatever it does to sealed mail is an error with a name, never data."""
+
+import random
+import re
+from dataclasses import replace
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+from secfc.errors import MessageError, SealError
+from secfc.lagrange.sharer import Sharer
+from secfc.protocol.messages import Assignment, Hello, Plan, Share
+from secfc.protocol.states import State
+from secfc.protocol.wire import encode
+from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+from secfc.sealing.identity import Identity
+
+ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0]], [[0.2, 1.0], [3.0, 1.0]]]
+STARTS = [[0, 1], [0, 1], [1, 0]]
+NOT_SEALED = "^Share: part {} of round 0 from client {} was not sealed by it for client {} and this place in "
+
+
+@pytest.fixture
+def net(wire, part_rows):
+    """Three clients with two parts of shares each, all of one size: only the seal tells them apart."""
+    part_rows(1)
+    return wire(ROWS)
+
+
+def mail(net, recipient=1):
+    """All shares sent, by (sender, recipient, part); the recipient has received none of them."""
+    shares = {}
+
+    def keep(message):
+        if isinstance(message, Share):
+            shares[message.sender, message.recipient, message.part] = message
+        return isinstance(message, Share) and message.recipient == recipient
+
+    net.run(drop=keep)
+    assert len(shares) == 3 * 2 * 2
+    assert net.clients[recipient].state is State.SHARE
+    return shares
+
+
+# Sealed bytes in another place
+
+
+@pytest.mark.parametrize(
+    ("place", "origin"),
+    [
+        pytest.param((2, 1, 0), (3, 1, 0), id="another sender's"),
+        pytest.param((2, 1, 0), (2, 3, 0), id="another recipient's"),
+        pytest.param((2, 1, 0), (2, 1, 1), id="a later part"),
+        pytest.param((2, 1, 0), (1, 2, 0), id="the recipient's own"),
+        pytest.param((2, 1, 0), (3, 2, 0), id="of two others"),
+        pytest.param((3, 1, 0), (2, 1, 0), id="another sender's, the other way"),
+    ],
+)
+def test_sealed_bytes_of_another_place_are_refused(net, refuses, place, origin):
+    shares = mail(net)
+    message = replace(shares[place], sealed=shares[origin].sealed)
+    refuses(net.clients[1], message, SealError, NOT_SEALED.format(place[2], place[0], 1))
+    net.deliver(shares[place])
+
+
+def test_a_replayed_part_is_refused_in_its_place_and_in_the_next(net, refuses):
+    shares = mail(net)
+    first = shares[2, 1, 0]
+    net.deliver(first)
+    refuses(net.clients[1], first, MessageError, "^Share: part 0 from client 2, expected part 1$")
+    refuses(net.clients[1], replace(first, part=1), SealError, NOT_SEALED.format(1, 2, 1))
+    net.deliver(shares[2, 1, 1])
+
+
+def test_reordered_parts_are_refused_with_and_without_their_numbers(net, refuses):
+    shares = mail(net)
+    second = shares[2, 1, 1]
+    refuses(net.clients[1], second, MessageError, "^Share: part 1 from client 2, expected part 0$")
+    refuses(net.clients[1], replace(second, part=0), SealError, NOT_SEALED.format(0, 2, 1))
+
+
+def test_a_share_handed_to_another_client_is_refused(net, refuses):
+    share = mail(net)[2, 3, 0]
+    refuses(net.clients[1], share, MessageError, "^Share: for party 3, received by party 1$")
+    refuses(net.clients[1], replace(share, recipient=1), SealError, NOT_SEALED.format(0, 2, 1))
+
+
+def test_a_share_under_another_senders_name_is_refused(net, refuses):
+    share = mail(net)[2, 1, 0]
+    refuses(net.clients[1], replace(share, sender=3), SealError, NOT_SEALED.format(0, 3, 1))
+
+
+def test_a_share_of_another_run_is_refused_with_and_without_its_identifier(wire, part_rows, refuses):
+    part_rows(1)
+    net, other = wire(ROWS), wire(ROWS)
+    foreign = mail(other)[2, 1, 0]
+    mail(net)
+    message = replace(foreign, run=bytes(16))
+    refuses(net.clients[1], message, MessageError, "^Share: of another run$")
+    refuses(net.clients[1], replace(message, run=net.session.run), SealError, NOT_SEALED.format(0, 2, 1))
+
+
+# Sealed bytes changed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_flipped_bits_are_refused(net, refuses, seed):
+    share, chance = mail(net)[2, 1, 0], random.Random(seed)
+    octets = bytearray(share.sealed.payload)
+    for _ in range(chance.choice([1, 1, 2, 8])):
+        octets[chance.randrange(len(octets))] ^= 1 << chance.randrange(8)
+    assert octets != share.sealed.payload
+    message = replace(share, sealed=Sealed(payload=octets))
+    refuses(net.clients[1], message, SealError, NOT_SEALED.format(0, 2, 1))
+    net.deliver(share)
+
+
+@pytest.mark.parametrize("size", [0, 1, TAG_BYTES - 1, TAG_BYTES, -1, -TAG_BYTES])
+def test_truncated_shares_are_refused_with_both_sizes(net, refuses, size):
+    share = mail(net)[2, 1, 0]
+    sealed = share.sealed.payload[:size]
+    text = f"^Share: {len(sealed)} sealed bytes from client 2, shape .* takes {len(share.sealed.payload)}$"
+    refuses(net.clients[1], replace(share, sealed=Sealed(payload=sealed)), MessageError, text)
+
+
+def test_extended_shares_are_refused_with_both_sizes(net, refuses):
+    share = mail(net)[2, 1, 0]
+    sealed = bytes(share.sealed.payload) + b"\0"
+    text = f"^Share: {len(sealed)} sealed bytes from client 2, shape .* takes {len(sealed) - 1}$"
+    refuses(net.clients[1], replace(share, sealed=Sealed(payload=sealed)), MessageError, text)
+
+
+def test_a_share_that_the_server_made_up_is_refused(net, refuses):
+    share = mail(net)[2, 1, 0]
+    for payload in (bytes(len(share.sealed.payload)), random.Random(0).randbytes(len(share.sealed.payload))):
+        message = replace(share, sealed=Sealed(payload=payload))
+        refuses(net.clients[1], message, SealError, NOT_SEALED.format(0, 2, 1))
+
+
+# The same before the Plan, when shares are kept unopened
+
+
+@pytest.mark.parametrize("origin", [(3, 1, 0), (2, 3, 0), (2, 1, 1)])
+def test_an_early_share_of_another_place_is_refused_when_the_plan_arrives(net, refuses, origin):
+    plan = net.hold(Plan, recipient=1)
+    share = net.message(Share, sender=2, recipient=1, at=(0, 0))
+    elsewhere = net.message(Share, sender=origin[0], recipient=origin[1], at=(0, origin[2]))
+    assert net.clients[1].receive(replace(share, sealed=elsewhere.sealed)) == []
+    refuses(net.clients[1], plan, SealError, NOT_SEALED.format(0, 2, 1))
+    assert net.clients[1]._masks.drawn == 0
+
+
+def test_an_early_share_above_the_size_of_any_part_is_not_kept(net, refuses):
+    net.hold(Plan, recipient=1)
+    most = 3 * 8 * 2  # bytes of every prime, width 2, one row a part
+    sizes = most + TAG_BYTES + 1, most + TAG_BYTES
+    share = net.message(Share, sender=2, recipient=1, at=(0, 0))
+    too_large, largest = (replace(share, sealed=Sealed(payload=bytes(size))) for size in sizes)
+    text = "^Share: {} sealed bytes from client 2, no part has more than {}$".format(*sizes)
+    refuses(net.clients[1], too_large, MessageError, text)
+    assert net.clients[1].receive(largest) == []
+
+
+# Introductions: a server between two clients
+
+
+def plan_with(net, client, introduction, recipient=1):
+    plan = net.hold(Plan, recipient=recipient)
+    changed = list(plan.introductions)
+    changed[client - 1] = introduction
+    return replace(plan, introductions=tuple(changed))
+
+
+def not_signed(client):
+    return f"^client {client}: what it says of itself is not signed for this run, job and roster by the key "
+
+
+def test_an_ephemeral_key_of_the_servers_own_is_refused(net, refuses):
+    own = X25519PrivateKey.generate().public_key().public_bytes_raw()
+    plan = plan_with(net, 2, replace(net.introductions[1], ephemeral=own))
+    refuses(net.clients[1], plan, SealError, not_signed(2))
+
+
+def test_an_ephemeral_key_signed_with_an_identity_of_the_servers_own_is_refused(net, refuses):
+    net.identities[1] = Identity()
+    own = X25519PrivateKey.generate().public_key().public_bytes_raw()
+    plan = plan_with(net, 2, net.introduction(2, ephemeral=own))
+    refuses(net.clients[1], plan, SealError, not_signed(2))
+
+
+def test_another_clients_introduction_in_its_place_is_refused(net, refuses):
+    plan = plan_with(net, 2, net.introductions[2])
+    refuses(net.clients[1], plan, SealError, not_signed(2))
+
+
+def test_misreported_rows_are_refused(net, refuses):
+    plan = plan_with(net, 3, replace(net.introductions[2], rows=200))
+    refuses(net.clients[1], plan, SealError, not_signed(3))
+
+
+def test_the_own_rows_cannot_be_misreported_either(net, refuses):
+    plan = plan_with(net, 1, net.introduction(1, rows=1))
+    refuses(net.clients[1], plan, SealError, "^client 1: its own introduction came back changed$")
+
+
+def test_an_introduction_to_another_run_is_refused(net, wire, refuses):
+    elsewhere = wire(ROWS, max_iter=7)  # another job, so another agreement
+    elsewhere.identities = net.identities
+    plan = plan_with(net, 2, elsewhere.introduction(2))
+    refuses(net.clients[1], plan, SealError, not_signed(2))
+
+
+def test_an_ephemeral_key_of_small_order_is_refused(net, refuses):
+    plan = plan_with(net, 2, net.introduction(2, ephemeral=bytes(32)))
+    refuses(net.clients[1], plan, SealError, "^client 2: its ephemeral key shares no secret$")
+
+
+def test_a_refused_plan_can_be_followed_by_the_right_one(net, refuses):
+    plan = net.hold(Plan, recipient=1)
+    changed = (plan.introductions[0], plan.introductions[2], plan.introductions[2])
+    refuses(net.clients[1], replace(plan, introductions=changed), SealError, not_signed(2))
+    net.deliver(plan)
+    net.run()
+    assert net.clients[1].state is State.DONE
+
+
+def test_clients_that_were_told_different_plans_open_none_of_each_others_shares(net):
+    # Client 3 colludes: it signs two introductions, and the server tells one to client 1, one to client 2.
+    plan = plan_with(net, 3, net.introduction(3, rows=3))
+    net.deliver(plan)
+    text = NOT_SEALED.format(0, 2, 1) + "|" + NOT_SEALED.format(0, 1, 2)
+    with pytest.raises(SealError, match=text):
+        net.run(drop=lambda message: message.sender == 3)
+
+
+# Start labels
+
+
+@pytest.mark.parametrize("client", [1, 2, 3])
+def test_a_start_other_than_the_clients_labels_is_refused(wire, refuses, client):
+    net = wire(ROWS, starts=STARTS)
+    question = net.hold(Assignment, recipient=1)
+    sets = question.sets.copy()
+    sets[2 * client - 1] ^= 1
+    text = f"^Assignment: round 1 has not the start labels that client {client} signed$"
+    refuses(net.clients[1], replace(question, sets=sets), SealError, text)
+    net.deliver(question)
+
+
+# What the server has in its hands
+
+
+def test_no_residue_that_a_client_shares_passes_the_server(net, monkeypatch):
+    made, seen = [], bytearray()
+    real = Sharer.share
+
+    def share(self, rows):
+        packed = real(self, rows)
+        made.extend(bytes(one.payload) for one in packed)
+        return packed
+
+    def listen(message):
+        if isinstance(message, Hello | Plan | Share):
+            seen.extend(encode(message, k=2))
+        return False
+
+    monkeypatch.setattr(Sharer, "share", share)
+    net.run(drop=listen)
+    assert len(made) == 3 * 2 * 3
+    words = {payload[at : at + 6] for payload in made for at in range(0, len(payload) - 5, 3)}
+    assert len(words) == 90
+    assert not any(word in seen for word in words)
+
+
+def test_nobody_but_the_recipient_opens_a_share(net):
+    shares = mail(net)
+    for (sender, recipient, part), share in shares.items():
+        for reader, channels in net._channels.items():
+            for channel in channels.values():
+                if (reader, channel._peer) == (recipient, sender):
+                    payload = channel.open("Share", part=part, sealed=share.sealed.payload)
+                    assert len(payload) == len(share.sealed.payload) - TAG_BYTES
+                else:
+                    with pytest.raises(SealError):
+                        channel.open("Share", part=part, sealed=share.sealed.payload)
+
+
+def test_a_server_with_all_it_sees_and_keys_of_its_own_opens_nothing(net):
+    # It knows transcript, labels and places; of the secret it can only offer products with keys of its own.
+    share = mail(net)[2, 1, 0]
+    transcript, own = net._channels[1][2]._transcript, X25519PrivateKey.generate()
+    for introduction in net.introductions:
+        key = X25519PublicKey.from_public_bytes(introduction.ephemeral)
+        for secret in (own.exchange(key), introduction.ephemeral, bytes(32)):
+            channel = Channel(secret=secret, transcript=transcript, me=1, peer=2)
+            with pytest.raises(SealError):
+                channel.open("Share", part=0, sealed=share.sealed.payload)
+
+
+def test_a_client_drops_its_ephemeral_key_when_it_has_its_channels(net):
+    client = net.clients[1]
+    assert client._handshake is not None
+    net.deliver(net.hold(Plan, recipient=1))
+    assert client._handshake is None
+
+
+def test_a_share_with_a_residue_not_below_its_prime_is_refused_though_sealed(net, refuses):
+    share = mail(net)[2, 1, 0]
+    refuses(
+        net.clients[1], net.altered(share, first=2**24 - 1), MessageError, "^Share: a residue from client 2 "
+    )
+
+
+def test_errors_show_nothing_of_a_share(net):
+    share = mail(net)[2, 1, 0]
+    octets = bytearray(share.sealed.payload)
+    octets[0] ^= 1
+    with pytest.raises(SealError) as caught:
+        net.clients[1].receive(replace(share, sealed=Sealed(payload=octets)))
+    assert caught.value.__cause__ is None
+    assert not re.search(r"[0-9a-f]{8}|\\x", str(caught.value))
