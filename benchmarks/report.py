@@ -28,9 +28,10 @@ ABOUT = {
         " the pooled rows, turn by turn of the same run; medians with quartiles."
     ),
     "sharing": (
-        "Quantising, masking, encoding and packing all rows. MB are 10^6 bytes of float64 input, "
-        "seconds CPU seconds of one thread; the last column is that time in Lloyd iterations of "
-        "scikit-learn on the same rows."
+        "Quantising, masking, encoding, packing and sealing all rows. MB are 10^6 bytes of float64 "
+        "input, seconds CPU seconds of one thread; generator and sealing are parts of them, opening is "
+        "what the recipients spend beside, relative to them; the last column is that time in Lloyd "
+        "iterations of scikit-learn on the same rows."
     ),
     "figure1": (
         "The paper reports under 16 s an iteration in its worst case, on 48 threads, and that one "

@@ -133,6 +133,6 @@ def _measure(case: Case, precision: int, iterations: int, passes: int) -> _Point
     turns = take_turns(job, rows, seeds=range(1))
     with threadpool_limits(1):
         share_once(job, rows)
-        shared = median(share_once(job, rows)[0] for _ in range(passes)) / case.n
+        shared = median(share_once(job, rows).seconds for _ in range(passes)) / case.n
     seconds = {"share": shared, "client": median(turns.client), "server": median(turns.server)}
     return _Point(job=job, residues=turns.residues, seconds=seconds)

@@ -1,13 +1,15 @@
-"""Sharing: float64 rows in, packed shares for n clients out, and how much of that the masks' generator takes.
+"""Sharing: float64 rows in, sealed shares for n clients out; what masks, sealing and opening take of that.
 
 Every client's rows are shared in the parts that a real run cuts them in. Seconds are CPU seconds of one
 thread, so megabytes per second are per core; one of scikit-learn's Lloyd iterations on the same rows is
 timed after each pass for comparison.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,6 +23,7 @@ from secfc.lagrange.sharer import Sharer
 from secfc.params import Job, Layout, primes_of
 from secfc.randomness import MaskSource
 from secfc.rows import largest_norm
+from secfc.sealing.channel import Channel
 
 PASSES = 9
 """Passes over the rows; one before them, which may load compiled code, is not counted."""
@@ -39,11 +42,15 @@ class SharingRow(Setting):
     megabytes : float
         10**6 bytes of float64 input, all clients together.
     seconds : float
-        CPU seconds of quantising, masking, encoding and packing them.
+        CPU seconds of quantising, masking, encoding, packing and sealing them.
     rate, rate_quartiles : float
         megabytes / seconds.
     generator_share : float
         Part of the seconds spent on masks: keystream and rejection.
+    sealing_share : float
+        Part of the seconds spent on sealing.
+    opening_ratio : float
+        CPU seconds of opening all shares / seconds.
     plaintext_ratio : float
         seconds / one Lloyd iteration of scikit-learn on the same rows.
     """
@@ -54,6 +61,8 @@ class SharingRow(Setting):
     rate: float
     rate_quartiles: tuple[float, float]
     generator_share: float
+    sealing_share: float
+    opening_ratio: float
     plaintext_seconds: float
     plaintext_ratio: float
 
@@ -73,8 +82,17 @@ class TimedMasks(MaskSource):
         return masks
 
 
-def share_once(job: Job, rows: Floats) -> tuple[float, float]:
-    """CPU seconds of sharing every client's rows, and those of them that the masks took.
+class Shared(NamedTuple):
+    """CPU seconds of sharing every client's rows; of its masks and its sealing; of opening all shares."""
+
+    seconds: float
+    generator: float
+    sealing: float
+    opening: float
+
+
+def share_once(job: Job, rows: Floats) -> Shared:
+    """Share every client's rows, seal each share and open it.
 
     Parameters
     ----------
@@ -87,11 +105,31 @@ def share_once(job: Job, rows: Floats) -> tuple[float, float]:
     kernels = choose(layout.answer_residues(job))
     masks = TimedMasks()
     sharer = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
-    before = time.process_time()
+    sharing = sealing = opening = 0.0
     for client in range(1, job.n + 1):
+        pairs = [_channels(client, j) for j in range(1, job.n + 1) if j != client]
         for part in range(parts.shares):
-            sharer.share(rows[parts.share_rows(client, part)])
-    return time.process_time() - before, masks.seconds
+            start = time.process_time()
+            packed = sharer.share(rows[parts.share_rows(client, part)])
+            made = time.process_time()
+            payloads = [one.payload for j, one in enumerate(packed, 1) if j != client]
+            sealed = [
+                own.seal("Share", part=part, payload=payload)
+                for (own, _), payload in zip(pairs, payloads, strict=True)
+            ]
+            done = time.process_time()
+            for (_, other), one in zip(pairs, sealed, strict=True):
+                other.open("Share", part=part, sealed=one.payload)
+            opening += time.process_time() - done
+            sealing += done - made
+            sharing += made - start
+    return Shared(sharing + sealing, masks.seconds, sealing, opening)
+
+
+def _channels(client: int, other: int) -> tuple[Channel, Channel]:
+    """A channel of both ends."""
+    keys = {"secret": os.urandom(32), "transcript": bytes(32)}
+    return Channel(**keys, me=client, peer=other), Channel(**keys, me=other, peer=client)
 
 
 def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PASSES) -> SharingRow:
@@ -103,7 +141,7 @@ def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PAS
         share_once(job, rows)
         next(plaintext)
         times = np.array([(*share_once(job, rows), next(plaintext)) for _ in range(passes)])
-    seconds, generator, plain = times.T
+    seconds, generator, sealing, opening, plain = times.T
     megabytes = rows.nbytes / 1e6
     return SharingRow(
         **stated(job, m=case.m, residues=job.residues(case.m)),
@@ -113,6 +151,8 @@ def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PAS
         rate=median(megabytes / seconds),
         rate_quartiles=quartiles(megabytes / seconds),
         generator_share=median(generator / seconds),
+        sealing_share=median(sealing / seconds),
+        opening_ratio=median(opening / seconds),
         plaintext_seconds=median(plain),
         plaintext_ratio=median(seconds / plain),
     )

@@ -95,6 +95,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _seconds("CPU", "seconds"),
         _spread("MB/s per core", "rate", "{:.0f}".format),
         Column("generator", lambda row: f"{row['generator_share']:.0%}"),
+        Column("sealing", lambda row: f"{row['sealing_share']:.1%}"),
+        Column("opening", lambda row: f"{row['opening_ratio']:.1%}"),
         _number("in Lloyd iterations", "plaintext_ratio", 1),
     ),
     "figure1": (
@@ -165,7 +167,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 TITLES = {
     "iteration": "One iteration beside scikit-learn's on the pooled rows, one thread",
-    "sharing": "Sharing: rows in, packed shares for n clients out, per core",
+    "sharing": "Sharing: rows in, sealed shares for n clients out, per core",
     "figure1": "The paper's Figure 1: an iteration beside a whole run of k-FED, one thread",
     "scaling": "How costs grow, beside the paper's complexity",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",

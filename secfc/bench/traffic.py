@@ -1,8 +1,9 @@
 """Bytes of a run against the fewest that its elements could take: element bits times elements.
 
-An element is a residue (24 bits), a label (ceil(log2(k)) bits), a set or none (ceil(log2(k + 1)) bits), a row
-count or a part number (32 bits). How many of each a phase needs follows from the parameters alone,
-except the number of primes of a round, which is read off its answers.
+An element is a residue (24 bits), a label (ceil(log2(k)) bits), a set or none (ceil(log2(k + 1)) bits), an
+introduction (a row count, a digest, a key and a signature, 1056 bits; in a Hello one more digest) or a part
+number (32 bits). How many of each a phase needs follows from the parameters alone, except the number of
+primes of a round, which is read off its answers.
 """
 
 from collections import defaultdict
@@ -26,6 +27,8 @@ RESIDUE_BITS = 24
 """Bits of a residue below a prime between 2**23 and 2**24."""
 
 _COUNT_BITS = 32
+_DIGEST_BITS = 256
+_INTRODUCTION_BITS = _COUNT_BITS + _DIGEST_BITS + 256 + 512
 LARGE_PAYLOAD = 64 << 10
 """Bytes of a message from which headers are held to 2 %."""
 
@@ -107,8 +110,8 @@ def _elements(
     """Bits of an element and elements of each kind of message that was sent."""
     n = job.n
     return {
-        "Hello": (_COUNT_BITS, n),
-        "Plan": (_COUNT_BITS, n * n),
+        "Hello": (_DIGEST_BITS + _INTRODUCTION_BITS, n),
+        "Plan": (_INTRODUCTION_BITS, n * n),
         "Share": (RESIDUE_BITS, job.residues(m) * job.width * m * (n - 1)),
         "Ready": (_COUNT_BITS, len(by_kind.get("Ready", ()))),
         "Continue": (_COUNT_BITS, len(by_kind.get("Continue", ()))),

@@ -55,6 +55,8 @@ def test_sharing_needs_four_residues_and_says_what_the_generator_took(rows_of):
     assert (row["n"], row["t"], row["ell"], row["residues"]) == (11, 4, 2, 4)
     assert row["megabytes"] == 8 * row["m"] * row["d"] / 1e6
     assert 0 < row["generator_share"] < 1
+    assert 0 < row["sealing_share"] < 1 - row["generator_share"]
+    assert row["opening_ratio"] > 0
     assert_ordered(row["rate_quartiles"], row["rate"])
     assert row["plaintext_ratio"] > 0
 
