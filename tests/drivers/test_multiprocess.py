@@ -18,8 +18,10 @@ import secfc
 from secfc.drivers import framing, multiprocess
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.errors import DataError, LimitError, ParameterError, PartyError
+from secfc.errors import DataError, LimitError, ParameterError, PartyError, SealError
 from secfc.params import Limits
+from secfc.protocol.wire import envelope
+from secfc.sealing.identity import Identity
 
 pytestmark = pytest.mark.processes
 
@@ -204,6 +206,54 @@ def test_only_the_server_is_told_the_seed(setup_of, written):
             told[to] |= json.loads(payload)
     assert told[0]["seed"] == 77
     assert not any("seed" in told[party] for party in (1, 2, 3))
+
+
+def test_identities_are_made_in_the_parties_processes_and_only_public_keys_leave_them(
+    setup_of, written, monkeypatch
+):
+    told, real = {}, multiprocess._Parties.identify
+
+    def identify(self, party, public):
+        told[party] = public
+        real(self, party, public)
+
+    monkeypatch.setattr(multiprocess._Parties, "identify", identify)
+    run_multiprocess(setup_of())
+    assert sorted(told) == [1, 2, 3]
+    assert len(set(told.values())) == 3
+    for party in range(4):
+        rosters = [json.loads(p) for to, kind, p in written if (to, kind) == (party, framing.JSON)]
+        assert [one["roster"] for one in rosters if "roster" in one] == [[told[1], told[2], told[3]]]
+
+
+@pytest.mark.parametrize("change", ["flip", "swap"])
+def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, monkeypatch, change):
+    real, first = multiprocess._Parties._carry, []
+
+    def carry(self, party, payload):
+        if envelope(payload).kind == "Share" and envelope(payload).recipient == 2:
+            if change == "flip":
+                payload = payload[:-1] + bytes([payload[-1] ^ 1])
+            else:
+                first.append(payload[33:])
+                payload = payload[:33] + first[0]
+        real(self, party, payload)
+
+    monkeypatch.setattr(multiprocess._Parties, "_carry", carry)
+    text = r"^client 2 \(parties\[1\]\): Share: part 0 of round 0 from client [13] was not sealed by it "
+    with pytest.raises(SealError, match=text):
+        run_multiprocess(setup_of((5, 5, 5)))
+
+
+def test_a_relay_that_gives_a_client_another_key_in_the_roster_is_found(setup_of, monkeypatch):
+    real = multiprocess._Parties.identify
+
+    def identify(self, party, public):
+        real(self, party, Identity().public.hex() if party == 2 else public)
+
+    monkeypatch.setattr(multiprocess._Parties, "identify", identify)
+    with pytest.raises(ParameterError, match=r"client 2: its identity is not the one pinned in the roster$"):
+        run_multiprocess(setup_of())
 
 
 def test_two_runs_have_different_run_identifiers(setup_of, written, started):
