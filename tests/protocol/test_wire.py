@@ -226,7 +226,7 @@ def test_sealed_bytes_follow_the_part():
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
     said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 64)
-    assert data[HEADER:] == AGREEMENT + said + b"\x04\x00\x00\x00" + b"\x01\x00\x02\x03"
+    assert data[HEADER:] == AGREEMENT + said + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said
 
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError, SealError, SecFCError
@@ -37,6 +37,7 @@ def hkdf(secret, salt, info):
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**64 - 1),
 )
+@settings(deadline=None)
 def test_what_one_client_seals_the_other_opens(payload, purpose, round_, part):
     one, other = pair()
     sealed = one.seal(purpose, part=part, payload=payload, round_=round_)
