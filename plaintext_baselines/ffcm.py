@@ -89,6 +89,9 @@ class FFCM(FederatedMethod):
         Rounds.
     converged_ : bool
         False if `max_iter` ended the run.
+    local_centers_ : list of ndarray of shape (n_clusters, n_features), float64
+        What each party computed in the last round, before the server averaged; the global centres for a party
+        without rows.
 
     References
     ----------
@@ -106,6 +109,7 @@ class FFCM(FederatedMethod):
     """
 
     converged_: bool
+    local_centers_: list[FloatArray]
 
     def __init__(
         self,
@@ -177,7 +181,10 @@ class FFCM(FederatedMethod):
             moved = lengths.sum() if self.movement == "sum" else np.linalg.norm(lengths)
             converged = bool(moved <= tol)
             centres = new
-        return Outcome(units.leave(centres), history, attributes={"converged_": converged})
+        found = units.leave(centres)
+        own = iter(units.leave(local))
+        ends = [frame.leave(next(own) if len(rows) else found) for rows in parties]
+        return Outcome(found, history, attributes={"converged_": converged, "local_centers_": ends})
 
     def _clustered(
         self, local: FloatArray, centres: FloatArray | None, rng: np.random.Generator

@@ -46,7 +46,8 @@ def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
 
     References
     ----------
-    The "gap" of M. Stallmann and A. Wilbik, *Towards federated clustering*, as their code matches centres.
+    The "gap" of M. Stallmann and A. Wilbik, *Towards federated clustering*, as their code matches centres;
+    their Table 3 has it with the arguments exchanged, a sum over the found centres.
 
     Examples
     --------

@@ -69,8 +69,8 @@ def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: boo
     parties, centers
         As for :func:`k_means_score`.
     squared : bool
-        False sums the distances themselves: the paper's formula has squares, but its Tables 2 to 4 only agree
-        with the spread of their own data without.
+        False sums the distances themselves: the paper's formula has squares, its published code and its
+        Tables 2 to 4 do not.
 
     References
     ----------

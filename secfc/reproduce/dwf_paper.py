@@ -1,7 +1,14 @@
-"""Dynamically weighted federated k-means (DWF) by Holzer, Jacob and Kavane: Tables 1, 2 and 3."""
+"""Dynamically weighted federated k-means (DWF) by Holzer, Jacob and Kavane: Tables 1, 2 and 3.
+
+Two things the text does not say follow from the authors' own results (experiments/ of their repository). Table 1
+averages all runs: k-means on synthetic data has 0.0780 there, and 0.0743 over the better half. Tables 2 and 3
+average the better half, as the text has it. And MNIST is its first 10,000 training images: central k-means scores
+34.7 on them as in Table 1, and 35.2 on all 60,000.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -20,6 +27,7 @@ CLUSTERS = {"synthetic": 5, "mnist": 20, "femnist": 64}
 PARTIES = 100
 ROUNDS_LIMIT = 10_000
 """Rounds of every method, the paper's."""
+MNIST_ROWS = 10_000
 
 # Dataset and distribution: for each method (mean, standard deviation) of score, accuracy and v-measure.
 PUBLISHED: dict[tuple[str, str], dict[str, tuple[tuple[float, float], ...]]] = {
@@ -78,11 +86,9 @@ class Effort:
     Attributes
     ----------
     runs : int
-        Of which the better half is averaged; the paper has 100.
+        The paper has 100.
     max_iter : int
         Rounds of EWF and DWF.
-    rows : int or None
-        Rows of MNIST that are taken. None: all.
     secfc_iter : int
         Most iterations of SecFC, and of the exact Lloyd beside it.
     slack : tuple of 3 float
@@ -93,7 +99,6 @@ class Effort:
 
     runs: int
     max_iter: int = ROUNDS_LIMIT
-    rows: int | None = None
     secfc_iter: int = 300
     slack: tuple[float, float, float] = (0.0, 0.0, 0.0)
     note: str = ""
@@ -102,15 +107,14 @@ class Effort:
 FULL = {"synthetic": Effort(runs=100), "mnist": Effort(runs=10), "femnist": Effort(runs=10)}
 QUICK = {
     "synthetic": Effort(runs=2),
-    # The score of 6,000 rows has a standard error of 0.15, and 20 centres fit fewer rows better.
+    # At learning rate 0.01 and momentum 0.8 a gap shrinks to e^-5 in 100 rounds.
     "mnist": Effort(
         runs=1,
         max_iter=100,
-        rows=6000,
-        slack=(0.5, 0.03, 0.03),
-        note="--quick: 6,000 of MNIST's 60,000 rows; EWF and DWF stop after 100 rounds.",
+        secfc_iter=10,
+        slack=(0.05, 0.005, 0.005),
+        note="--quick: EWF and DWF stop after 100 rounds, SecFC and the Lloyd beside it after 10.",
     ),
-    # At learning rate 0.01 and momentum 0.8 a gap shrinks to e^-5 in 100 rounds.
     "femnist": Effort(
         runs=1,
         max_iter=100,
@@ -129,8 +133,7 @@ DISTRIBUTIONS = {
 def table(context: Context, number: int, dataset: str) -> Iterator[Row]:
     """One dataset's part of Table 1 (score), 2 (accuracy) or 3 (v-measure).
 
-    Means over the better half of the runs, by score. Agreement is within two of the paper's standard
-    deviations: those of its 50 runs.
+    Agreement is within two of the paper's standard deviations, those of its runs.
     """
     effort = (QUICK if context.quick else FULL)[dataset]
     which = number - 1
@@ -145,13 +148,19 @@ def table(context: Context, number: int, dataset: str) -> Iterator[Row]:
                 f"{len(runs)} run{'s' if len(runs) > 1 else ''}",
                 measure=MEASURES[which],
                 paper=mean,
-                ours=float(best_half(runs, [float(run[0]) for run in runs])[which]),
+                ours=_mean(runs, which),
                 tolerance=max(2 * deviation, ROUNDING) + effort.slack[which],
                 otherwise=_why(dataset, name) + (f" {effort.note}" if effort.note else ""),
                 note=effort.note,
                 secure=secure[which],
                 decimals=4,
             )
+
+
+def _mean(runs: Sequence[Floats], which: int) -> float:
+    """Mean score of all runs, or mean accuracy or v-measure of the half with the better scores."""
+    scores = [float(run[0]) for run in runs]
+    return fmean(scores) if which == 0 else float(best_half(runs, scores)[which])
 
 
 def _why(dataset: str, name: str) -> str:
@@ -191,9 +200,8 @@ def _measure(
             run = secure_run(parties, k, seed=seed, clients=clients, max_iter=effort.secfc_iter)
             secure.append((run, _measures(parties, classes, run.labels, run.centres)))
     each = [measured for _, measured in secure]
-    values = best_half(each, [float(one[0]) for one in each])
     same, rows = sum(run.same for run, _ in secure), sum(run.rows for run, _ in secure)
-    return found, [Secure(value=float(value), same=same, rows=rows) for value in values]
+    return found, [Secure(value=_mean(each, which), same=same, rows=rows) for which in range(len(MEASURES))]
 
 
 def _measures(
@@ -219,9 +227,8 @@ def _draws(
             yield drawn
     else:
         rows, classes = data.mnist(context.folder)
+        own, own_classes = rows[:MNIST_ROWS], classes[:MNIST_ROWS]
         for seed in range(effort.runs):
-            chosen = np.random.default_rng(seed).permutation(len(rows))[: effort.rows]
-            own, own_classes = rows[chosen], classes[chosen]
             if distribution == "iid":
                 parts = partition.iid(len(own), PARTIES, random_state=seed)
             elif distribution == "half-iid":
