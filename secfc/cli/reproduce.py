@@ -33,6 +33,7 @@ def reproduce(
     plot: Annotated[
         Path | None, typer.Option(help="Also write a PNG; needs the extra 'plots' (matplotlib).")
     ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="The plot is for a dark page.")] = False,
 ) -> None:
     """Run a published experiment and print our figure beside the paper's, with SecFC as one more column."""
     with plain_endings():
@@ -59,7 +60,7 @@ def reproduce(
             if watched.is_terminal:
                 watched.print(f"reproduce {name}: {len(rows)} figures", markup=False)
         if plot is not None:
-            save_plot(rows, chosen.title, plot)
+            save_plot(rows, chosen.title, plot, dark=dark)
         if as_json:
             answer = {"experiment": name, "title": chosen.title, "quick": quick}
             typer.echo(json.dumps(answer | {"rows": [asdict(row) for row in rows]}, allow_nan=False))
