@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,18 +110,38 @@ def aggregate(local: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 class WeightedFederated(FederatedMethod):
-    """Algorithm 1; a subclass chooses the weights omega_ij."""
+    """Algorithm 1; a subclass chooses the weights omega_ij and documents the parameters."""
 
-    learning_rate: float
-    momentum: float
-    local_iter: int
-    n_clients: int | None
-    n_init: int
-    max_iter: int
-    min_iter: int
-    tol: float
-    window: int | None
     converged_: bool
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        init: Any = "k-fed",
+        learning_rate: float = 0.01,
+        momentum: float = 0.8,
+        local_iter: int = 5,
+        n_clients: int | None = None,
+        n_init: int = 1,
+        max_iter: int = 10_000,
+        min_iter: int = 1,
+        tol: float = 1e-8,
+        window: int | None = 300,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.local_iter = local_iter
+        self.n_clients = n_clients
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.min_iter = min_iter
+        self.tol = tol
+        self.window = window
+        self.random_state = random_state
 
     @abc.abstractmethod
     def _weights(self, rows: FloatArray, update: Update) -> FloatArray:

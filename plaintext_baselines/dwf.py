@@ -97,19 +97,21 @@ class DWF(WeightedFederated):
         window: int | None = 300,
         random_state: int | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.local_iter = local_iter
+        super().__init__(
+            n_clusters,
+            init=init,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            local_iter=local_iter,
+            n_clients=n_clients,
+            n_init=n_init,
+            max_iter=max_iter,
+            min_iter=min_iter,
+            tol=tol,
+            window=window,
+            random_state=random_state,
+        )
         self.weights = weights
-        self.n_clients = n_clients
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.min_iter = min_iter
-        self.tol = tol
-        self.window = window
-        self.random_state = random_state
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         super()._check_parameters(data)

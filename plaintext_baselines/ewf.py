@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from plaintext_baselines._base import FloatArray
@@ -71,35 +69,6 @@ class EWF(WeightedFederated):
     >>> sorted(model.cluster_centers_.round(6).ravel().tolist())
     [1.25, 10.75]
     """
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        init: Any = "k-fed",
-        learning_rate: float = 0.01,
-        momentum: float = 0.8,
-        local_iter: int = 5,
-        n_clients: int | None = None,
-        n_init: int = 1,
-        max_iter: int = 10_000,
-        min_iter: int = 1,
-        tol: float = 1e-8,
-        window: int | None = 300,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.local_iter = local_iter
-        self.n_clients = n_clients
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.min_iter = min_iter
-        self.tol = tol
-        self.window = window
-        self.random_state = random_state
 
     def _weights(self, rows: FloatArray, update: Update) -> FloatArray:
         return np.ones(self.n_clusters)

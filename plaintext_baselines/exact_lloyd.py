@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
-from plaintext_baselines._base import (
-    FederatedClusterer,
-    FloatArray,
-    IntArray,
-    check_choice,
-    check_count,
-    split,
-)
+from plaintext_baselines._base import FloatArray, IntArray, check_choice, check_count
 from plaintext_baselines._integers import PythonIntegers
 from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, quantise, scale_exponent
 from plaintext_baselines._ratios import RationalCentres
 from plaintext_baselines._rounds import run_rounds
@@ -29,7 +21,7 @@ from plaintext_baselines._start import given_centres, starting_sets
 SMALL = 20_000
 
 
-class ExactLloyd(FederatedClusterer):
+class ExactLloyd(PooledClusterer):
     """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers has to reproduce.
 
     Rows are multiplied by ``2^exponent_``, ``exponent_ = precision - ceil(log2(bound))``, and rounded to the
@@ -86,8 +78,6 @@ class ExactLloyd(FederatedClusterer):
     (0, 1.0, [[0, 1], [0, 1]])
     """
 
-    history_: list[float]
-    converged_: bool
     bound_: float
     exponent_: int
 
@@ -144,20 +134,11 @@ class ExactLloyd(FederatedClusterer):
             first = RationalCentres.from_floats(centres, exponent)
         rounds = run_rounds(arithmetic, first, self.max_iter)
 
-        self.n_features_in_ = data[0].shape[1]
         self.bound_ = bound
         self.exponent_ = exponent
         self._centres = rounds.centres
         self.cluster_centers_ = rounds.centres.to_floats(exponent)
-        self.labels_ = split(rounds.assignment.labels, data)
-        self.inertia_ = rounds.inertia
-        self.history_ = rounds.history
-        self.n_iter_ = len(rounds.history)
-        self.converged_ = rounds.converged
-        if not rounds.converged:
-            warnings.warn(
-                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=2
-            )
+        self._keep(rounds, data)
         return self
 
     def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
-from plaintext_baselines._base import FederatedClusterer, check_choice, check_count, split
+from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._floats import Floats, KeepingFloats
+from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._rounds import run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 
 
-class Lloyd(FederatedClusterer):
+class Lloyd(PooledClusterer):
     """Lloyd's algorithm [1]_ on the concatenation of all parties' rows: k-means as if nothing were federated.
 
     With ``tol=0`` the rounds, their order of tests and the relocation of empty clusters are those of
@@ -69,9 +68,6 @@ class Lloyd(FederatedClusterer):
     ([0.5, 10.5], [[0, 1], [0, 1]])
     """
 
-    history_: list[float]
-    converged_: bool
-
     def __init__(
         self,
         n_clusters: int,
@@ -122,15 +118,6 @@ class Lloyd(FederatedClusterer):
         settled = partial(arithmetic.settled, self.tol) if self.tol > 0 else None
         rounds = run_rounds(arithmetic, first, self.max_iter, settled)
 
-        self.n_features_in_ = pool.shape[1]
         self.cluster_centers_ = arithmetic.leave(rounds.centres)
-        self.labels_ = split(rounds.assignment.labels, data)
-        self.inertia_ = rounds.inertia
-        self.history_ = rounds.history
-        self.n_iter_ = len(rounds.history)
-        self.converged_ = rounds.converged
-        if not rounds.converged:
-            warnings.warn(
-                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=2
-            )
+        self._keep(rounds, data)
         return self

@@ -6,7 +6,7 @@ SSE is the mean over the parties, each with the centres it holds: a run that the
 every party with its own. The central method starts from memberships drawn at random, as in its step 1.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, stdev
@@ -201,7 +201,7 @@ def _measures(
 
 
 def _rows(
-    measured: Measured, published: dict[str, tuple[float, ...]], gaps: dict[str, str], setting: str
+    measured: Measured, published: Mapping[str, tuple[float, ...]], gaps: Mapping[str, str], setting: str
 ) -> Iterator[Row]:
     """The rows of a table: its first figure in each of `gaps` (with the sentence for it), then two SSEs."""
     for name, figures in published.items():

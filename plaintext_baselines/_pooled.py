@@ -1,0 +1,33 @@
+"""What the methods on pooled rows share: how a run of rounds ends."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from plaintext_baselines._base import FederatedClusterer, FloatArray, split
+from plaintext_baselines._rounds import Rounds
+
+
+class PooledClusterer(FederatedClusterer):
+    """Base of Lloyd's algorithm on the concatenated rows, whatever its arithmetic."""
+
+    max_iter: int
+    history_: list[float]
+    converged_: bool
+
+    def _keep(self, rounds: Rounds[Any], data: Sequence[FloatArray]) -> None:
+        """Set the fitted attributes that do not depend on the arithmetic; warn if the labels still change."""
+        self.n_features_in_ = data[0].shape[1]
+        self.labels_ = split(rounds.assignment.labels, data)
+        self.inertia_ = rounds.inertia
+        self.history_ = rounds.history
+        self.n_iter_ = len(rounds.history)
+        self.converged_ = rounds.converged
+        if not rounds.converged:
+            warnings.warn(
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=3
+            )
