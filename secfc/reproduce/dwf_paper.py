@@ -151,7 +151,7 @@ def table(context: Context, number: int, dataset: str) -> Iterator[Row]:
                 f"{len(runs)} run{'s' if len(runs) > 1 else ''}",
                 measure=MEASURES[which],
                 paper=mean,
-                ours=_mean(runs, which),
+                ours=mean_of(runs, which),
                 tolerance=max(2 * deviation, ROUNDING) + effort.slack[which],
                 otherwise=WHY_STARTS + (f" {effort.note}" if effort.note else ""),
                 note=effort.note,
@@ -160,7 +160,7 @@ def table(context: Context, number: int, dataset: str) -> Iterator[Row]:
             )
 
 
-def _mean(runs: Sequence[Floats], which: int) -> float:
+def mean_of(runs: Sequence[Floats], which: int) -> float:
     """Mean score of all runs, or mean accuracy or v-measure of the half with the better scores."""
     scores = [float(run[0]) for run in runs]
     return fmean(scores) if which == 0 else float(best_half(runs, scores)[which])
@@ -191,7 +191,7 @@ def _measure(
             secure.append((run, _measures(parties, classes, run.labels, run.centres)))
     each = [measured for _, measured in secure]
     same, rows = sum(run.same for run, _ in secure), sum(run.rows for run, _ in secure)
-    return found, [Secure(value=_mean(each, which), same=same, rows=rows) for which in range(len(MEASURES))]
+    return found, [Secure(value=mean_of(each, which), same=same, rows=rows) for which in range(len(MEASURES))]
 
 
 def _measures(

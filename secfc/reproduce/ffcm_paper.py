@@ -162,11 +162,9 @@ def measure(
         for name in METHODS:
             parties = [np.concatenate(drawn.parties)] if name == "central" else drawn.parties
             fitted = model(name, k, seed=seed, rounds=rounds, fuzziness=fuzziness).fit(parties)
-            centres = fitted.cluster_centers_
-            held = [centres] * len(parties) if fitted.converged_ else fitted.local_centers_
-            _collect(values[name], _measures(drawn.centers, centres, parties, held))
+            _collect(values[name], measures(drawn.centers, fitted, parties))
             _collect(
-                columns[name], _measures(drawn.centers, run.centres, parties, [run.centres] * len(parties))
+                columns[name], _figures(drawn.centers, run.centres, parties, [run.centres] * len(parties))
             )
     return Measured(
         values={
@@ -184,10 +182,24 @@ def _collect(into: dict[str, list[float]], figures: dict[str, float]) -> None:
         into.setdefault(kind, []).append(value)
 
 
-def _measures(
+def measures(truth: Floats, fitted: FFCM, parties: Sequence[Floats]) -> dict[str, float]:
+    """Gaps of the global centres, and the mean over the parties of the SSEs at the centres they hold.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n_clusters, n_features)
+    fitted : FFCM
+        On `parties`.
+    parties : sequence of ndarray of shape (m_j, n_features)
+    """
+    centres = fitted.cluster_centers_
+    held = [centres] * len(parties) if fitted.converged_ else fitted.local_centers_
+    return _figures(truth, centres, parties, held)
+
+
+def _figures(
     truth: Floats, centres: Floats, parties: Sequence[Floats], held: Sequence[Floats]
 ) -> dict[str, float]:
-    """Gaps of the global centres, and the mean over the parties of the SSEs at the centres they hold."""
     nearest = nearest_knowledge_gap(centres, truth)
     return {
         GAP: matched_knowledge_gap(truth, centres),

@@ -76,6 +76,16 @@ def test_one_round_of_avg_2_by_hand():
     assert ordered(model.cluster_centers_).ravel() == pytest.approx([(2 + a) / 3, 4])
 
 
+def test_local_centres_of_the_last_round_by_hand():
+    # Memberships at 0 and 3 are (1, 0), (4/5, 1/5), (0, 1) for the rows 0, 1, 3.
+    parties = [column(0, 1), np.empty((0, 1)), column(3)]
+    model = FFCM(2, init=column(0, 3), max_iter=1).fit(parties)
+    first, empty, last = model.local_centers_
+    assert first.ravel() == pytest.approx([0.64 / 1.64, 1])
+    assert empty.tolist() == model.cluster_centers_.tolist()
+    assert last.ravel() == pytest.approx([0, 3])  # nothing supports the first centre: it stays
+
+
 def test_a_centre_that_no_row_supports_stays():
     # At m = 1.01 the memberships in a far centre vanish in float64, for every party.
     parties = [column(0, 1), column(0.5, 1.5)]

@@ -113,6 +113,13 @@ def test_g2():
     assert rows.mean() == pytest.approx(550, abs=1)
 
 
+def test_g2_numbers_are_cut_off_as_in_the_original_sets():
+    data = generators.g2(n_features=1024, sigma=10, random_state=0)
+    rows, labels = np.concatenate(data.parties), np.concatenate(data.labels)
+    means = [rows[labels == cluster].mean() for cluster in (0, 1)]
+    assert means == pytest.approx([499.5, 599.5], abs=0.05)  # their standard error is 0.01
+
+
 def test_seeds_repeat():
     for make in (generators.fkm_grid, generators.fkm_nested, generators.ffcm_hidden, generators.g2):
         first, second = make(random_state=5), make(random_state=5)

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 import secfc
 from plaintext_baselines.generators import ffcm_hidden
+from plaintext_baselines.metrics import within_sse
 from secfc.cli.app import app
-from secfc.reproduce import data, ffcm_paper, plot
+from secfc.reproduce import data, dwf_paper, ffcm_paper, plot
 from secfc.reproduce.common import (
     Context,
     Row,
@@ -197,6 +198,30 @@ def test_a_synthetic_experiment_from_end_to_end(name, monkeypatch):
     assert {row.name for row in rows} == {"central", "avg1", "avg2"}
 
 
+def test_a_table_of_ffcm_takes_the_sses_of_the_parties_own_centres_if_a_run_does_not_settle():
+    drawn = ffcm_hidden(random_state=0)
+    fitted = ffcm_paper.model("avg1", 3, seed=0, rounds=1, fuzziness=1.1).fit(drawn.parties)
+    assert not fitted.converged_
+    measured = ffcm_paper.measures(drawn.centers, fitted, drawn.parties)
+    by_hand = [
+        within_sse([rows], own, squared=False)
+        for rows, own in zip(drawn.parties, fitted.local_centers_, strict=True)
+    ]
+    assert measured["within SSE"] == pytest.approx(sum(by_hand) / 2)
+    assert measured["within SSE"] < within_sse(drawn.parties, fitted.cluster_centers_, squared=False)
+
+
+def test_a_tolerance_is_two_standard_errors_of_a_difference():
+    found = ffcm_paper.Found.of([1.0, 3.0])
+    assert (found.mean, found.tolerance) == (2.0, pytest.approx(2 * 2**0.5))
+    assert ffcm_paper.Found.of([1.0]).tolerance == 0
+
+
+def test_dwf_averages_all_scores_but_the_accuracy_of_the_better_half():
+    runs = [np.array([score, 10 * score, 0]) for score in (3.0, 1.0)]
+    assert [dwf_paper.mean_of(runs, which) for which in (0, 1)] == [2.0, 10.0]
+
+
 def test_secfc_table_1_agrees_where_the_clusters_are_apart(monkeypatch):
     from secfc.reproduce import secfc_paper  # noqa: PLC0415
 
@@ -243,15 +268,52 @@ def test_a_plot_without_matplotlib_is_refused_before_the_work(monkeypatch, tmp_p
         plot.require_matplotlib()
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_a_plot_is_a_png(tmp_path):
+PLOTTED = [
+    judged(**FIGURE | {"setting": "a, (1, 2), 3 runs"}, paper=1.0, ours=1.2, tolerance=0.5, otherwise=""),
+    judged(**FIGURE | {"setting": "a, (1, 3), 3 runs"}, paper=2.0, ours=1.2, tolerance=0.5, otherwise="why"),
+    claimed(**FIGURE | {"setting": "a, (1, 3), 3 runs", "measure": "y"}, ours=1.0),
+]
+
+
+def test_a_plot_is_a_png_on_a_light_or_a_dark_page(tmp_path):
     pytest.importorskip("matplotlib")
-    rows = [
-        judged(**FIGURE, paper=1.0, ours=1.2, tolerance=0.5, otherwise=""),
-        claimed(**FIGURE | {"measure": "y"}, ours=1.0),
-    ]
-    plot.save_plot(rows, "title", tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    image = pytest.importorskip("matplotlib.image")
+    for dark in (False, True):
+        plot.save_plot(PLOTTED, "title", tmp_path / "plot.png", dark=dark)
+        corner = image.imread(tmp_path / "plot.png")[0, 0]
+        assert (corner[:3].max() < 0.1) == dark
+        assert corner[3] == 1
+
+
+def test_no_two_labels_of_a_plot_overlap(monkeypatch, tmp_path):
+    figure_module = pytest.importorskip("matplotlib.figure")
+    kept = []
+    monkeypatch.setattr(figure_module.Figure, "savefig", lambda self, *a, **o: kept.append(self))
+    plot.save_plot(PLOTTED, "title", tmp_path / "plot.png")
+    (figure,) = kept
+    figure.draw_without_rendering()
+    texts = [figure._suptitle, *figure.legends[0].get_texts()]
+    for axis in figure.axes:
+        texts += [*axis.get_yticklabels(), *axis.get_xticklabels()[1:-1], axis.xaxis.label]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[:place])
+
+
+def test_settings_are_split_into_what_they_share_and_the_rest():
+    shared, rest = plot.split_settings(["a, (1, 2), 3 runs; x", "a, (1, 3), 3 runs; x"])
+    assert shared == "a, 3 runs, x"
+    assert list(rest.values()) == ["(1, 2)", "(1, 3)"]
+    assert plot.split_settings(["a, b"]) == ("a, b", {"a, b": ""})
+
+
+def test_the_dark_option_reaches_the_plot(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    themes = []
+    monkeypatch.setattr(ffcm_paper, "REPEATS", 1)
+    monkeypatch.setattr(plot, "save_plot", lambda *a, dark: themes.append(dark))
+    for options in ([], ["--dark"]):
+        assert command("ffcm-table2", "--plot", str(tmp_path / "plot.png"), *options).exit_code == 0
+    assert themes == [False, True]
 
 
 def test_importing_secfc_stays_light():
