@@ -95,7 +95,7 @@ MEAN_GAP = "gap, mean to nearest"
 
 WHY_MATCHED = (
     "The text defines a sum over matched centres, which this is; the published code sums the distance of "
-    "every found centre to the nearest true one, as the row below. We believe ours for the definition."
+    "every found centre to the nearest true one, see the row below. We believe ours for the definition."
 )
 WHY_NEAREST = (
     "Rows and starts are drawn anew, and the paper gives neither seeds nor spreads. Ours is as it comes."
