@@ -9,7 +9,9 @@
     ├── MessageError       a message that another party sent is refused; the receiver is unchanged
     │   └── SealError      it was not signed or sealed by the client it names, or for another place or run
     ├── LimitError         a client refuses a round because of its own limits
-    └── PartyError         a party's process failed or vanished
+    ├── PartyError         a party's process failed or vanished
+    └── UnionError         the parties' IDs make no union
+        └── DuplicateIdError   an ID is held more than once
 
 Texts name the party, the argument and the number that is wrong, and never a data value.
 """
@@ -49,6 +51,14 @@ class LimitError(SecFCError):
 
 class PartyError(SecFCError):
     """A party failed or vanished; the text names it."""
+
+
+class UnionError(SecFCError):
+    """The union of the parties' IDs could not be found; the text names the number that does not fit."""
+
+
+class DuplicateIdError(UnionError):
+    """An ID is held by two parties, or twice by one; the text never shows the ID."""
 
 
 class ConvergenceWarning(UserWarning):

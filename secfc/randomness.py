@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
 
 from secfc._arrays import Floats
 from secfc.errors import SecFCError
@@ -15,6 +16,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 
 KEY_BYTES = 32
 _DRAW_BYTES = 4
+_WIDE_BITS = (1 << 61) - 1
 
 
 class MaskSource:
@@ -67,8 +69,7 @@ class MaskSource:
         Each draw is the low bits of a 32-bit word, as many as p has, and kept if below p: every residue is
         equally likely. Subtracting the constant (p - 1)/2 keeps that.
         """
-        if os.getpid() != self._process:
-            raise SecFCError("a MaskSource was used in a forked process: its masks would repeat")
+        self._check_process()
         wanted = int(np.prod(shape))
         low_bits = (1 << p.bit_length()) - 1
         accept = (kernels or VectorisedKernels()).accept
@@ -81,3 +82,36 @@ class MaskSource:
             words = np.frombuffer(self._keystream.update(bytes(_DRAW_BYTES * draws)), dtype="<u4")
             filled += accept(words, p, kept[filled:])
         return kept.reshape(shape)
+
+    def wide(self, shape: tuple[int, ...], *, nonzero: bool = False) -> NDArray[np.uint64]:
+        """Independent, uniform elements of the field of 2**61 - 1 (`secfc.psu.prime`).
+
+        Parameters
+        ----------
+        shape : tuple of int
+        nonzero : bool
+            Uniform among all elements but zero.
+
+        Notes
+        -----
+        The low 61 bits of a 64-bit word, drawn again if they are all ones (or zero, when that is excluded).
+        """
+        self._check_process()
+        wanted = int(np.prod(shape))
+        kept = self._words(wanted)
+        while True:
+            refused = kept == np.uint64(_WIDE_BITS)
+            if nonzero:
+                refused |= kept == 0
+            count = int(refused.sum())
+            if not count:
+                return kept.reshape(shape)
+            kept[refused] = self._words(count)
+
+    def _words(self, count: int) -> NDArray[np.uint64]:
+        words = np.frombuffer(self._keystream.update(bytes(8 * count)), dtype="<u8")
+        return words & np.uint64(_WIDE_BITS)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise SecFCError("a MaskSource was used in a forked process: its masks would repeat")

@@ -48,7 +48,7 @@ def choose(answer_residues: int) -> Kernels:
     Each role has its own: they hold buffers, which runs in two threads must not share.
     """
     if chosen_name(answer_residues) == "compiled":
-        kernels = _compiled()
+        kernels = load()
         if kernels is not None:
             return kernels()
         if os.environ.get(VARIABLE) == "compiled":
@@ -57,7 +57,7 @@ def choose(answer_residues: int) -> Kernels:
 
 
 @cache
-def _compiled() -> type[Kernels] | None:
+def load() -> type[Kernels] | None:
     """The compiled kernels, or None where Numba is installed and broken."""
     try:
         import numba  # noqa: PLC0415 - takes half a second

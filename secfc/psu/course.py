@@ -1,0 +1,133 @@
+"""The course of a union, the same at every party: which stage follows which.
+
+A table; a table of its overfull bins' IDs, and so on until none is overfull; a check that no ID is missing and
+none is held twice. A check that fails is repeated on a fresh table: two IDs may have met in one place.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc._arrays import Ints
+from secfc.errors import DuplicateIdError, UnionError
+from secfc.psu.found import Found
+from secfc.psu.plan import ATTEMPTS, TABLES, Table, UnionPlan
+from secfc.psu.stages import CheckStage, SeriesStage, SketchStage
+from secfc.psu.tokens import Tokens
+
+_OVERFULL_LOAD = 4 / 3
+"""IDs that an overfull bin is expected to hold, relative to its capacity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the check says.
+
+    Attributes
+    ----------
+    unique : bool
+        Every ID is held once, and none is missing in the union.
+    excess : int or None
+        By how many the parties' IDs exceed the union, if that is counted.
+    """
+
+    unique: bool
+    excess: int | None
+
+
+class Course:
+    """Where a union stands.
+
+    Attributes
+    ----------
+    number : int
+        Of the stage, from 1.
+    stage : SeriesStage, SketchStage or CheckStage
+    finished : bool
+    """
+
+    def __init__(self, plan: UnionPlan) -> None:
+        self.plan = plan
+        self.number = 0
+        self.finished = False
+        self._attempt = 0
+        self._begin_attempt()
+
+    @property
+    def m(self) -> int:
+        """IDs found in this attempt."""
+        return sum(found.total for _, found in self._tables)
+
+    def take_found(self, found: Found) -> None:
+        """Go on after a table.
+
+        Raises
+        ------
+        UnionError
+            More bins are overfull than the cap allows for.
+        """
+        assert not isinstance(self.stage, CheckStage)
+        self._tables.append((self.stage.table, found))
+        if not found.overfull:
+            self.number += 1
+            self.stage = CheckStage(plan=self.plan, stage=self.number, m=self.m)
+        elif len(self._tables) == TABLES:
+            raise UnionError(
+                f"union: {TABLES} tables left {found.overfull} bins overfull; "
+                f"the parties may hold more IDs than the cap, {self.plan.cap}"
+            )
+        elif self.plan.method == "sketch":
+            self._begin_table(self.plan.cap)
+        else:
+            self._begin_table(max(1, int(found.overfull * self.stage.table.capacity * _OVERFULL_LOAD)))
+
+    def take_verdict(self, verdict: Verdict) -> None:
+        """Go on after a check.
+
+        Raises
+        ------
+        DuplicateIdError
+            An ID is held twice.
+        """
+        if verdict.unique:
+            self.finished = True
+        elif self._attempt < ATTEMPTS:
+            self._begin_attempt()
+        else:
+            counted = "" if verdict.excess is None else f", {verdict.excess} more IDs than different ones"
+            raise DuplicateIdError(f"ids: an ID is held more than once{counted}")
+
+    def rows(self, tokens: Tokens) -> tuple[Ints, int]:
+        """The row of each token that has one in the union, and how many have none."""
+        rows, _ = self._locate(tokens)
+        return rows[rows >= 0], int((rows < 0).sum())
+
+    def left(self, tokens: Tokens) -> Tokens:
+        """Those of the tokens that the current table is for."""
+        return _pick(tokens, self._locate(tokens)[1])
+
+    def _locate(self, tokens: Tokens) -> tuple[Ints, Ints]:
+        """The row of every token, -1 where it has none, and the tokens in bins that were always overfull."""
+        rows = np.full(len(tokens), -1, dtype=np.int64)
+        at, first = np.arange(len(tokens)), 0
+        for table, found in self._tables:
+            located, overfull = found.locate(table, _pick(tokens, at))
+            rows[at] = np.where(located >= 0, located + first, -1)
+            first += found.total
+            at = at[overfull]
+        return rows, at
+
+    def _begin_attempt(self) -> None:
+        self._attempt += 1
+        self._tables: list[tuple[Table, Found]] = []
+        self._begin_table(self.plan.cap)
+
+    def _begin_table(self, cap: int) -> None:
+        self.number += 1
+        table = self.plan.table(self.number, cap)
+        stage = SeriesStage if self.plan.method == "series" else SketchStage
+        self.stage: SeriesStage | SketchStage | CheckStage = stage(table=table)
+
+
+def _pick(tokens: Tokens, at: Ints) -> Tokens:
+    return Tokens(u=tokens.u[at], v=tokens.v[at])

@@ -1,0 +1,121 @@
+"""The array work of the set union, compiled (Numba) and in NumPy, with equal results."""
+
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+
+from secfc import kernels as data_kernels
+from secfc._arrays import Ints
+from secfc.psu import prime, roots
+from secfc.psu.prime import Elements
+
+_LARGE = 1 << 20
+"""Values dealt to all clients from which loading the compiled code is soon repaid."""
+
+
+class UnionKernels(Protocol):
+    """Elements are uint64 below p = 2**61 - 1, arrays are C-contiguous."""
+
+    name: str
+
+    def matmul(self, a: Elements, x: Elements) -> Elements:
+        """a @ x, shapes (q, c) and (c, N)."""
+        ...
+
+    def add_into(self, x: Elements, total: Elements) -> None:
+        """total += x, shapes (N,)."""
+        ...
+
+    def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
+        """total += outer(a, x), shapes (q,), (N,) and (q, N)."""
+        ...
+
+    def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
+        """out[bins[i], k] += residues[i] poles[i]**k for every i and k."""
+        ...
+
+    def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:
+        """Of shape (bins, terms): sum over i of weights[b, i] series[b, k + i]."""
+        ...
+
+    def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
+        """Poles of every series, ascending, of shape (bins, most), and how many.
+
+        -1 stands for a series that is no sum of `most` or fewer simple fractions over the field.
+        """
+        ...
+
+
+class VectorisedUnionKernels:
+    """`UnionKernels` in NumPy and, for poles, Python integers."""
+
+    name = "numpy"
+
+    def matmul(self, a: Elements, x: Elements) -> Elements:
+        """See `UnionKernels.matmul`."""
+        return prime.matmul(a, x)
+
+    def add_into(self, x: Elements, total: Elements) -> None:
+        """See `UnionKernels.add_into`."""
+        total[...] = prime.add(total, x)
+
+    def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
+        """See `UnionKernels.add_outer`."""
+        for factor, row in zip(a, total, strict=True):
+            row[...] = prime.add(row, prime.multiply(x, factor))
+
+    def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
+        """See `UnionKernels.moments`."""
+        if poles.size == 0:
+            return
+        order = np.argsort(bins, kind="stable")
+        of_bin = bins[order]
+        first = np.flatnonzero(np.diff(of_bin, prepend=-1))
+        rank = np.arange(order.size) - np.repeat(first, np.diff(first, append=order.size))
+        values = residues.copy()
+        layers = [order[rank == r] for r in range(int(rank.max()) + 1)]  # at most one token of each bin
+        for k in range(out.shape[1]):
+            for layer in layers:
+                out[bins[layer], k] = prime.add(out[bins[layer], k], values[layer])
+            values = prime.multiply(values, poles)
+
+    def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:
+        """See `UnionKernels.correlate`."""
+        total = np.zeros((series.shape[0], terms), dtype=np.uint64)
+        for i in range(weights.shape[1]):
+            total = prime.add(total, prime.multiply(series[:, i : i + terms], weights[:, i : i + 1]))
+        return total
+
+    def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
+        """See `UnionKernels.poles`."""
+        found = np.zeros((series.shape[0], most), dtype=np.uint64)
+        counts = np.full(series.shape[0], -1, dtype=np.int64)
+        for b, terms in enumerate(series.tolist()):
+            of_bin = roots.poles(terms, most)
+            if of_bin is not None:
+                counts[b] = len(of_bin)
+                found[b, : counts[b]] = of_bin
+        return found, counts
+
+
+def choose(values: int) -> UnionKernels:
+    """Kernels for a union in which this many values are dealt to each client.
+
+    The environment variable of `secfc.kernels` chooses here too.
+    """
+    if data_kernels.chosen_name(values) == "compiled":
+        compiled = _compiled()
+        if compiled is not None:
+            return compiled
+    return VectorisedUnionKernels()
+
+
+@cache
+def _compiled() -> UnionKernels | None:
+    """The compiled kernels, or None where Numba is installed and broken."""
+    if data_kernels.load() is None:
+        return None
+    from secfc.psu.compiled import CompiledUnionKernels  # noqa: PLC0415 - may run the compiler
+
+    return CompiledUnionKernels()

@@ -1,0 +1,365 @@
+"""The compiled loops of the set union. `secfc.psu.kernels` gives them types and shapes.
+
+Elements of F_p, p = 2**61 - 1, are uint64 below p. A product has 122 bits: its low 61 bits and its high 61
+bits are summed apart, eight of each fill a word (8 (2**61 - 1) < 2**64), and their folded sum is the result.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import boolean, int64, njit, types, uint64, void
+from numba.extending import intrinsic
+
+_OPTIONS = {"cache": True, "error_model": "numpy", "nogil": True}
+_P = np.uint64((1 << 61) - 1)
+_BITS = np.uint64(61)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+_SUMS = 7
+"""Products added to a folded sum before it is folded again: eight values below 2**61 fill a word."""
+
+_SPLITS = 128
+"""Random shifts tried on a polynomial before it counts as one without roots: all fail with 2**-128."""
+
+
+def _wide(builder, args):
+    wide = ir.IntType(128)
+    return builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+
+
+@intrinsic
+def _low(typingctx, a, b):
+    """The low 61 bits of a b."""
+
+    def generate(context, builder, signature, args):
+        word = ir.IntType(64)
+        return builder.and_(
+            builder.trunc(_wide(builder, args), word), ir.Constant(word, (1 << 61) - 1)
+        )
+
+    return uint64(uint64, uint64), generate
+
+
+@intrinsic
+def _high(typingctx, a, b):
+    """a b shifted right by 61 bits; a b < 2**125."""
+
+    def generate(context, builder, signature, args):
+        shifted = builder.lshr(_wide(builder, args), ir.Constant(ir.IntType(128), 61))
+        return builder.trunc(shifted, ir.IntType(64))
+
+    return uint64(uint64, uint64), generate
+
+
+@njit(uint64(uint64), inline="always", **_OPTIONS)
+def _fold(x):
+    x = (x & _P) + (x >> _BITS)
+    return x - _P if x >= _P else x
+
+
+@njit(uint64(uint64, uint64), inline="always", **_OPTIONS)
+def _times(a, b):
+    x = _low(a, b) + _high(a, b)
+    return x - _P if x >= _P else x
+
+
+@njit(uint64(uint64, uint64), inline="always", **_OPTIONS)
+def _plus(a, b):
+    x = a + b
+    return x - _P if x >= _P else x
+
+
+@njit(uint64(uint64, uint64), inline="always", **_OPTIONS)
+def _minus(a, b):
+    return a - b if a >= b else a + (_P - b)
+
+
+@njit(uint64(uint64, int64), **_OPTIONS)
+def _squared(x, times):
+    """x**(2**times)."""
+    for _ in range(times):
+        x = _times(x, x)
+    return x
+
+
+@njit(uint64(uint64), **_OPTIONS)
+def _inverse(x):
+    """x**(p - 2), p - 2 = 2**2 (2**59 - 1) + 1; y_k = x**(2**k - 1), y_(a + b) = y_a**(2**b) y_b."""
+    y2 = _times(_squared(x, 1), x)
+    y3 = _times(_squared(y2, 1), x)
+    y7 = _times(_squared(_times(_squared(y3, 3), y3), 1), x)
+    y14 = _times(_squared(y7, 7), y7)
+    y28 = _times(_squared(y14, 14), y14)
+    y29 = _times(_squared(y28, 1), x)
+    y58 = _times(_squared(y29, 29), y29)
+    y59 = _times(_squared(y58, 1), x)
+    return _times(_squared(y59, 2), x)
+
+
+@njit(void(uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]), **_OPTIONS)
+def matmul(a, x, out):
+    """out = a @ x."""
+    block = 512
+    low, high = np.empty(block, np.uint64), np.empty(block, np.uint64)
+    for start in range(0, x.shape[1], block):
+        b = min(block, x.shape[1] - start)
+        for r in range(a.shape[0]):
+            low[:b] = 0
+            high[:b] = 0
+            for c in range(a.shape[1]):
+                factor = a[r, c]
+                row = x[c, start : start + b]
+                for i in range(b):
+                    low[i] += _low(factor, row[i])
+                    high[i] += _high(factor, row[i])
+                if c % _SUMS == _SUMS - 1:
+                    for i in range(b):
+                        low[i] = _plus(_fold(low[i]), _fold(high[i]))
+                        high[i] = 0
+            target = out[r, start : start + b]
+            for i in range(b):
+                target[i] = _plus(_fold(low[i]), _fold(high[i]))
+
+
+@njit(void(uint64[::1], uint64[::1], uint64[:, ::1]), **_OPTIONS)
+def add_outer(a, x, total):
+    """total += outer(a, x)."""
+    for r in range(a.size):
+        factor = a[r]
+        row = total[r]
+        for i in range(x.size):
+            row[i] = _plus(row[i], _times(factor, x[i]))
+
+
+@njit(void(uint64[::1], uint64[::1]), **_OPTIONS)
+def add_into(x, total):
+    """total += x."""
+    for i in range(x.size):
+        total[i] = _plus(total[i], x[i])
+
+
+@njit(void(uint64[::1], uint64[::1], int64[::1], uint64[:, ::1]), **_OPTIONS)
+def moments(poles, residues, bins, out):
+    """out[bins[i], k] += residues[i] poles[i]**k for all k."""
+    for i in range(poles.size):
+        row, pole, value = out[bins[i]], poles[i], residues[i]
+        for k in range(row.size):
+            row[k] = _plus(row[k], value)
+            value = _times(value, pole)
+
+
+@njit(void(uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]), **_OPTIONS)
+def correlate(series, weights, out):
+    """out[b, k] = sum over i of weights[b, i] series[b, k + i]."""
+    for b in range(series.shape[0]):
+        x, w, target = series[b], weights[b], out[b]
+        for k in range(target.size):
+            low, high = _ZERO, _ZERO
+            for i in range(w.size):
+                low += _low(w[i], x[k + i])
+                high += _high(w[i], x[k + i])
+                if i % _SUMS == _SUMS - 1:
+                    low = _plus(_fold(low), _fold(high))
+                    high = _ZERO
+            target[k] = _plus(_fold(low), _fold(high))
+
+
+@njit(int64(uint64[::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
+def _recurrence(s, c, b, t):
+    """Berlekamp-Massey: c becomes the connection polynomial of s, c[0] = 1; its length is returned."""
+    c[:] = 0
+    b[:] = 0
+    c[0] = b[0] = 1
+    length, before, shift, inverse = 0, 0, 1, _ONE
+    for n in range(s.size):
+        d = s[n]
+        for i in range(1, length + 1):
+            d = _plus(d, _times(c[i], s[n - i]))
+        if d == 0:
+            shift += 1
+            continue
+        factor = _times(d, inverse)
+        longer = 2 * length <= n
+        if longer:
+            t[:] = c
+        for i in range(before + 1):
+            c[i + shift] = _minus(c[i + shift], _times(factor, b[i]))
+        if longer:
+            length, before = n + 1 - length, length
+            b[:] = t
+            inverse, shift = _inverse(d), 1
+        else:
+            shift += 1
+    return length
+
+
+@njit(void(uint64[::1], int64, uint64[:, ::1]), **_OPTIONS)
+def _reductions(f, m, table):
+    """table[j] = x**(m + j) modulo the monic f of degree m, for j < m - 1; f holds m lower coefficients."""
+    for i in range(m):
+        table[0, i] = _minus(_ZERO, f[i])
+    for j in range(1, m - 1):
+        top = table[j - 1, m - 1]
+        for i in range(m):
+            below = table[j - 1, i - 1] if i else _ZERO
+            table[j, i] = _plus(below, _times(top, table[0, i]))
+
+
+@njit(void(uint64[::1], int64, uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
+def _square(y, m, table, z, low, high):
+    """y = y**2 modulo the polynomial of `table`; z, low and high are room for 2 m values each."""
+    for k in range(2 * m - 1):
+        lower, upper, count = _ZERO, _ZERO, 0
+        for i in range(k - m + 1 if k >= m else 0, (k + 1) // 2):
+            lower += _low(y[i], y[k - i])
+            upper += _high(y[i], y[k - i])
+            count += 1
+            if count == _SUMS:
+                lower = _plus(_fold(lower), _fold(upper))
+                upper, count = _ZERO, 0
+        total = _plus(_fold(lower), _fold(upper))
+        total = _plus(total, total)
+        if k % 2 == 0:
+            total = _plus(total, _times(y[k // 2], y[k // 2]))
+        z[k] = total
+    for i in range(m):
+        low[i] = z[i]
+        high[i] = 0
+    for j in range(m - 1):
+        factor, row = z[m + j], table[j]
+        for i in range(m):
+            low[i] += _low(factor, row[i])
+            high[i] += _high(factor, row[i])
+        if j % _SUMS == _SUMS - 1:
+            for i in range(m):
+                low[i] = _plus(_fold(low[i]), _fold(high[i]))
+                high[i] = 0
+    for i in range(m):
+        y[i] = _plus(_fold(low[i]), _fold(high[i]))
+
+
+@njit(int64(uint64[::1], int64, uint64[::1], int64), **_OPTIONS)
+def _monic_gcd(a, m, b, k):
+    """Greatest common divisor of a (degree m) and b (degree k < m), left monic in a; its degree."""
+    while k >= 0:
+        lead = b[k]
+        for top in range(m, k - 1, -1):
+            factor = a[top]
+            if factor:  # lead a - factor x**(top - k) b: no division needed
+                for i in range(top - k):
+                    a[i] = _times(a[i], lead)
+                for i in range(k):
+                    a[top - k + i] = _minus(_times(a[top - k + i], lead), _times(factor, b[i]))
+        low = k - 1
+        while low >= 0 and a[low] == 0:
+            low -= 1
+        for i in range(k + 1):
+            a[i], b[i] = b[i], a[i]
+        m, k = k, low
+    scale = _inverse(a[m])
+    for i in range(m + 1):
+        a[i] = _times(a[i], scale)
+    return m
+
+
+@njit(
+    int64(uint64[::1], int64, uint64[::1], uint64, uint64[:, ::1], uint64[:, ::1]),
+    **_OPTIONS,
+)
+def _roots(f, degree, roots, state, room, table):
+    """All roots of the monic f (degree lower coefficients), if it has `degree` distinct ones; else -1."""
+    stack, y, z, a, b = room[0], room[1], room[2], room[3], room[4]
+    degrees, low, high = room[5], room[6], room[7]
+    stack[:degree] = f[:degree]
+    degrees[0] = degree
+    height, used, found = 1, degree, 0
+    checked = False
+    while height:
+        m = np.int64(degrees[height - 1])
+        start = used - m
+        g = stack[start:used]
+        if m == 1:
+            roots[found] = _minus(_ZERO, g[0])
+            found += 1
+            height -= 1
+            used = start
+            continue
+        _reductions(g, m, table)
+        split = False
+        for _ in range(_SPLITS):
+            state = _plus(_times(state, np.uint64(0x0D1342543DE82EF5)), np.uint64(0x1234567))
+            shift = state
+            y[:m] = 0
+            y[0], y[1] = shift, 1
+            for _ in range(60):
+                _square(y, m, table, z, low, high)
+            # y = (x + shift)**((p + 1) / 2): at a root r that is +-(r + shift), or f has other factors.
+            if not checked:
+                a[:m] = y[:m]
+                b[:m] = 0
+                b[0], b[1] = shift, 1
+                _square(a, m, table, z, low, high)
+                _square(b, m, table, z, low, high)
+                for i in range(m):
+                    if a[i] != b[i]:
+                        return -1
+                checked = True
+            y[0] = _minus(y[0], shift)
+            y[1] = _minus(y[1], _ONE)
+            k = m - 1
+            while k >= 0 and y[k] == 0:
+                k -= 1
+            if k < 0:
+                continue
+            a[:m] = g
+            a[m] = 1
+            b[: k + 1] = y[: k + 1]
+            q = _monic_gcd(a, m, b, k)
+            if q == 0:
+                continue
+            # g = a * quotient: divide from the top, the quotient replaces the high coefficients.
+            y[:m] = g
+            y[m] = 1
+            for top in range(m, q - 1, -1):
+                factor = y[top]
+                for i in range(q):
+                    y[top - q + i] = _minus(y[top - q + i], _times(factor, a[i]))
+            stack[start : start + q] = a[:q]
+            for i in range(m - q):
+                stack[start + q + i] = y[q + i]
+            degrees[height - 1] = q
+            degrees[height] = m - q
+            height += 1
+            split = True
+            break
+        if not split:
+            return -1
+    return found
+
+
+@njit(void(uint64[:, ::1], uint64[:, ::1], int64[::1]), **_OPTIONS)
+def poles(series, out, counts):
+    """out[b, : counts[b]] = the poles of a sum of simple fractions, ascending, by its series[b].
+
+    counts[b] is -1 where series[b] has no more than out.shape[1] poles in the field, all simple.
+    """
+    terms, most = series.shape[1], out.shape[1]
+    c, previous, t = np.empty(terms + 1, np.uint64), np.empty(terms + 1, np.uint64), np.empty(terms + 1, np.uint64)
+    f = np.empty(most + 1, np.uint64)
+    room = np.empty((8, 2 * most + 2), np.uint64)
+    table = np.empty((most, most), np.uint64)
+    for b in range(series.shape[0]):
+        length = _recurrence(series[b], c, previous, t)
+        if length == 0:
+            counts[b] = 0
+            continue
+        counts[b] = -1
+        if length > most or c[length] == 0:
+            continue
+        for i in range(length):
+            f[i] = c[length - i]
+        found = _roots(f, length, out[b], np.uint64(0x9E3779B97F4A7C15) & _P, room, table)
+        if found < 0:
+            continue
+        out[b, :found].sort()
+        counts[b] = found

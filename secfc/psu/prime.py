@@ -1,0 +1,75 @@
+"""The field of the set union: integers modulo the Mersenne prime p = 2**61 - 1.
+
+It is not the ring of the data: a token needs many more values than a 24-bit prime has, and sums of a few
+products suffice, which two words hold exactly. Elements are canonical, 0 <= x < p, in uint64.
+
+References
+----------
+2**61 = 1 modulo p, so a product's high part is added to its low one (Knuth, TAOCP 2, 4.3.2, exercise 14).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+P = (1 << 61) - 1
+
+Elements = NDArray[np.uint64]
+"""uint64 below P."""
+
+_P = np.uint64(P)
+_BITS = np.uint64(61)
+_HALF = np.uint64(32)
+_LOW = np.uint64((1 << 32) - 1)
+_MIDDLE = np.uint64(29)
+_MIDDLE_LOW = np.uint64((1 << 29) - 1)
+_EIGHT = np.uint64(8)
+
+
+def fold(x: Elements) -> Elements:
+    """Canonical elements equal to any 64-bit words modulo p: x <= p + 7 after adding the high three bits."""
+    x = (x & _P) + (x >> _BITS)
+    return np.where(x >= _P, x - _P, x)
+
+
+def add(a: Elements, b: Elements) -> Elements:
+    """a + b."""
+    total = a + b
+    return np.where(total >= _P, total - _P, total)
+
+
+def subtract(a: Elements, b: Elements) -> Elements:
+    """a - b."""
+    return np.where(a >= b, a - b, a + (_P - b))
+
+
+def multiply(a: Elements | np.uint64, b: Elements | np.uint64) -> Elements:
+    """a b, elementwise.
+
+    With a = a1 2**32 + a0 and b alike: a1 b1 2**64 = 8 a1 b1 <= 2**61, the middle term is below 2**62 and
+    splits at 2**29 since 2**29 2**32 = 2**61 = 1, and a0 b0 splits at 2**61. The sum stays below 2**63.
+    """
+    a1, a0 = a >> _HALF, a & _LOW
+    b1, b0 = b >> _HALF, b & _LOW
+    middle = a1 * b0 + a0 * b1
+    low = a0 * b0
+    total = _EIGHT * (a1 * b1) + (middle >> _MIDDLE) + ((middle & _MIDDLE_LOW) << _HALF)
+    return fold(np.asarray(total + (low & _P) + (low >> _BITS)))
+
+
+def matmul(a: Elements, x: Elements) -> Elements:
+    """a @ x for a of shape (q, c) and x of shape (c, N)."""
+    product = np.zeros((a.shape[0], x.shape[1]), dtype=np.uint64)
+    for row, total in zip(a, product, strict=True):
+        for coefficient, values in zip(row, x, strict=True):
+            total[...] = add(total, multiply(values, coefficient))
+    return product
+
+
+def elements(values: object) -> Elements:
+    """Python integers, nested in lists, as elements modulo p."""
+    return np.array(np.array(values, dtype=object) % P, dtype=np.uint64)
+
+
+def inverse(x: int) -> int:
+    """1 / x; ValueError for 0."""
+    return pow(x, -1, P)

@@ -1,0 +1,313 @@
+"""The two roles of a union as plain objects: values in, values out. They send nothing themselves.
+
+Of each part of a stage, every client deals to every other one; with the parts of all it computes a share of
+what is to be opened, for the server; the server opens it and, at the end of a stage, tells what it found.
+"""
+
+import numpy as np
+
+from secfc._arrays import Ints
+from secfc.errors import MessageError
+from secfc.params import recovery_threshold
+from secfc.psu.course import Course, Verdict
+from secfc.psu.found import Found
+from secfc.psu.kernels import UnionKernels, choose
+from secfc.psu.plan import UnionPlan
+from secfc.psu.prime import Elements, P, add
+from secfc.psu.sharing import Sharing
+from secfc.psu.stages import (
+    CHECKS,
+    CheckInput,
+    CheckStage,
+    Input,
+    SeriesFinder,
+    SeriesInput,
+    SeriesStage,
+    Shape,
+    SketchFinder,
+    SketchInput,
+    SketchStage,
+    ungrouped,
+)
+from secfc.psu.tokens import Tokens
+from secfc.randomness import MaskSource
+
+
+class _Role:
+    """What both roles know of the stage they are in."""
+
+    def __init__(self, plan: UnionPlan) -> None:
+        self.course = Course(plan)
+        self.plan = plan
+        self._kernels: UnionKernels = choose(plan.n * self._shape.groups * self._shape.width)
+        self._sharing = Sharing(n=plan.n, t=plan.t, ell=plan.ell, kernels=self._kernels)
+
+    @property
+    def _shape(self) -> Shape:
+        return self.course.stage.shape
+
+    @property
+    def stage(self) -> int:
+        """Number of the stage, from 1."""
+        return self.course.number
+
+    @property
+    def finished(self) -> bool:
+        """Whether the union is found and checked."""
+        return self.course.finished
+
+    @property
+    def m(self) -> int:
+        """IDs of the union."""
+        return self.course.m
+
+    @property
+    def parts(self) -> int:
+        """Parts of this stage."""
+        return -(-self._shape.groups // self._part_groups)
+
+    def dealt_size(self, part: int) -> int:
+        """Values that a client deals to another for a part."""
+        groups, shape = self._groups(part), self._shape
+        count = groups.stop - groups.start
+        batches = self._sharing.batches
+        zeros = batches(count * shape.terms) if shape.weights else 0
+        return count * shape.width + batches(count * shape.weights) + zeros
+
+    def opened_size(self, part: int) -> int:
+        """Values that a client sends the server for a part."""
+        groups = self._groups(part)
+        return (groups.stop - groups.start) * self._shape.terms
+
+    @property
+    def _part_groups(self) -> int:
+        return self._shape.part_groups(self.plan.n - self.plan.t)
+
+    def _groups(self, part: int) -> slice:
+        size = self._part_groups
+        return slice(part * size, min((part + 1) * size, self._shape.groups))
+
+
+class _Part:
+    """Sums of what the clients have dealt of a part."""
+
+    def __init__(self, *, count: int, shape: Shape, sharing: Sharing) -> None:
+        combinations = sharing.n - sharing.t
+        self.total = np.zeros(count * shape.width, dtype=np.uint64)
+        self.weights = np.zeros((combinations, sharing.batches(count * shape.weights)), dtype=np.uint64)
+        zeros = sharing.batches(count * shape.terms) if shape.weights else 0
+        self.zeros = np.zeros((combinations, zeros), dtype=np.uint64)
+        self.senders: set[int] = set()
+
+
+class UnionClient(_Role):
+    """A client's side of the union.
+
+    Parameters
+    ----------
+    number : int
+        1 to n.
+    plan : UnionPlan
+    tokens : Tokens
+        Of its own IDs.
+    masks : MaskSource
+    """
+
+    def __init__(self, *, number: int, plan: UnionPlan, tokens: Tokens, masks: MaskSource) -> None:
+        super().__init__(plan)
+        self.number = number
+        self._tokens, self._masks = tokens, masks
+        self._begin()
+
+    def __repr__(self) -> str:
+        return f"UnionClient(number={self.number}, stage={self.stage})"
+
+    def rows(self) -> Ints:
+        """Rows of its own IDs in the union, in the order of its IDs, once the union is finished."""
+        rows, missing = self.course.rows(self._tokens)
+        assert self.finished
+        assert not missing
+        return rows
+
+    def deal(self, part: int) -> Elements:
+        """Deal a part: row j - 1 of the result, shape (n, dealt_size), is for client j; the own one is kept."""
+        groups, shape = self._groups(part), self._shape
+        count = groups.stop - groups.start
+        batches = self._sharing.batches
+        pieces = [self._sharing.deal(self._input.values(groups), self._masks)]
+        if shape.weights:
+            pieces.append(self._sharing.deal_random(batches(count * shape.weights), self._masks))
+            pieces.append(self._sharing.deal_zero(batches(count * shape.terms), self._masks))
+        dealt = np.concatenate(pieces, axis=1)
+        self._keep(self.number, part, dealt[self.number - 1])
+        return dealt
+
+    def take(self, sender: int, part: int, values: Elements) -> None:
+        """Take what another client dealt.
+
+        Raises
+        ------
+        MessageError
+            Of another size, not of the field, or twice; nothing has changed.
+        """
+        if not 0 <= part < self.parts:
+            raise MessageError(f"part {part} from client {sender}, the stage has {self.parts}")
+        check_elements(values, self.dealt_size(part), sender)
+        if part in self._done or (part in self._open and sender in self._open[part].senders):
+            raise MessageError(f"part {part} from client {sender} a second time")
+        self._keep(sender, part, values)
+
+    def complete(self, part: int) -> bool:
+        """Whether all clients, itself included, have dealt this part."""
+        return part in self._open and len(self._open[part].senders) == self.plan.n
+
+    def opening(self, part: int) -> Elements:
+        """Its share of what is opened of a complete part, shape (opened_size,); the part is forgotten."""
+        held, shape = self._open.pop(part), self._shape
+        self._done.add(part)
+        groups = self._groups(part)
+        count = groups.stop - groups.start
+        total = held.total.reshape(count, shape.width)
+        weights = held.weights.reshape(-1)[: count * shape.weights].reshape(count, shape.weights)
+        shares = self.course.stage.output(total, weights, self._kernels).reshape(-1)
+        return add(shares, held.zeros.reshape(-1)[: shares.size]) if shape.weights else shares
+
+    def take_found(self, found: Found) -> None:
+        """Take what the server found in a table, and go on to the next stage.
+
+        Raises
+        ------
+        MessageError
+            It does not fit the table.
+        UnionError
+            See `Course.take_found`.
+        """
+        stage = self.course.stage
+        if isinstance(stage, CheckStage):
+            raise MessageError("a table's poles in a stage without a table")
+        most = stage.table.capacity if self.plan.method == "series" else self.plan.cap
+        fault = found.fault(stage.table, most)
+        if fault:
+            raise MessageError(fault)
+        self.course.take_found(found)
+        self._begin()
+
+    def take_verdict(self, verdict: Verdict) -> None:
+        """Take the result of the check; see `Course.take_verdict`."""
+        if not isinstance(self.course.stage, CheckStage):
+            raise MessageError("a check's result in a stage without a check")
+        self.course.take_verdict(verdict)
+        if not self.finished:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._open: dict[int, _Part] = {}
+        self._done: set[int] = set()
+        stage = self.course.stage
+        if isinstance(stage, CheckStage):
+            rows, missing = self.course.rows(self._tokens)
+            self._input: Input = CheckInput(stage, rows, missing, first=self.number == 1)
+        elif isinstance(stage, SeriesStage):
+            self._input = SeriesInput(stage, self.course.left(self._tokens), self._masks, self._kernels)
+        else:
+            self._input = SketchInput(stage, self.course.left(self._tokens), self._masks, self._kernels)
+
+    def _keep(self, sender: int, part: int, values: Elements) -> None:
+        if part not in self._open:
+            groups = self._groups(part)
+            count = groups.stop - groups.start
+            self._open[part] = _Part(count=count, shape=self._shape, sharing=self._sharing)
+        held = self._open[part]
+        held.senders.add(sender)
+        first = held.total.size
+        second = first + held.weights.shape[1]
+        self._kernels.add_into(values[:first], held.total)
+        column = np.ascontiguousarray(self._sharing.mixing[:, sender - 1])
+        self._kernels.add_outer(column, values[first:second], held.weights)
+        self._kernels.add_outer(column, values[second:], held.zeros)
+
+
+class UnionServer(_Role):
+    """The server's side of the union: it opens, finds poles, and knows no key."""
+
+    def __init__(self, plan: UnionPlan) -> None:
+        super().__init__(plan)
+        self._begin()
+
+    def take(self, sender: int, part: int, values: Elements) -> None:
+        """Take a client's share of what is opened of a part.
+
+        Raises
+        ------
+        MessageError
+            Of another size, not of the field, or out of turn; nothing has changed.
+        """
+        if part != self._sent[sender - 1] or part >= self.parts:
+            raise MessageError(
+                f"part {part} from client {sender}, part {self._sent[sender - 1]} of {self.parts} is next"
+            )
+        check_elements(values, self.opened_size(part), sender)
+        self._sent[sender - 1] += 1
+        self._held.setdefault(part, {})[sender] = values
+        if len(self._held[part]) == self.plan.n:
+            self._open(self._held.pop(part))
+
+    @property
+    def opened(self) -> int:
+        """Parts of this stage that are open."""
+        return self._opened
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part of the stage is open."""
+        return self._opened == self.parts
+
+    def conclude(self) -> Found | Verdict:
+        """What the complete stage says; the server goes on to the next one.
+
+        Raises
+        ------
+        UnionError
+            See `Course`.
+        """
+        assert self.complete
+        if self._finder is None:
+            verdict = self._verdict
+            self.course.take_verdict(verdict)
+            if not self.finished:
+                self._begin()
+            return verdict
+        found = self._finder.found()
+        self.course.take_found(found)
+        self._begin()
+        return found
+
+    def _begin(self) -> None:
+        self._sent = [0] * self.plan.n
+        self._held: dict[int, dict[int, Elements]] = {}
+        self._opened = 0
+        stage = self.course.stage
+        self._finder: SeriesFinder | SketchFinder | None = None
+        if isinstance(stage, SeriesStage):
+            self._finder = SeriesFinder(stage, self._kernels)
+        elif isinstance(stage, SketchStage):
+            self._finder = SketchFinder(stage, self._kernels)
+
+    def _open(self, shares: dict[int, Elements]) -> None:
+        clients = sorted(shares)[: recovery_threshold(self.plan.t, self.plan.ell)]
+        values = self._sharing.open([shares[j] for j in clients], clients)
+        self._opened += 1
+        if self._finder is not None:
+            self._finder.add(ungrouped(values, self._shape.terms))
+            return
+        sums = values[0].tolist()
+        excess = sums[CHECKS] if self.plan.count_duplicates else None
+        self._verdict = Verdict(unique=not any(sums[:CHECKS]), excess=excess)
+
+
+def check_elements(values: Elements, size: int, sender: int) -> None:
+    """Raise MessageError unless these are so many elements of the field."""
+    if values.shape != (size,):
+        raise MessageError(f"{values.size} elements from client {sender}, {size} expected")
+    if size and values.max() >= P:
+        raise MessageError(f"an element from client {sender} is not below {P}")

@@ -1,0 +1,101 @@
+"""Lagrange shares over the union's field, jointly random values, and the opening of products.
+
+As in secfc.lagrange, a sharing of ell values is a polynomial of degree ell + t - 1 that takes them at
+beta_1..beta_ell, random otherwise, and client j's share is its value at alpha_j. A product of two has degree
+2 (ell + t - 1); plus a jointly random polynomial of that degree that vanishes at beta_1..beta_ell, it is
+random but for the products themselves, and R = 2 (ell + t) - 1 shares open it.
+
+Jointly random sharings: every client deals one, and n - t combinations of the n by a Vandermonde matrix are
+random to whoever dealt at most t of them, since its other n - t columns are invertible (Damgard and Nielsen,
+Scalable and unconditionally secure multiparty computation, CRYPTO 2007).
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from secfc.params import recovery_threshold
+from secfc.psu.kernels import UnionKernels
+from secfc.psu.prime import Elements, P, elements, inverse
+from secfc.randomness import MaskSource
+
+
+class Sharing:
+    """How n clients share, for t colluding ones and ell values in a sharing.
+
+    Parameters
+    ----------
+    n, t, ell : int
+        n >= 2 (ell + t) - 1.
+    kernels : UnionKernels
+    """
+
+    def __init__(self, *, n: int, t: int, ell: int, kernels: UnionKernels) -> None:
+        if n < recovery_threshold(t, ell):
+            raise ValueError(f"{n} clients cannot open products with t={t}, ell={ell}")
+        self.n, self.t, self.ell = n, t, ell
+        self.responders = recovery_threshold(t, ell)
+        self.beta = range(1, ell + t + 1)
+        self.alpha = range(ell + t + 1, ell + t + n + 1)
+        self._kernels = kernels
+
+    @cached_property
+    def _basis(self) -> Elements:
+        return elements(lagrange_basis(self.beta, self.alpha))
+
+    @cached_property
+    def _vanishing(self) -> Elements:
+        """Values at alpha of x**i prod_{u <= ell} (x - beta_u), i < ell + 2 t - 1."""
+        rows = []
+        for a in self.alpha:
+            value = _product(a - b for b in self.beta[: self.ell])
+            rows.append([value * pow(a, i, P) for i in range(self.responders - self.ell)])
+        return elements(rows)
+
+    @cached_property
+    def mixing(self) -> Elements:
+        """Vandermonde matrix of shape (n - t, n): column j turns what client j + 1 deals into shares."""
+        return elements([[pow(a, r, P) for a in self.alpha] for r in range(self.n - self.t)])
+
+    def batches(self, values: int) -> int:
+        """Sharings that every client deals for this many jointly random ones."""
+        return -(-values // (self.n - self.t))
+
+    def deal(self, values: Elements, masks: MaskSource) -> Elements:
+        """Every client's share, shape (n, N), of values of shape (ell, N)."""
+        hidden = masks.wide((self.t, values.shape[1]))
+        return self._kernels.matmul(self._basis, np.concatenate([values, hidden]))
+
+    def deal_random(self, count: int, masks: MaskSource) -> Elements:
+        """Every client's share, shape (n, count), of random values."""
+        return self._kernels.matmul(self._basis, masks.wide((self.ell + self.t, count)))
+
+    def deal_zero(self, count: int, masks: MaskSource) -> Elements:
+        """Every client's share, shape (n, count), of random polynomials of double degree that hide zeros."""
+        return self._kernels.matmul(self._vanishing, masks.wide((self.responders - self.ell, count)))
+
+    def open(self, shares: Sequence[Elements], clients: Sequence[int]) -> Elements:
+        """The values, shape (ell, N), from `responders` clients' shares of shape (N,)."""
+        if len(clients) != self.responders:
+            raise ValueError(f"{len(clients)} shares open no product, {self.responders} do")
+        nodes = [self.alpha[j - 1] for j in clients]
+        weights = elements(lagrange_basis(nodes, self.beta[: self.ell]))
+        return self._kernels.matmul(weights, np.stack(shares))
+
+
+def lagrange_basis(nodes: Sequence[int], at: Sequence[int]) -> list[list[int]]:
+    """``L_u(a)`` for nodes u and points a, of which none is a node; shape (points, nodes)."""
+    scales = [inverse(_product(u - v for v in nodes if v != u)) for u in nodes]
+    rows = []
+    for a in at:
+        whole = _product(a - u for u in nodes)
+        rows.append([whole * scale * inverse(a - u) % P for u, scale in zip(nodes, scales, strict=True)])
+    return rows
+
+
+def _product(factors: Iterable[int]) -> int:
+    result = 1
+    for factor in factors:
+        result = result * factor % P
+    return result

@@ -1,0 +1,263 @@
+"""A stage of the union: what clients deal, what they compute on shares, what is opened.
+
+Every stage deals `width` values and `weights` jointly random ones in each of its groups of ell places side by
+side, and opens `terms` values. "series" and "check" multiply by the weights; "sketch" opens what was dealt.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from secfc._arrays import Ints
+from secfc.psu.found import OVERFULL, Found
+from secfc.psu.kernels import UnionKernels
+from secfc.psu.peeling import peel
+from secfc.psu.plan import PART_BYTES, Table, UnionPlan
+from secfc.psu.prime import Elements, P, elements, multiply
+from secfc.psu.tokens import Tokens
+from secfc.randomness import MaskSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Values of a group: dealt by each client, jointly random, and opened."""
+
+    groups: int
+    width: int
+    weights: int
+    terms: int
+
+    def part_groups(self, combinations: int) -> int:
+        """Groups of a part, of n - t combinations of what n clients deal."""
+        values = self.width + (self.weights + self.terms) / combinations
+        return max(1, min(self.groups, int(PART_BYTES / 8 / values)))
+
+
+class Input(Protocol):
+    """A client's side of a stage."""
+
+    def values(self, groups: slice) -> Elements:
+        """What it deals for these groups, shape (ell, groups * width)."""
+        ...
+
+
+class Stage(Protocol):
+    """Both sides' view of a stage."""
+
+    @property
+    def shape(self) -> Shape:
+        """Values in a group."""
+        ...
+
+    def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
+        """A share of what is opened, (groups, terms), from shares (groups, width) and (groups, weights)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesStage:
+    """Moments s_k = sum of c_e e**k of every bin, times a random polynomial W of degree 2 capacity - 1.
+
+    The k-th opened value, sum over i of W_i s_(k + i), is the k-th moment with weights c_e W(e).
+    """
+
+    table: Table
+
+    @property
+    def shape(self) -> Shape:
+        """See `Stage`."""
+        terms = 2 * self.table.capacity
+        return Shape(groups=self.table.groups, width=2 * terms - 1, weights=terms, terms=terms)
+
+    def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
+        """See `Stage`."""
+        return kernels.correlate(total, weights, self.shape.terms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchStage:
+    """Cells of c_e (1, u, v, u v), opened as they are: a coalition may subtract what it put there."""
+
+    table: Table
+
+    @property
+    def shape(self) -> Shape:
+        """See `Stage`."""
+        return Shape(groups=3 * self.table.cells // self.table.plan.ell, width=4, weights=0, terms=4)
+
+    def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
+        """See `Stage`."""
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckStage:
+    """Two products gamma y with y = sum over e of rho_e (multiplicity_e - 1); if asked for, the excess.
+
+    Attributes
+    ----------
+    m : int
+        IDs of the union.
+    """
+
+    plan: UnionPlan
+    stage: int
+    m: int
+
+    @property
+    def shape(self) -> Shape:
+        """See `Stage`."""
+        return Shape(groups=1, width=CHECKS + self.plan.count_duplicates, weights=CHECKS, terms=self._terms)
+
+    @property
+    def _terms(self) -> int:
+        return CHECKS + self.plan.count_duplicates
+
+    def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
+        """See `Stage`."""
+        shares = total.copy()
+        shares[:, :CHECKS] = multiply(total[:, :CHECKS], weights)
+        return shares
+
+    def bases(self) -> list[int]:
+        """rho_e = base**(row of e + 1); each base is a check of its own."""
+        return self.plan.public_elements("check", self.stage, CHECKS)
+
+
+CHECKS = 2
+"""Sums that are checked; each misses with at most (m + 1) / p."""
+
+
+class SeriesInput:
+    """A client's moments."""
+
+    def __init__(self, stage: SeriesStage, tokens: Tokens, masks: MaskSource, kernels: UnionKernels) -> None:
+        bins, poles = stage.table.places(tokens)
+        order = np.argsort(bins, kind="stable")
+        self._bins, self._poles = bins[order], poles[order]
+        self._ell, self._width = stage.table.plan.ell, stage.shape.width
+        self._masks, self._kernels = masks, kernels
+
+    def values(self, groups: slice) -> Elements:
+        """See `Input`."""
+        first, last = self._ell * groups.start, self._ell * groups.stop
+        low, high = np.searchsorted(self._bins, [first, last])
+        series = np.zeros((last - first, self._width), dtype=np.uint64)
+        residues = self._masks.wide((int(high - low),), nonzero=True)
+        self._kernels.moments(self._poles[low:high], residues, self._bins[low:high] - first, series)
+        return _grouped(series, self._ell)
+
+
+class SketchInput:
+    """A client's cells."""
+
+    def __init__(self, stage: SketchStage, tokens: Tokens, masks: MaskSource, kernels: UnionKernels) -> None:
+        table = stage.table
+        residues = masks.wide((len(tokens),), nonzero=True)
+        su = multiply(tokens.u, residues)
+        values = [residues, su, multiply(tokens.v, residues), multiply(su, tokens.v)]
+        cells, ones = table.cells_of(tokens).reshape(-1), np.ones(3 * len(tokens), dtype=np.uint64)
+        columns = [np.zeros((3 * table.cells, 1), dtype=np.uint64) for _ in values]
+        for column, value in zip(columns, values, strict=True):
+            kernels.moments(ones, np.tile(value, 3), cells, column)
+        self._cells = np.concatenate(columns, axis=1)
+        self._ell = table.plan.ell
+
+    def values(self, groups: slice) -> Elements:
+        """See `Input`."""
+        return _grouped(self._cells[self._ell * groups.start : self._ell * groups.stop], self._ell)
+
+
+class CheckInput:
+    """A client's y_j = sum over its rows of rho_e, plus rho_(m + 1) times its IDs that have no row.
+
+    The sum over clients minus that of all rho_e is y: client 1 subtracts it.
+    """
+
+    def __init__(self, stage: CheckStage, rows: Ints, missing: int, *, first: bool) -> None:
+        sums = []
+        for base in stage.bases():
+            powers = _powers(base, stage.m + 1)
+            held = _sum(powers[rows]) + missing * int(powers[stage.m])
+            sums.append(held - (_sum(powers[:-1]) if first else 0))
+        if stage.plan.count_duplicates:
+            sums.append(rows.size + missing - (stage.m if first else 0))
+        self._values = np.zeros((stage.plan.ell, len(sums)), dtype=np.uint64)
+        self._values[0] = elements(sums)
+
+    def values(self, groups: slice) -> Elements:
+        """See `Input`."""
+        return self._values
+
+
+class SeriesFinder:
+    """The server's side of a series: poles of each bin as soon as it is open."""
+
+    def __init__(self, stage: SeriesStage, kernels: UnionKernels) -> None:
+        self._stage, self._kernels = stage, kernels
+        self._counts: list[Ints] = []
+        self._poles: list[Elements] = []
+
+    def add(self, opened: Elements) -> None:
+        """Take the next bins' opened moments, shape (bins, terms)."""
+        poles, counts = self._kernels.poles(opened, self._stage.table.capacity)
+        self._counts.append(counts)
+        self._poles.append(poles[np.arange(poles.shape[1]) < counts[:, np.newaxis]])
+
+    def found(self) -> Found:
+        """What the table held."""
+        return Found(counts=np.concatenate(self._counts), poles=np.concatenate(self._poles))
+
+
+class SketchFinder:
+    """The server's side of a sketch: all or nothing, once all cells are open."""
+
+    def __init__(self, stage: SketchStage, kernels: UnionKernels) -> None:
+        self._table = stage.table
+        self._cells: list[Elements] = []
+
+    def add(self, opened: Elements) -> None:
+        """Take the next cells, shape (cells, 4)."""
+        self._cells.append(opened)
+
+    def found(self) -> Found:
+        """What the table held, or every bin overfull if it cannot be peeled."""
+        table = self._table
+        tokens = peel(np.concatenate(self._cells), table.cells_of)
+        if tokens is None:
+            return Found(
+                counts=np.full(table.bins, OVERFULL, dtype=np.int64), poles=np.empty(0, dtype=np.uint64)
+            )
+        bins, poles = table.places(tokens)
+        order = np.lexsort((poles, bins))
+        bins, poles = bins[order], poles[order]
+        fresh = np.ones(bins.size, dtype=bool)  # of two IDs in one place one row is left: the check fails
+        fresh[1:] = (np.diff(bins) != 0) | (np.diff(poles) != 0)
+        return Found(
+            counts=np.bincount(bins[fresh], minlength=table.bins).astype(np.int64), poles=poles[fresh]
+        )
+
+
+def _grouped(places: Elements, ell: int) -> Elements:
+    """(places, width) as (ell, groups * width): place b is segment b mod ell of group b // ell."""
+    return np.ascontiguousarray(places.reshape(-1, ell, places.shape[1]).swapaxes(0, 1)).reshape(ell, -1)
+
+
+def ungrouped(opened: Elements, terms: int) -> Elements:
+    """(ell, groups * terms) as (places, terms)."""
+    ell = opened.shape[0]
+    return np.ascontiguousarray(opened.reshape(ell, -1, terms).swapaxes(0, 1)).reshape(-1, terms)
+
+
+def _powers(base: int, count: int) -> Elements:
+    """base**1 to base**count, by doubling."""
+    powers = elements([base])
+    while powers.size < count:
+        powers = np.concatenate([powers, multiply(powers, powers[-1])])
+    return powers[:count]
+
+
+def _sum(x: Elements) -> int:
+    """Of all elements; halves of 32 and 29 bits, so that no sum of 2**31 of them overflows."""
+    return (int((x & np.uint64((1 << 32) - 1)).sum()) + (int((x >> np.uint64(32)).sum()) << 32)) % P
