@@ -1,7 +1,7 @@
 """The course of a union, the same at every party: which stage follows which.
 
-A table; a table of its overfull bins' IDs, and so on until none is overfull; a check that no ID is missing and
-none is held twice. A check that fails is repeated on a fresh table: two IDs may have met in one place.
+A table; a table of its overfull bins' IDs, and so on until none is overfull; a check that no ID is missing
+and none is held twice. A check that fails is repeated on a fresh table: two IDs may have met in one place.
 """
 
 from dataclasses import dataclass
@@ -49,6 +49,7 @@ class Course:
     def __init__(self, plan: UnionPlan) -> None:
         self.plan = plan
         self.number = 0
+        self.stage: SeriesStage | SketchStage | CheckStage
         self.finished = False
         self._attempt = 0
         self._begin_attempt()
@@ -126,7 +127,7 @@ class Course:
         self.number += 1
         table = self.plan.table(self.number, cap)
         stage = SeriesStage if self.plan.method == "series" else SketchStage
-        self.stage: SeriesStage | SketchStage | CheckStage = stage(table=table)
+        self.stage = stage(table=table)
 
 
 def _pick(tokens: Tokens, at: Ints) -> Tokens:

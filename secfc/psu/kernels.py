@@ -20,19 +20,19 @@ class UnionKernels(Protocol):
     name: str
 
     def matmul(self, a: Elements, x: Elements) -> Elements:
-        """a @ x, shapes (q, c) and (c, N)."""
+        """Product a @ x, shapes (q, c) and (c, N)."""
         ...
 
     def add_into(self, x: Elements, total: Elements) -> None:
-        """total += x, shapes (N,)."""
+        """Do total += x, shapes (N,)."""
         ...
 
     def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
-        """total += outer(a, x), shapes (q,), (N,) and (q, N)."""
+        """Do total += outer(a, x), shapes (q,), (N,) and (q, N)."""
         ...
 
     def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
-        """out[bins[i], k] += residues[i] poles[i]**k for every i and k."""
+        """Do out[bins[i], k] += residues[i] poles[i]**k for every i and k."""
         ...
 
     def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:

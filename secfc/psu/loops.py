@@ -6,7 +6,7 @@ bits are summed apart, eight of each fill a word (8 (2**61 - 1) < 2**64), and th
 
 import numpy as np
 from llvmlite import ir
-from numba import boolean, int64, njit, types, uint64, void
+from numba import int64, njit, uint64, void
 from numba.extending import intrinsic
 
 _OPTIONS = {"cache": True, "error_model": "numpy", "nogil": True}
@@ -33,16 +33,14 @@ def _low(typingctx, a, b):
 
     def generate(context, builder, signature, args):
         word = ir.IntType(64)
-        return builder.and_(
-            builder.trunc(_wide(builder, args), word), ir.Constant(word, (1 << 61) - 1)
-        )
+        return builder.and_(builder.trunc(_wide(builder, args), word), ir.Constant(word, (1 << 61) - 1))
 
     return uint64(uint64, uint64), generate
 
 
 @intrinsic
 def _high(typingctx, a, b):
-    """a b shifted right by 61 bits; a b < 2**125."""
+    """The product a b shifted right by 61 bits; a b < 2**125."""
 
     def generate(context, builder, signature, args):
         shifted = builder.lshr(_wide(builder, args), ir.Constant(ir.IntType(128), 61))
@@ -98,7 +96,7 @@ def _inverse(x):
 
 @njit(void(uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]), **_OPTIONS)
 def matmul(a, x, out):
-    """out = a @ x."""
+    """Write a @ x to out."""
     block = 512
     low, high = np.empty(block, np.uint64), np.empty(block, np.uint64)
     for start in range(0, x.shape[1], block):
@@ -123,7 +121,7 @@ def matmul(a, x, out):
 
 @njit(void(uint64[::1], uint64[::1], uint64[:, ::1]), **_OPTIONS)
 def add_outer(a, x, total):
-    """total += outer(a, x)."""
+    """Add outer(a, x) to total."""
     for r in range(a.size):
         factor = a[r]
         row = total[r]
@@ -133,7 +131,7 @@ def add_outer(a, x, total):
 
 @njit(void(uint64[::1], uint64[::1]), **_OPTIONS)
 def add_into(x, total):
-    """total += x."""
+    """Add x to total."""
     for i in range(x.size):
         total[i] = _plus(total[i], x[i])
 
@@ -207,7 +205,7 @@ def _reductions(f, m, table):
 
 @njit(void(uint64[::1], int64, uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
 def _square(y, m, table, z, low, high):
-    """y = y**2 modulo the polynomial of `table`; z, low and high are room for 2 m values each."""
+    """Square y modulo the polynomial of `table`; z, low and high are room for 2 m values each."""
     for k in range(2 * m - 1):
         lower, upper, count = _ZERO, _ZERO, 0
         for i in range(k - m + 1 if k >= m else 0, (k + 1) // 2):
@@ -344,7 +342,11 @@ def poles(series, out, counts):
     counts[b] is -1 where series[b] has no more than out.shape[1] poles in the field, all simple.
     """
     terms, most = series.shape[1], out.shape[1]
-    c, previous, t = np.empty(terms + 1, np.uint64), np.empty(terms + 1, np.uint64), np.empty(terms + 1, np.uint64)
+    c, previous, t = (
+        np.empty(terms + 1, np.uint64),
+        np.empty(terms + 1, np.uint64),
+        np.empty(terms + 1, np.uint64),
+    )
     f = np.empty(most + 1, np.uint64)
     room = np.empty((8, 2 * most + 2), np.uint64)
     table = np.empty((most, most), np.uint64)

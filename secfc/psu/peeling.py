@@ -1,4 +1,4 @@
-"""Recovers the IDs of a sketch: a cell with one ID gives it away; it is taken out of its other cells, and so on.
+"""Recovers the IDs of a sketch: a cell with one ID shows it, it is taken out of its other cells, and so on.
 
 The peeling of Goodrich and Mitzenmacher (Invertible Bloom lookup tables, Allerton 2011), over a field.
 """
@@ -49,9 +49,12 @@ def peel(cells: Elements, cells_of: Callable[[Tokens], Ints]) -> Tokens | None:
         tokens = Tokens(u=multiply(cells[at, 1], scale), v=multiply(cells[at, 2], scale))
         home = cells_of(tokens)
         genuine = (home == at).any(axis=0)
+        order = np.lexsort((tokens.v, tokens.u))
+        order = order[genuine[order]]
         # A token may be alone in several of its cells: it is taken once.
-        _, first = np.unique(np.stack([tokens.u, tokens.v]), axis=1, return_index=True)
-        keep = first[genuine[first]]
+        fresh = np.ones(order.size, dtype=bool)
+        fresh[1:] = (np.diff(tokens.u[order]) != 0) | (np.diff(tokens.v[order]) != 0)
+        keep = order[fresh]
         if keep.size == 0:
             return None
         taken = Tokens(u=tokens.u[keep], v=tokens.v[keep])

@@ -32,18 +32,18 @@ def fold(x: Elements) -> Elements:
 
 
 def add(a: Elements, b: Elements) -> Elements:
-    """a + b."""
+    """Sum a + b."""
     total = a + b
     return np.where(total >= _P, total - _P, total)
 
 
 def subtract(a: Elements, b: Elements) -> Elements:
-    """a - b."""
+    """Difference a - b."""
     return np.where(a >= b, a - b, a + (_P - b))
 
 
 def multiply(a: Elements | np.uint64, b: Elements | np.uint64) -> Elements:
-    """a b, elementwise.
+    """Product a b, elementwise.
 
     With a = a1 2**32 + a0 and b alike: a1 b1 2**64 = 8 a1 b1 <= 2**61, the middle term is below 2**62 and
     splits at 2**29 since 2**29 2**32 = 2**61 = 1, and a0 b0 splits at 2**61. The sum stays below 2**63.
@@ -57,7 +57,7 @@ def multiply(a: Elements | np.uint64, b: Elements | np.uint64) -> Elements:
 
 
 def matmul(a: Elements, x: Elements) -> Elements:
-    """a @ x for a of shape (q, c) and x of shape (c, N)."""
+    """Product a @ x for a of shape (q, c) and x of shape (c, N)."""
     product = np.zeros((a.shape[0], x.shape[1]), dtype=np.uint64)
     for row, total in zip(a, product, strict=True):
         for coefficient, values in zip(row, x, strict=True):

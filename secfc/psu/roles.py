@@ -68,16 +68,18 @@ class _Role:
 
     def dealt_size(self, part: int) -> int:
         """Values that a client deals to another for a part."""
-        groups, shape = self._groups(part), self._shape
-        count = groups.stop - groups.start
+        shape, count = self._shape, self._count(part)
         batches = self._sharing.batches
         zeros = batches(count * shape.terms) if shape.weights else 0
         return count * shape.width + batches(count * shape.weights) + zeros
 
     def opened_size(self, part: int) -> int:
         """Values that a client sends the server for a part."""
+        return self._count(part) * self._shape.terms
+
+    def _count(self, part: int) -> int:
         groups = self._groups(part)
-        return (groups.stop - groups.start) * self._shape.terms
+        return int(groups.stop - groups.start)
 
     @property
     def _part_groups(self) -> int:
@@ -130,9 +132,8 @@ class UnionClient(_Role):
         return rows
 
     def deal(self, part: int) -> Elements:
-        """Deal a part: row j - 1 of the result, shape (n, dealt_size), is for client j; the own one is kept."""
-        groups, shape = self._groups(part), self._shape
-        count = groups.stop - groups.start
+        """Deal a part: row j - 1 of the (n, dealt_size) returned is for client j; the own one is kept."""
+        groups, shape, count = self._groups(part), self._shape, self._count(part)
         batches = self._sharing.batches
         pieces = [self._sharing.deal(self._input.values(groups), self._masks)]
         if shape.weights:
@@ -165,8 +166,7 @@ class UnionClient(_Role):
         """Its share of what is opened of a complete part, shape (opened_size,); the part is forgotten."""
         held, shape = self._open.pop(part), self._shape
         self._done.add(part)
-        groups = self._groups(part)
-        count = groups.stop - groups.start
+        count = self._count(part)
         total = held.total.reshape(count, shape.width)
         weights = held.weights.reshape(-1)[: count * shape.weights].reshape(count, shape.weights)
         shares = self.course.stage.output(total, weights, self._kernels).reshape(-1)
@@ -214,9 +214,7 @@ class UnionClient(_Role):
 
     def _keep(self, sender: int, part: int, values: Elements) -> None:
         if part not in self._open:
-            groups = self._groups(part)
-            count = groups.stop - groups.start
-            self._open[part] = _Part(count=count, shape=self._shape, sharing=self._sharing)
+            self._open[part] = _Part(count=self._count(part), shape=self._shape, sharing=self._sharing)
         held = self._open[part]
         held.senders.add(sender)
         first = held.total.size

@@ -37,7 +37,7 @@ def poles(series: Sequence[int], most: int) -> Poly | None:
 
 
 def recurrence(series: Sequence[int]) -> tuple[Poly, int]:
-    """Shortest recurrence: c with c[0] = 1 and sum of c[i] s[n - i] = 0, padded with zeros; and its length."""
+    """Shortest recurrence, c with c[0] = 1 and sum of c[i] s[n - i] = 0, padded with zeros; its length."""
     c, b = [1] + [0] * len(series), [1] + [0] * len(series)
     length, shift, scale = 0, 1, 1
     for n, s in enumerate(series):

@@ -1,0 +1,11 @@
+"""Both kernels."""
+
+import pytest
+
+from secfc.psu.compiled import CompiledUnionKernels
+from secfc.psu.kernels import UnionKernels, VectorisedUnionKernels
+
+
+@pytest.fixture(params=[VectorisedUnionKernels, CompiledUnionKernels], ids=["numpy", "compiled"])
+def kernels(request: pytest.FixtureRequest) -> UnionKernels:
+    return request.param()
