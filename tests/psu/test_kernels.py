@@ -7,7 +7,7 @@ from support.union import random_elements
 from secfc.psu import kernels as choice
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.kernels import UnionKernels, VectorisedUnionKernels
-from secfc.psu.prime import P, Elements
+from secfc.psu.prime import Elements, P
 
 
 def integers(x: Elements) -> np.ndarray:

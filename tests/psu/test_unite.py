@@ -1,0 +1,209 @@
+"""Whole unions: equal to the union of sets, or an error, whoever holds what."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.union import Parties, plan_for, tokens_of
+
+from secfc.errors import DuplicateIdError, ParameterError, UnionError
+from secfc.psu import plan as plan_module
+from secfc.psu import stages
+from secfc.psu.plan import CAPACITY, LOAD, Method, Table, UnionPlan
+from secfc.psu.tokens import Tokens
+from secfc.psu.unite import United, unite
+
+METHODS: tuple[Method, ...] = ("series", "sketch")
+each_method = pytest.mark.parametrize("method", METHODS)
+
+
+def united(parties: Parties, **options) -> United:
+    return unite(plan_for(parties, **options), tokens_of(parties))
+
+
+def check(parties: Parties, **options) -> United:
+    """Every ID has a row of its own, rows are 0..m-1, and equal IDs have equal rows."""
+    result = united(parties, **options)
+    rows = {}
+    for ids, of_party in zip(parties, result.rows, strict=True):
+        rows |= dict(zip(ids, of_party.tolist(), strict=True))
+    assert sorted(rows.values()) == list(range(result.m))
+    assert result.m == len(set().union(*parties))
+    return result
+
+
+def spread(m: int, n: int) -> list[list[int]]:
+    return [list(range(j, m, n)) for j in range(n)]
+
+
+@each_method
+@settings(max_examples=30, deadline=None)
+@given(owners=st.lists(st.integers(0, 2), max_size=40), extra=st.integers(0, 50))
+def test_any_disjoint_ownership_gives_the_union(method: Method, owners: list[int], extra: int) -> None:
+    parties = [[i for i, owner in enumerate(owners) if owner == j] for j in range(3)]
+    check(parties, method=method, cap=max(1, len(owners)) + extra)
+
+
+@each_method
+@pytest.mark.parametrize(
+    "parties",
+    [[[], [], []], [["only"], [], []], [[], [], list(range(60))], spread(60, 3)],
+    ids=["all empty", "one ID", "one client holds all", "disjoint"],
+)
+def test_edges(method: Method, parties: Parties) -> None:
+    check(parties, method=method)
+
+
+@each_method
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sets(st.integers(0, 30)), min_size=3, max_size=3))
+def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(method: Method, sets: list[set[int]]) -> None:
+    parties = [sorted(held) for held in sets]
+    excess = sum(map(len, sets)) - len(set().union(*sets))
+    if not excess:
+        check(parties, method=method)
+        return
+    with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
+        united(parties, method=method)
+    counted = f"^ids: an ID is held more than once, {excess} more IDs than different ones$"
+    with pytest.raises(DuplicateIdError, match=counted):
+        united(parties, method=method, count_duplicates=True)
+
+
+@each_method
+def test_all_clients_hold_the_same(method: Method) -> None:
+    with pytest.raises(DuplicateIdError, match="40 more IDs"):
+        united([list(range(20))] * 3, method=method, count_duplicates=True)
+
+
+def test_counting_says_nothing_where_all_are_unique() -> None:
+    check(spread(30, 3), count_duplicates=True)
+
+
+@each_method
+@pytest.mark.parametrize(("n", "t", "ell"), [(5, 1, 2), (5, 2, 1), (11, 4, 2), (13, 4, 2)])
+def test_thresholds_and_segments(method: Method, n: int, t: int, ell: int) -> None:
+    check(spread(100, n), t=t, ell=ell, method=method)
+
+
+def test_many_ids_use_several_tables_and_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECFC_KERNELS", "compiled")
+    monkeypatch.setattr(plan_module, "PART_BYTES", 1 << 14)
+    assert check(spread(20_000, 3)).stages > 2
+
+
+@each_method
+def test_rows_do_not_depend_on_who_holds_what(method: Method) -> None:
+    ids = list(range(90))
+    one = check([ids, [], []], method=method)
+    other = check(spread(90, 3), method=method)
+    rows = np.concatenate(other.rows)[np.argsort(np.concatenate(spread(90, 3)))]
+    assert one.rows[0].tolist() == rows.tolist()
+
+
+@each_method
+def test_what_is_sent_does_not_depend_on_who_holds_what(method: Method) -> None:
+    sizes = {
+        (result.bytes_dealt, result.bytes_opened)
+        for result in (
+            check(parties, method=method, cap=100)
+            for parties in ([list(range(90)), [], []], spread(90, 3), [[], [1], []])
+        )
+    }
+    assert len(sizes) == 1
+
+
+class TestFalseAlarms:
+    """Two IDs in one place look like one ID held twice; the second attempt knows better."""
+
+    @pytest.mark.parametrize("owners", [(0, 0), (0, 1)], ids=["one client", "two clients"])
+    def test_a_collision_in_one_attempt_is_no_error(
+        self, monkeypatch: pytest.MonkeyPatch, owners: tuple[int, int]
+    ) -> None:
+        parties: list[list[str]] = [["x"], ["y"], ["z"]]
+        for owner, name in zip(owners, ("a", "b"), strict=True):
+            parties[owner].append(name)
+        self.collide(monkeypatch, stages={1})
+        result = check(parties)
+        assert result.stages == 4  # table, check, table, check
+
+    def test_a_collision_in_every_attempt_is_an_error_and_never_a_merge(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.collide(monkeypatch, stages=set(range(99)))
+        with pytest.raises(DuplicateIdError):
+            united([["x", "a"], ["y", "b"], ["z"]])
+
+    def collide(self, monkeypatch: pytest.MonkeyPatch, stages: set[int]) -> None:
+        a, b = (tokens_of([[name]])[0] for name in ("a", "b"))
+        places = Table.places
+
+        def colliding(table: Table, tokens: Tokens):
+            if table.stage in stages:
+                at = (tokens.u == b.u) & (tokens.v == b.v)
+                tokens = Tokens(u=np.where(at, a.u, tokens.u), v=np.where(at, a.v, tokens.v))
+            return places(table, tokens)
+
+        monkeypatch.setattr(Table, "places", colliding)
+
+
+class TestMissing:
+    def test_an_id_whose_residue_vanishes_is_found_in_the_second_attempt(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        values = stages.SeriesInput.values
+        lost = []
+
+        def losing(self, groups: slice):
+            if not lost:  # the first client's first table
+                lost.append(self)
+                return np.zeros_like(values(self, groups))
+            return values(self, groups)
+
+        monkeypatch.setattr(stages.SeriesInput, "values", losing)
+        result = check([["a"], ["b"], ["c"]])
+        assert result.stages == 4
+
+
+class TestCap:
+    def test_a_few_ids_beyond_the_cap_still_make_the_union(self) -> None:
+        check(spread(60, 3), cap=40)
+
+    def test_far_too_many_are_an_error_that_names_the_cap(self) -> None:
+        with pytest.raises(UnionError, match=r"more IDs than the cap, 1$"):
+            united(spread(60, 3), cap=1, method="sketch")
+
+    @pytest.mark.parametrize("cap", [0, -1, 1 << 30, 2.0, True])
+    def test_a_cap_that_cannot_be_is_refused(self, cap) -> None:
+        with pytest.raises(ParameterError, match="ids_cap"):
+            plan_for([[], [], []], cap=cap)
+
+
+class TestPlan:
+    def test_another_method_is_refused(self) -> None:
+        with pytest.raises(ParameterError, match="'series', 'sketch' are possible, 'xor' was given"):
+            plan_for([[], [], []], method="xor")
+
+    def test_stages_and_salts_hash_independently(self) -> None:
+        plan = plan_for([[], [], []], cap=1000)
+        tokens = tokens_of([list(range(1000))])[0]
+        other = replace(plan, salt=bytes(16))
+        places = [
+            tuple(map(tuple, table.places(tokens)))
+            for table in (plan.table(1, 1000), plan.table(2, 1000), other.table(1, 1000))
+        ]
+        for one, two in ((0, 1), (0, 2), (1, 2)):
+            same = sum(a == b for a, b in zip(places[one][0], places[two][0], strict=True))
+            assert same < 60  # 1000 / 63 bins expected
+            assert not set(places[one][1]) & set(places[two][1])
+
+    def test_the_load_and_capacity_leave_a_fortieth_of_the_bins_overfull(self) -> None:
+        bins = np.random.default_rng(1).poisson(LOAD, 1_000_000)
+        assert 0.015 < (bins > CAPACITY).mean() < 0.03
+
+
+def test_a_union_plan_needs_a_salt() -> None:
+    with pytest.raises(ParameterError, match="salt: 16 bytes"):
+        UnionPlan(n=3, t=1, ell=1, cap=1, salt=b"")
