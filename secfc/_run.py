@@ -9,13 +9,14 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from secfc._arrays import Labels
+from secfc._membership import Membership, membership
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.drivers.storage import check_storage
 from secfc.errors import ConvergenceWarning, DataError, ParameterError
 from secfc.kmeans.search import set_sizes
-from secfc.params import Disclosure, Job, Layout, Limits, Start
+from secfc.params import Disclosure, Job, Layout, Limits, Start, UnionMethod
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
@@ -39,7 +40,11 @@ def run(
     max_iter: int = 300,
     precision: int = 32,
     bound: float | None = None,
-    ids: None = None,
+    ids: Sequence[Any] | None = None,
+    id_key: bytes | None = None,
+    ids_cap: int | None = None,
+    union: UnionMethod = "series",
+    count_duplicates: bool = False,
     disclosure: Disclosure = "coded",
     reveal_centres: None = None,
     limits: Limits | None = None,
@@ -74,7 +79,22 @@ def run(
     bound : float, optional
         Public bound on the Euclidean norm of a row. By default the largest norm in the data, which only a
         simulation can know.
-    ids, reveal_centres : None
+    ids : sequence of one sequence of row IDs per party, optional
+        Switches on membership privacy: first the parties find the union of their IDs (str, int, UUID or
+        bytes) so that nobody learns who holds which, then every party shares a vector for every row of it. A
+        run whose parties hold an ID twice ends with an error.
+    id_key : bytes of length 32, optional
+        Hashes the IDs; shared by the clients and unknown to the server. By default a random one, and with
+        a seed one that follows from it: a simulation can be repeated, a deployment must give its own.
+    ids_cap : int, optional
+        Public bound on the rows of all parties together; hides how many each holds. By default that number
+        itself, which only a simulation can know.
+    union : {"series", "sketch"}
+        "sketch" is faster and shows a coalition of the server and clients which of its own IDs others hold
+        too.
+    count_duplicates : bool
+        Whether that error tells by how many the parties' IDs exceed the union.
+    reveal_centres : None
         Not available in this version.
     disclosure : {"coded"}
         What the server receives: every client's coded distances, as in the paper.
@@ -118,9 +138,10 @@ def run(
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
-    for name, value in (("ids", ids), ("reveal_centres", reveal_centres)):
-        if value is not None:
-            raise ParameterError(f"{name}: not available in this version of secfc")
+    if reveal_centres is not None:
+        raise ParameterError("reveal_centres: not available in this version of secfc")
+    if ids is None and (id_key, ids_cap, union, count_duplicates) != (None, None, "series", False):
+        raise ParameterError("id_key, ids_cap, union, count_duplicates: only with ids")
     return run_parties(
         as_parties(parties),
         k=k,
@@ -131,6 +152,11 @@ def run(
         max_iter=max_iter,
         precision=precision,
         bound=bound,
+        ids=ids,
+        id_key=id_key,
+        ids_cap=ids_cap,
+        union=union,
+        count_duplicates=count_duplicates,
         disclosure=disclosure,
         limits=limits,
         storage=storage,
@@ -145,6 +171,9 @@ def run_parties(
     *,
     init: str | Sequence[Any],
     bound: float | None,
+    ids: Sequence[Any] | None,
+    id_key: bytes | None,
+    ids_cap: int | None,
     limits: Limits | None,
     storage: str | os.PathLike[str] | None,
     driver: Driver,
@@ -162,8 +191,10 @@ def run_parties(
         raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress: a callable is needed, {type(progress).__name__} was given")
+    held = None if ids is None else membership(members, ids, key=id_key, cap=ids_cap, seed=seed)
     setup = _setup(
         members,
+        held=held,
         init=init,
         bound=bound,
         limits=limits or Limits(),
@@ -178,12 +209,13 @@ def run_parties(
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=3)
-    return _result(outcome, members, setup.job)
+    return _result(outcome, members, setup.job, held)
 
 
 def _setup(
     members: list[Party],
     *,
+    held: Membership | None,
     init: str | Sequence[Any],
     bound: float | None,
     limits: Limits,
@@ -198,6 +230,8 @@ def _setup(
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
         raise ParameterError("bound: it exceeds the largest float64")
+    if held is not None:
+        parameters |= held.parameters
     for name, value in parameters.items():
         if isinstance(value, np.integer):
             parameters[name] = int(value)
@@ -216,6 +250,7 @@ def _setup(
         job=job,
         rows=[member.rows for member in members],
         starts=None if isinstance(init, str) else _start_labels(init, members, job),
+        tokens=None if held is None else held.tokens,
         names=[member.name for member in members],
         limits=limits,
         seed=None if seed is None else int(seed),
@@ -250,9 +285,14 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
     return starts
 
 
-def _result(outcome: Outcome, members: list[Party], job: Job) -> Result:
+def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership | None) -> Result:
     labels = np.concatenate(outcome.labels)
-    ends = np.cumsum([member.rows.shape[0] for member in members])[:-1]
+    rows = outcome.union_rows
+    if rows is None:
+        ends = np.cumsum([member.rows.shape[0] for member in members])[:-1]
+        start = np.split(outcome.start, ends)
+    else:
+        start = [outcome.start[of_party] for of_party in rows]
     return Result(
         labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
         n_iter=outcome.n_iter,
@@ -260,7 +300,9 @@ def _result(outcome: Outcome, members: list[Party], job: Job) -> Result:
         inertia=outcome.inertia,
         sizes=set_sizes(labels, job.k),
         history=np.array(outcome.history),
-        start=np.split(outcome.start, ends),
+        start=start,
+        ids=None if held is None else held.ids,
+        union_rows=rows,
         near_ties=outcome.near_ties,
         costs=outcome.costs,
         job=job,

@@ -24,6 +24,11 @@ Start = Literal["random", "separation", "labels"]
 Disclosure = Literal["coded"]
 """What the server receives; "coded": every client's coded distances."""
 
+UnionMethod = Literal["series", "sketch"]
+"""How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
+
+SALT_BYTES = 16
+
 MAX_ROWS = 1 << 29
 """A sum of this many reduced residues (below 2**24) stays below 2**53."""
 
@@ -94,6 +99,16 @@ class Job:
         The start, the number of starts, and the most iterations of each.
     disclosure : {"coded"}
         What the server receives.
+    ids_cap : int, optional
+        Switches on membership privacy: rows of all clients together, at most. What is sent depends on it and
+        not on how many each holds.
+    ids_salt : str
+        16 bytes in hexadecimal, fresh for every run; only with `ids_cap`.
+    union : {"series", "sketch"}
+        How the union is found.
+    count_duplicates : bool
+        Whether a run that ends because an ID is held twice tells by how many the parties' IDs exceed the
+        union.
 
     Raises
     ------
@@ -112,6 +127,10 @@ class Job:
     n_init: int = 1
     max_iter: int = 300
     disclosure: Disclosure = "coded"
+    ids_cap: int | None = None
+    ids_salt: str = ""
+    union: UnionMethod = "series"
+    count_duplicates: bool = False
 
     def __post_init__(self) -> None:
         for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
@@ -124,13 +143,28 @@ class Job:
             raise ParameterError(f"parties: at most {MAX_CLIENTS}, {self.n} were given")
         if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
             raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
-        for name, kinds in (("init", Start), ("disclosure", Disclosure)):
+        for name, kinds in (("init", Start), ("disclosure", Disclosure), ("union", UnionMethod)):
             if getattr(self, name) not in get_args(kinds):
                 allowed = ", ".join(repr(kind) for kind in get_args(kinds))
                 raise ParameterError(f"{name}: {allowed} are possible, {getattr(self, name)!r} was given")
         if self.init == "labels" and self.n_init != 1:
             raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
+        if self.ids_cap is not None:
+            self._check_membership(self.ids_cap)
         self._check_threshold()
+
+    def _check_membership(self, cap: int) -> None:
+        _check_positive("ids_cap", cap)
+        if cap > MAX_ROWS:
+            raise ParameterError(f"ids_cap: at most {MAX_ROWS} rows, {cap} was given")
+        if self.init == "labels":
+            raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
+        try:
+            fits = len(bytes.fromhex(self.ids_salt)) == SALT_BYTES
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ParameterError(f"ids_salt: {SALT_BYTES} bytes in hexadecimal are needed")
 
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
@@ -214,10 +248,13 @@ class Layout:
     Parameters
     ----------
     counts : tuple of int
-        Rows of each client.
+        Rows that each client shares.
+    common : bool
+        With membership privacy every client shares a vector for every row: all counts are m.
     """
 
     counts: tuple[int, ...]
+    common: bool = False
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
@@ -226,7 +263,7 @@ class Layout:
     @property
     def m(self) -> int:
         """Rows in all."""
-        return self._ends[-1]
+        return self.counts[0] if self.common else self._ends[-1]
 
     def answer_residues(self, job: Job) -> int:
         """Residues of the largest answer of a run, which kernels are chosen by."""
@@ -242,7 +279,9 @@ class Layout:
         )
 
     def rows(self, client: int) -> slice:
-        """The rows of client 1..n."""
+        """The rows that client 1..n shares."""
+        if self.common:
+            return slice(0, self.m)
         return slice(self._ends[client - 1], self._ends[client])
 
     def check(self, job: Job) -> None:

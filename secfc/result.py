@@ -5,6 +5,7 @@ from typing import Any
 
 from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
+from secfc.errors import ParameterError
 from secfc.params import Job
 
 
@@ -29,6 +30,10 @@ class Result:
         Inertia of each iteration.
     start : list of ndarray of shape (m_j,), int32
         The sets whose means were the first centres (-1: in no set), one array a party.
+    ids : list of list, or None
+        With membership privacy, the IDs of each party's rows.
+    union_rows : list of ndarray of shape (m_j,), int64, or None
+        With membership privacy, the number of each row in the union.
     near_ties : int
         Comparisons of the best start that floating point could not decide and exact integers did.
     costs : Costs
@@ -44,6 +49,24 @@ class Result:
     sizes: Ints
     history: Floats = field(repr=False)
     start: list[Labels] = field(repr=False)
+    ids: list[list[Any]] | None = field(repr=False)
+    union_rows: list[Ints] | None = field(repr=False)
     near_ties: int
     costs: Costs
     job: Job
+
+    def by_id(self) -> dict[Any, int]:
+        """The cluster of every ID of the union.
+
+        Raises
+        ------
+        ParameterError
+            The run had no IDs.
+        """
+        if self.ids is None:
+            raise ParameterError("ids: the run had none")
+        return {
+            name: int(label)
+            for names, labels in zip(self.ids, self.labels, strict=True)
+            for name, label in zip(names, labels, strict=True)
+        }

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +110,23 @@ def read_tables(
         order = [table.columns.index(name) for name in first.columns]
         tables.append(replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order])))
     return tables
+
+
+def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
+    """The ID column of every party, as Python values of one type.
+
+    Raises
+    ------
+    DataError
+        Two files have IDs of different types: 7 in one and "7" in the other would be different IDs.
+    """
+    columns = [(table.path, table.ids) for table in tables if table.ids is not None and table.rows.size]
+    for path, column in columns[1:]:
+        if column.type != columns[0][1].type:
+            raise DataError(
+                f"{path}: its IDs are of type {column.type}, those of {columns[0][0]} {columns[0][1].type}"
+            )
+    return [[] if table.ids is None else table.ids.to_pylist() for table in tables]
 
 
 def write_labels(path: Path, table: Table, labels: Labels) -> None:

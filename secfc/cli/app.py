@@ -70,6 +70,16 @@ def run(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of row IDs: not clustered, written beside the labels.")
     ] = None,
+    membership: Annotated[
+        bool,
+        typer.Option(
+            "--membership", help="Hide whose rows are whose: share by the union of the IDs of --id."
+        ),
+    ] = False,
+    ids_cap: Annotated[
+        int | None,
+        typer.Option(help="Public bound on all rows; by default from the data. With --membership."),
+    ] = None,
     init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.random,
     n_init: Annotated[int, typer.Option(help="Starts; the best is kept, sharing is paid once.")] = 1,
     max_iter: Annotated[int, typer.Option(help="Most iterations of a start.")] = 300,
@@ -96,6 +106,8 @@ def run(
         columns=_names(columns),
         drop=_names(drop),
         id_column=id_column,
+        membership=membership,
+        ids_cap=ids_cap,
         init=init.value,
         n_init=n_init,
         max_iter=max_iter,

@@ -16,7 +16,7 @@ from secfc.cli.render import console, cost_table, our_warnings, progress_bar, th
 from secfc.errors import ParameterError
 from secfc.parties import as_parties
 from secfc.result import Result
-from secfc.tables import Table, read_tables, write_labels
+from secfc.tables import Table, read_tables, row_ids, write_labels
 
 SUMMARY = "summary.json"
 
@@ -33,6 +33,8 @@ class Options:
     columns: tuple[str, ...]
     drop: tuple[str, ...]
     id_column: str | None
+    membership: bool
+    ids_cap: int | None
     init: str
     n_init: int
     max_iter: int
@@ -55,6 +57,10 @@ def run_files(options: Options) -> None:
     out = options.out
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ParameterError(f"--out: {out} already holds something; name a new folder")
+    if options.membership and options.id_column is None:
+        raise ParameterError("--membership: --id must name the column of row IDs")
+    if options.ids_cap is not None and not options.membership:
+        raise ParameterError("--ids-cap: only with --membership")
     tables = read_tables(
         options.files, columns=options.columns, drop=options.drop, id_column=options.id_column
     )
@@ -70,6 +76,9 @@ def run_files(options: Options) -> None:
             max_iter=options.max_iter,
             precision=options.precision,
             bound=options.bound,
+            ids=row_ids(tables) if options.membership else None,
+            id_key=None,
+            ids_cap=options.ids_cap,
             disclosure="coded",
             limits=None,
             storage=options.storage,

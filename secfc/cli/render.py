@@ -67,7 +67,7 @@ def progress_bar(*, n: int, quiet: bool) -> Iterator[OnProgress | None]:
 
         def show(standing: Standing) -> None:
             match standing.phase:
-                case "identify" | "share":
+                case "identify" | "union" | "share":
                     done = n - standing.waiting_for
                     note = f"{done} of {n} clients"
                     bar.update(task, description=standing.phase, total=n, completed=done, note=note)

@@ -46,6 +46,7 @@ def run_in_process(
             masks=MaskSource(),
             limits=setup.limits,
             start=None if setup.starts is None else setup.starts[j - 1],
+            tokens=None if setup.tokens is None else setup.tokens[j - 1],
             name=setup.names[j - 1],
             allocate=allocator(setup.storage),
         )
@@ -77,4 +78,5 @@ def run_in_process(
     assert server.outcome is not None
     report = ServerReport.of(server.outcome, job)
     labels = [client.labels for client in clients if client.labels is not None]
-    return Outcome(labels=labels, costs=meter.costs(), **vars(report))
+    rows = [client.union_rows for client in clients if client.union_rows is not None]
+    return Outcome(labels=labels, union_rows=rows or None, costs=meter.costs(), **vars(report))

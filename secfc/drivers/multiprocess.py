@@ -18,9 +18,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
+
 import secfc
 from secfc import errors
-from secfc._arrays import Labels
+from secfc._arrays import Ints, Labels
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress, Outcome, Setup
@@ -58,7 +60,12 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         reports, arrays = _collect(parties, setup, meter, on_progress)
     server = reports[SERVER]
     labels = [cast(Labels, arrays[j]) for j in range(1, setup.job.n + 1)]
-    return Outcome(labels=labels, start=cast(Labels, arrays[SERVER]), costs=meter.costs(), **server)
+    rows: list[Ints] | None = None
+    if setup.tokens is not None:  # labels and, below, numbers in the union
+        labels, rows = [both[0].astype(np.int32) for both in labels], [both[1] for both in labels]
+    return Outcome(
+        labels=labels, union_rows=rows, start=cast(Labels, arrays[SERVER]), costs=meter.costs(), **server
+    )
 
 
 def _collect(
@@ -208,6 +215,9 @@ class _Parties:
         }
         framing.write_json(stream, introduction)
         framing.write_array(stream, setup.rows[party - 1])
+        if setup.tokens is not None:
+            tokens = setup.tokens[party - 1]
+            framing.write_array(stream, np.stack([tokens.u, tokens.v]))
         if setup.starts is not None:
             framing.write_array(stream, setup.starts[party - 1])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 import secfc
 from secfc.drivers import framing
@@ -25,6 +26,7 @@ from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
+from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -62,6 +64,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
         identity = Identity()
         framing.write_json(outbox, {"identity": identity.public.hex()})
         rows = framing.read_array(inbox)
+        tokens = _tokens(framing.read_array(inbox)) if job.ids_cap is not None else None
         start = framing.read_array(inbox) if job.init == "labels" else None
         session = _session(inbox, setup, job)
         with meter.work("identify", party):
@@ -74,6 +77,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
                 masks=MaskSource(),
                 limits=Limits(**setup["limits"]),
                 start=start,
+                tokens=tokens,
                 name=setup["name"],
                 allocate=allocator(None if setup["storage"] is None else Path(setup["storage"])),
             )
@@ -92,6 +96,11 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
         with meter.work(header.work, party):
             _send(outbox, replies, job)
     _report(outbox, role, job, meter)
+
+
+def _tokens(both: NDArray[np.uint64]) -> Tokens:
+    u, v = both
+    return Tokens(u=u, v=v)
 
 
 def _session(inbox: BinaryIO, setup: dict[str, Any], job: Job) -> Session:
@@ -115,6 +124,8 @@ def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> 
     else:
         assert role.labels is not None
         array = role.labels
+        if role.union_rows is not None:
+            array = np.stack([role.labels, role.union_rows])
     framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, array)
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from secfc._arrays import Floats, Labels
+from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.kmeans.search import Clustering
 from secfc.params import Job, Limits
 from secfc.protocol.server import Progress
+from secfc.psu.tokens import Tokens
 
 OnProgress = Callable[[Progress], None]
 
@@ -23,6 +24,8 @@ class Setup:
     rows : list of ndarray of shape (m_j, d), float64
     starts : list of ndarray of shape (m_j,), int32, or None
         Start labels, when ``job.init`` is "labels".
+    tokens : list of Tokens or None
+        Of the rows' IDs, with membership privacy.
     names : list of str
         What errors call the parties.
     limits : Limits
@@ -40,6 +43,7 @@ class Setup:
     limits: Limits
     seed: int | None
     storage: Path | None = None
+    tokens: list[Tokens] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,8 @@ class Outcome:
     ----------
     labels : list of ndarray of shape (m_j,), int32
         As each client received them.
+    union_rows : list of ndarray of shape (m_j,), int64, or None
+        With membership privacy, where each party's rows are in the union.
     start : ndarray of shape (m,), int32
         The sets whose means were the first centres, -1 for a row in none.
     n_iter, converged, inertia, history, near_ties
@@ -58,6 +64,7 @@ class Outcome:
     """
 
     labels: list[Labels] = field(repr=False)
+    union_rows: list[Ints] | None = field(repr=False)
     start: Labels = field(repr=False)
     n_iter: int
     converged: bool

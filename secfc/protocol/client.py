@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from secfc._arrays import Floats, Labels, Shares
-from secfc.errors import LimitError, MessageError, ParameterError, SealError
+from secfc._arrays import Floats, Ints, Labels, Shares
+from secfc.errors import DataError, LimitError, MessageError, ParameterError, SealError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.search import set_sizes
 from secfc.lagrange.sharer import Sharer
+from secfc.lagrange.summing import ShareSum
 from secfc.params import WINDOW, Job, Layout, Limits, Parts, most_share_bytes, primes_of
 from secfc.protocol.messages import (
     SERVER,
@@ -23,8 +24,14 @@ from secfc.protocol.messages import (
     Plan,
     Ready,
     Share,
+    UnionContinue,
+    UnionDeal,
+    UnionFound,
+    UnionVerdict,
 )
 from secfc.protocol.states import State, check_envelope
+from secfc.protocol.union import ClientUnion, EarlyDeals
+from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
 from secfc.sealing.channel import TAG_BYTES, Channel
@@ -56,6 +63,8 @@ class Client:
     limits : Limits, optional
     start : ndarray of shape (m_j,), integer, optional
         Start labels of its rows, when ``job.init`` is "labels".
+    tokens : Tokens, optional
+        Of its rows' IDs, with membership privacy.
     name : str, optional
         What errors call this party.
     allocate : callable
@@ -66,6 +75,8 @@ class Client:
     state : State
     labels : ndarray of shape (m_j,), int32, or None
         Of its own rows, once the run has ended.
+    union_rows : ndarray of shape (m_j,), int64, or None
+        With membership privacy, the numbers of its own rows in the union, once that is found.
 
     Raises
     ------
@@ -86,6 +97,7 @@ class Client:
         masks: MaskSource,
         limits: Limits | None = None,
         start: Labels | None = None,
+        tokens: Tokens | None = None,
         name: str | None = None,
         allocate: Allocate = in_memory,
     ) -> None:
@@ -93,19 +105,28 @@ class Client:
         check_rows(rows, name=name, d=job.d, bound=job.bound)
         if start is not None:
             check_labels(start, name=name, m=rows.shape[0], k=job.k)
+        _check_tokens(tokens, name=name, m=rows.shape[0], job=job)
         self.number = number
         self.state = State.IDENTIFY
         self.labels: Labels | None = None
+        self.union_rows: Ints | None = None
         self._rows: Floats | None = rows
         self._m = rows.shape[0]
         self._start = start
         self._job, self._session, self._run, self._masks = job, session, session.run, masks
         self._handshake: Handshake | None = Handshake(
-            session=session, number=number, identity=identity, rows=self._m, start=start
+            session=session,
+            number=number,
+            identity=identity,
+            rows=self._m if tokens is None else 0,
+            start=start,
         )
         self._limits = limits or Limits()
         self._allocate = allocate
+        self._tokens, self._early_deals = tokens, EarlyDeals()
+        self._union: ClientUnion | None = None
         self._early: list[Share] = []  # parts that overtook the plan, at most WINDOW from each client
+        self._sums: dict[int, ShareSum] = {}  # by part, with membership privacy
         self._received: dict[int, int] = {}  # parts kept, by sender
         self._shared = 0  # parts of the own rows that were shared
         self._announced = 0  # parts that everybody has sent
@@ -144,6 +165,12 @@ class Client:
                 return self._on_plan(message)
             case Share():
                 return self._on_share(message)
+            case UnionDeal():
+                return self._on_deal(message)
+            case UnionContinue():
+                return self._in_union().on_continue(message)
+            case UnionFound() | UnionVerdict():
+                return self._on_end_of_stage(message)
             case Continue():
                 return self._on_continue(message)
             case Assignment():
@@ -155,7 +182,52 @@ class Client:
     def _on_plan(self, plan: Plan) -> list[Message]:
         assert self._handshake is not None
         channels = self._handshake.channels(plan.introductions)
-        layout = Layout(tuple(one.rows for one in plan.introductions))
+        starts = [one.start for one in plan.introductions]
+        if self._tokens is None:
+            layout = Layout(tuple(one.rows for one in plan.introductions))
+            return self._begin_sharing(layout, channels, starts)
+        for j, one in enumerate(plan.introductions, 1):
+            if one.rows:
+                raise MessageError(f"Plan: client {j} tells a number of rows, which membership privacy hides")
+        self._handshake, self._channels, self._starts = None, channels, starts
+        self._union = ClientUnion(
+            number=self.number,
+            job=self._job,
+            run=self._run,
+            tokens=self._tokens,
+            masks=self._masks,
+            channels=channels,
+            early=self._early_deals,
+        )
+        self.state = State.UNION
+        return self._union.begin()
+
+    def _in_union(self) -> ClientUnion:
+        assert self._union is not None
+        return self._union
+
+    def _on_deal(self, message: UnionDeal) -> list[Message]:
+        if self._tokens is None:
+            raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
+        if self._union is None:
+            self._early_deals.hold(message, me=self.number, stage=1)
+            return []
+        return self._union.on_deal(message)
+
+    def _on_end_of_stage(self, message: UnionFound | UnionVerdict) -> list[Message]:
+        union = self._in_union()
+        messages = union.on_end_of_stage(message)
+        if not union.role.finished:
+            return messages
+        self.union_rows = union.role.rows()
+        self._order = np.argsort(self.union_rows)
+        self._union = self._tokens = None
+        layout = Layout((union.role.m,) * self._job.n, common=True)
+        return self._begin_sharing(layout, self._channels, self._starts)
+
+    def _begin_sharing(
+        self, layout: Layout, channels: dict[int, Channel], starts: list[bytes]
+    ) -> list[Message]:
         try:
             layout.check(self._job)
         except ParameterError as error:
@@ -164,7 +236,7 @@ class Client:
         kernels = choose(layout.answer_residues(self._job))
         early = [(held, self._open(held, channels, parts, primes, kernels)) for held in self._early]
         self._handshake, self._channels = None, channels  # the ephemeral key has done its work
-        self._starts = [one.start for one in plan.introductions]
+        self._starts = starts
         self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
         self._sharer = Sharer(job=self._job, primes=primes, masks=self._masks, kernels=self._kernels)
         self._points = CodedPoints(
@@ -190,11 +262,8 @@ class Client:
         """Encode a part of the own rows; keep the own share, send the others theirs."""
         assert self._rows is not None
         rows = self._parts.share_rows(self.number, part)
-        own = self._layout.rows(self.number)
-        packed = dict(
-            enumerate(self._sharer.share(self._rows[rows.start - own.start : rows.stop - own.start]), 1)
-        )
-        self._points.store(packed.pop(self.number), rows.start)
+        packed = dict(enumerate(self._sharer.share(self._rows_to_share(rows)), 1))
+        self._store(packed.pop(self.number), part, rows.start)
         self._shared += 1
         if self._shared == self._parts.shares:
             self._rows = None
@@ -204,10 +273,32 @@ class Client:
             shares.append(Share(run=self._run, sender=self.number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
 
+    def _rows_to_share(self, rows: slice) -> Floats:
+        """Those of its rows; with membership privacy all of them, zeros where it holds none."""
+        assert self._rows is not None
+        if self.union_rows is None:
+            own = self._layout.rows(self.number)
+            return self._rows[rows.start - own.start : rows.stop - own.start]
+        low, high = np.searchsorted(self.union_rows, [rows.start, rows.stop], sorter=self._order)
+        held = self._order[low:high]
+        block = np.zeros((rows.stop - rows.start, self._job.d))
+        block[self.union_rows[held] - rows.start] = self._rows[held]
+        return block
+
+    def _store(self, residues: PackedResidues, part: int, start: int) -> None:
+        """Keep shares of rows from `start`; with membership privacy, once all clients' are added up."""
+        if not self._layout.common:
+            self._points.store(residues, start)
+            return
+        total = self._sums.setdefault(part, ShareSum(primes=self._primes, kernels=self._kernels))
+        total.add(residues)
+        if total.count == self._job.n:
+            self._points.store(self._sums.pop(part).total(), start)
+
     def _on_share(self, message: Share) -> list[Message]:
         if message.sender == self.number:
             raise MessageError(f"Share: from client {message.sender} itself")
-        if self.state is State.IDENTIFY:
+        if self.state in {State.IDENTIFY, State.UNION}:
             known = sum(held.sender == message.sender for held in self._early)
             if message.part != known or known == WINDOW:
                 raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
@@ -257,7 +348,8 @@ class Client:
         return residues
 
     def _keep(self, message: Share, residues: PackedResidues) -> list[Message]:
-        self._points.store(residues, self._parts.share_rows(message.sender, message.part).start)
+        start = self._parts.share_rows(message.sender, message.part).start
+        self._store(residues, message.part, start)
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
         return self._ready()
@@ -352,6 +444,18 @@ class Client:
             )
         if message.labels.min() < 0:
             raise MessageError("Finish: a row has no label")
-        self.labels = message.labels[self._layout.rows(self.number)]
+        own = self._layout.rows(self.number) if self.union_rows is None else self.union_rows
+        self.labels = message.labels[own]
         self.state = State.DONE
         return []
+
+
+def _check_tokens(tokens: Tokens | None, *, name: str, m: int, job: Job) -> None:
+    if (tokens is None) != (job.ids_cap is None):
+        raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
+    if tokens is None or job.ids_cap is None:
+        return
+    if len(tokens) != m:
+        raise DataError(f"{name}: {len(tokens)} IDs for {m} rows")
+    if m > job.ids_cap:
+        raise DataError(f"{name}: {m} rows, more than ids_cap, {job.ids_cap}")

@@ -6,6 +6,9 @@ from typing import ClassVar, Literal
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
+from secfc.psu.course import Verdict
+from secfc.psu.found import Found
+from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Introduction
 
@@ -29,7 +32,7 @@ class Message:
     sender, recipient : int
         0 for the server, 1 to n for clients.
     round : int
-        Number of the question asked, from 1; 0 outside the iterations.
+        Number of the question asked, or of the stage of the union, from 1; 0 elsewhere.
     """
 
     phase: ClassVar[Phase]
@@ -70,6 +73,51 @@ class Plan(Message):
     phase = "identify"
     work = "share"
     introductions: tuple[Introduction, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionDeal(Message):
+    """Client to client, sealed: the recipient's shares of what the sender deals for a part of a stage.
+
+    `round` is the stage of the union, from 1.
+    """
+
+    phase = work = "union"
+    part: int
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionOpening(Message):
+    """Client to server: its share of what is opened of a part of a stage, elements of the union's field."""
+
+    phase = work = "union"
+    part: int
+    values: Elements = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionContinue(Message):
+    """Server to clients: deal this part of the stage; parts before `secfc.params.WINDOW` need no word."""
+
+    phase = work = "union"
+    part: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionFound(Message):
+    """Server to clients: the poles in each bin of the stage's table."""
+
+    phase = work = "union"
+    found: Found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionVerdict(Message):
+    """Server to clients: whether the union is whole and every ID in it held once."""
+
+    phase = work = "union"
+    verdict: Verdict
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

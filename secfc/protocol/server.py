@@ -24,8 +24,10 @@ from secfc.protocol.messages import (
     Phase,
     Plan,
     Ready,
+    UnionOpening,
 )
 from secfc.protocol.states import State, check_envelope
+from secfc.protocol.union import ServerUnion
 from secfc.sealing.handshake import Session, start_digest
 
 _BLOCK_ELEMENTS = 1 << 16
@@ -86,6 +88,7 @@ class Server:
         self._decoded = 0  # parts of this round
         self._round = 0
         self._search: Search | None = None
+        self._union: ServerUnion | None = None
 
     def __repr__(self) -> str:
         return f"Server(state={self.state.value}, round={self._round})"
@@ -97,6 +100,7 @@ class Server:
         phase: Phase = "reveal" if self.state is State.DONE else self.state.value
         waiting = {
             State.IDENTIFY: self._job.n - len(self._hellos),
+            State.UNION: self._union.waiting_for if self._union else 0,
             State.SHARE: self._waiting_for_shares(),
             State.ITERATE: self._job.threshold - len(self._answers.get(self._decoded, {})),
             State.DONE: 0,
@@ -127,6 +131,8 @@ class Server:
         match message:
             case Hello():
                 return self._on_hello(message)
+            case UnionOpening():
+                return self._on_opening(message)
             case Ready():
                 return self._on_ready(message)
             case CodedDistances():
@@ -143,6 +149,10 @@ class Server:
                 f"{_shown(message.agreement)}; the server's is {_shown(self._session.agreement)}"
             )
         introduction.verify(self._session, message.sender)
+        if self._job.ids_cap is not None and introduction.rows:
+            raise MessageError(
+                f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
+            )
         if (message.start is None) == (self._job.init == "labels"):
             given = "no" if message.start is None else "given"
             raise MessageError(
@@ -162,7 +172,26 @@ class Server:
         if len(self._hellos) < self._job.n:
             return []
         introductions = tuple(self._hellos[j].introduction for j in range(1, self._job.n + 1))
-        self._layout = Layout(tuple(one.rows for one in introductions))
+        if self._job.ids_cap is None:
+            self._begin_sharing(Layout(tuple(one.rows for one in introductions)))
+        else:
+            self._union = ServerUnion(job=self._job, run=self._run)
+            self.state = State.UNION
+        return [
+            Plan(run=self._run, sender=SERVER, recipient=j, introductions=introductions)
+            for j in range(1, self._job.n + 1)
+        ]
+
+    def _on_opening(self, message: UnionOpening) -> list[Message]:
+        assert self._union is not None
+        messages = self._union.on_opening(message)
+        if self._union.role.finished:
+            self._begin_sharing(Layout((self._union.role.m,) * self._job.n, common=True))
+            self._union = None
+        return messages
+
+    def _begin_sharing(self, layout: Layout) -> None:
+        self._layout = layout
         # The modulus is large enough for any sets of these rows, or the run ends before a share is made.
         self._layout.check(self._job)
         self._parts = self._layout.parts(self._job)
@@ -170,10 +199,6 @@ class Server:
         self._decoder = Decoder(self._job, self._kernels)
         self._search = self._new_search()
         self.state = State.SHARE
-        return [
-            Plan(run=self._run, sender=SERVER, recipient=j, introductions=introductions)
-            for j in range(1, self._job.n + 1)
-        ]
 
     def _new_search(self) -> Search:
         job = self._job

@@ -14,33 +14,54 @@ from secfc.protocol.messages import (
     Plan,
     Ready,
     Share,
+    UnionContinue,
+    UnionDeal,
+    UnionFound,
+    UnionOpening,
+    UnionVerdict,
 )
 
 
 class State(Enum):
-    """Where a role stands. Both roles pass through them in this order."""
+    """Where a role stands. Both pass through them in this order; UNION only with membership privacy."""
 
     IDENTIFY = "identify"
+    UNION = "union"
     SHARE = "share"
     ITERATE = "iterate"
     DONE = "done"
 
 
 # A client may hear another client's Share before the Plan that both act on, since messages of different
-# senders may overtake each other; the server may hear an answer after it has gone on without it.
+# senders may overtake each other, and likewise what opens the next stage of a union, or the sharing after
+# it; the server may hear an answer after it has gone on without it.
 CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
-    State.IDENTIFY: frozenset({Plan, Share}),
+    State.IDENTIFY: frozenset({Plan, Share, UnionDeal}),
+    State.UNION: frozenset({UnionDeal, UnionContinue, UnionFound, UnionVerdict, Share}),
     State.SHARE: frozenset({Share, Continue}),
     State.ITERATE: frozenset({Assignment, Continue, Finish}),
     State.DONE: frozenset(),
 }
 SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Hello}),
+    State.UNION: frozenset({UnionOpening}),
     State.SHARE: frozenset({Ready}),
     State.ITERATE: frozenset({CodedDistances}),
     State.DONE: frozenset({CodedDistances}),
 }
-FROM_SERVER: frozenset[type[Message]] = frozenset({Plan, Continue, Assignment, Finish})
+FROM_SERVER: frozenset[type[Message]] = frozenset(
+    {Plan, UnionContinue, UnionFound, UnionVerdict, Continue, Assignment, Finish}
+)
+_NUMBERED = (
+    Assignment,
+    CodedDistances,
+    Continue,
+    UnionDeal,
+    UnionOpening,
+    UnionContinue,
+    UnionFound,
+    UnionVerdict,
+)
 
 
 def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State) -> None:
@@ -63,5 +84,5 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
     takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
     if type(message) not in takes[state]:
         raise MessageError(f"{kind}: from party {message.sender}, out of turn in state {state.value}")
-    if message.round and not isinstance(message, Assignment | CodedDistances | Continue):
+    if message.round and not isinstance(message, _NUMBERED):
         raise MessageError(f"{kind}: round {message.round}, this type has none")

@@ -29,7 +29,15 @@ from secfc.protocol.messages import (
     Plan,
     Ready,
     Share,
+    UnionContinue,
+    UnionDeal,
+    UnionFound,
+    UnionOpening,
+    UnionVerdict,
 )
+from secfc.psu.course import Verdict
+from secfc.psu.found import OVERFULL, Found
+from secfc.psu.prime import Elements
 from secfc.sealing.channel import TAG_BYTES, Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
@@ -45,6 +53,7 @@ _RESIDUES = struct.Struct("<BII")  # primes, columns, rows
 _AGREEMENT = struct.Struct(f"<{DIGEST_BYTES}s")
 # rows, digest of start labels, ephemeral key, signature
 _INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
+_VERDICT = struct.Struct("<Bq")  # unique, excess (-1: not counted)
 _OUTCOME = struct.Struct("<IBd")  # n_iter, converged, inertia
 
 
@@ -114,7 +123,7 @@ def _unpack_residues(reader: _Reader, k: int) -> dict[str, Any]:
 def _unpack_sealed(reader: _Reader, k: int) -> dict[str, Any]:
     (part,) = reader.unpack(_COUNT)
     if reader.left < TAG_BYTES:
-        raise MessageError(f"Share: {reader.left} sealed bytes, at least {TAG_BYTES} are needed")
+        raise MessageError(f"a sealed message of {reader.left} bytes, at least {TAG_BYTES} are needed")
     return {"part": part, "sealed": Sealed(payload=reader.take(reader.left))}
 
 
@@ -150,7 +159,7 @@ def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
     return {"introductions": tuple(_unpack_introduction(reader) for _ in range(count))}
 
 
-def _pack_part(message: Share | Ready | Continue, k: int) -> bytes:
+def _pack_part(message: Share | UnionDeal | Ready | Continue | UnionContinue, k: int) -> bytes:
     return _COUNT.pack(message.part)
 
 
@@ -183,6 +192,50 @@ def _unpack_finish(reader: _Reader, k: int) -> dict[str, Any]:
     return {"n_iter": n_iter, "converged": bool(converged), "inertia": inertia, "labels": labels}
 
 
+def _pack_elements(values: Elements) -> bytes:
+    return values.astype("<u8").tobytes()
+
+
+def _unpack_elements(reader: _Reader) -> Elements:
+    if reader.left % 8:
+        raise MessageError(f"elements of {reader.left} bytes, 8 each are needed")
+    return np.frombuffer(reader.take(reader.left), dtype="<u8").astype(np.uint64)
+
+
+def _pack_opening(message: UnionOpening, k: int) -> bytes:
+    return _COUNT.pack(message.part) + _pack_elements(message.values)
+
+
+def _unpack_opening(reader: _Reader, k: int) -> dict[str, Any]:
+    (part,) = reader.unpack(_COUNT)
+    return {"part": part, "values": _unpack_elements(reader)}
+
+
+def _pack_found(message: UnionFound, k: int) -> bytes:
+    counts = message.found.counts
+    return _COUNT.pack(counts.size) + counts.astype("<i4").tobytes() + _pack_elements(message.found.poles)
+
+
+def _unpack_found(reader: _Reader, k: int) -> dict[str, Any]:
+    (bins,) = reader.unpack(_COUNT)
+    counts = np.frombuffer(reader.take(4 * bins), dtype="<i4").astype(np.int64)
+    if counts.size and counts.min() < OVERFULL:
+        raise MessageError(f"UnionFound: a bin of {counts.min()} IDs")
+    return {"found": Found(counts=counts, poles=_unpack_elements(reader))}
+
+
+def _pack_verdict(message: UnionVerdict, k: int) -> bytes:
+    excess = message.verdict.excess
+    return _VERDICT.pack(message.verdict.unique, -1 if excess is None else excess)
+
+
+def _unpack_verdict(reader: _Reader, k: int) -> dict[str, Any]:
+    unique, excess = reader.unpack(_VERDICT)
+    if unique > 1 or excess < -1:
+        raise MessageError("UnionVerdict: unique is 0 or 1, and an excess is not below 0")
+    return {"verdict": Verdict(unique=bool(unique), excess=None if excess == -1 else excess)}
+
+
 _Pack = Callable[[Any, int], bytes]
 _Unpack = Callable[[_Reader, int], dict[str, Any]]
 
@@ -196,6 +249,11 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Assignment, _pack_assignment, _unpack_assignment),
     (CodedDistances, _pack_shape, _unpack_residues),
     (Finish, _pack_finish, _unpack_finish),
+    (UnionDeal, _pack_part, _unpack_sealed),
+    (UnionOpening, _pack_opening, _unpack_opening),
+    (UnionContinue, _pack_part, _unpack_part),
+    (UnionFound, _pack_found, _unpack_found),
+    (UnionVerdict, _pack_verdict, _unpack_verdict),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 
@@ -213,7 +271,7 @@ def encode(message: Message, *, k: int) -> bytes | memoryview:
     header = _HEADER.pack(MAGIC, number, message.run, message.sender, message.recipient, message.round)
     body = _TYPES[number][1](message, k)
     match message:
-        case Share():
+        case Share() | UnionDeal():
             return message.sealed.framed(header + body)
         case CodedDistances():
             return message.residues.framed(header + body)

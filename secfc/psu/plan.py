@@ -3,19 +3,16 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from secfc._arrays import Ints
 from secfc.errors import ParameterError
+from secfc.params import MAX_ROWS, SALT_BYTES, Job, UnionMethod
 from secfc.psu.prime import Elements, P, add, multiply
-from secfc.psu.tokens import SALT_BYTES, Tokens
+from secfc.psu.tokens import Tokens
 
-Method = Literal["series", "sketch"]
-"""How the union is found; "sketch" shows a coalition which of its own IDs others hold too."""
-
-MAX_IDS = 1 << 29
 PART_BYTES = 1 << 20
 """What a client sends to another at a time, about."""
 
@@ -59,19 +56,33 @@ class UnionPlan:
     ell: int
     cap: int
     salt: bytes = field(repr=False)
-    method: Method = "series"
+    method: UnionMethod = "series"
     count_duplicates: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.cap, bool) or not isinstance(self.cap, int):
             raise ParameterError(f"ids_cap: an integer is needed, {type(self.cap).__name__} was given")
-        if not 1 <= self.cap <= MAX_IDS:
-            raise ParameterError(f"ids_cap: 1 to {MAX_IDS} IDs are possible, {self.cap} was given")
-        if self.method not in get_args(Method):
-            allowed = ", ".join(map(repr, get_args(Method)))
+        if not 1 <= self.cap <= MAX_ROWS:
+            raise ParameterError(f"ids_cap: 1 to {MAX_ROWS} IDs are possible, {self.cap} was given")
+        if self.method not in get_args(UnionMethod):
+            allowed = ", ".join(map(repr, get_args(UnionMethod)))
             raise ParameterError(f"union: {allowed} are possible, {self.method!r} was given")
         if not isinstance(self.salt, bytes) or len(self.salt) != SALT_BYTES:
             raise ParameterError(f"salt: {SALT_BYTES} bytes are needed")
+
+    @classmethod
+    def of(cls, job: Job) -> "UnionPlan":
+        """The plan of a job with membership privacy."""
+        assert job.ids_cap is not None
+        return cls(
+            n=job.n,
+            t=job.t,
+            ell=job.ell,
+            cap=job.ids_cap,
+            salt=bytes.fromhex(job.ids_salt),
+            method=job.union,
+            count_duplicates=job.count_duplicates,
+        )
 
     def public_elements(self, purpose: str, stage: int, count: int) -> list[int]:
         """Public elements that nobody chose: SHA-512 of the salt, the stage and a purpose."""

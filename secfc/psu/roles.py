@@ -172,6 +172,11 @@ class UnionClient(_Role):
         shares = self.course.stage.output(total, weights, self._kernels).reshape(-1)
         return add(shares, held.zeros.reshape(-1)[: shares.size]) if shape.weights else shares
 
+    @property
+    def settled(self) -> bool:
+        """Whether it has done its part of the stage."""
+        return len(self._done) == self.parts
+
     def take_found(self, found: Found) -> None:
         """Take what the server found in a table, and go on to the next stage.
 
@@ -259,6 +264,11 @@ class UnionServer(_Role):
     def complete(self) -> bool:
         """Whether every part of the stage is open."""
         return self._opened == self.parts
+
+    @property
+    def missing(self) -> int:
+        """Clients that have not sent their share of the next part."""
+        return self.plan.n - len(self._held.get(self._opened, {})) if not self.complete else 0
 
     def conclude(self) -> Found | Verdict:
         """What the complete stage says; the server goes on to the next one.

@@ -11,7 +11,6 @@ from secfc.errors import DataError, DuplicateIdError, ParameterError
 from secfc.psu.prime import Elements, P
 
 KEY_BYTES = 32
-SALT_BYTES = 16
 
 _DIGEST_BYTES = 16
 _MAX_INT_BITS = 8 * 255

@@ -434,7 +434,7 @@ def test_a_residue_count_that_is_off_by_one_is_refused_with_both_sizes(axis):
 @pytest.mark.parametrize("size", [0, 1, 15])
 def test_a_share_without_room_for_its_tag_is_refused(size):
     data = encode(examples()["Share"], k=3)[: HEADER + 4 + size]
-    with pytest.raises(MessageError, match=f"^Share: {size} sealed bytes, at least 16 are needed$"):
+    with pytest.raises(MessageError, match=f"^a sealed message of {size} bytes, at least 16 are needed$"):
         decode(data, k=3)
 
 

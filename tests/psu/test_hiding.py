@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from support.union import Parties, plan_for, tokens_of
 
+from secfc.params import UnionMethod
 from secfc.psu import stages
 from secfc.psu.kernels import UnionKernels
-from secfc.psu.plan import Method
 from secfc.psu.prime import Elements, P
 from secfc.psu.roles import UnionClient
 from secfc.psu.stages import SeriesStage, Shape
@@ -50,7 +50,7 @@ class View:
         The shares that the other clients dealt to it.
     """
 
-    def __init__(self, parties: Parties, run: int, method: Method) -> None:
+    def __init__(self, parties: Parties, run: int, method: UnionMethod) -> None:
         salt = run.to_bytes(16, "little")
         plan = plan_for(parties, salt=salt, method=method, cap=8)  # 8 IDs in one bin
         tokens = tokens_of(parties, salt)
@@ -130,7 +130,7 @@ QUESTIONS: dict[str, Question] = {
 }
 
 
-def largest_difference(one: Parties, other: Parties, method: Method = "series") -> tuple[float, str]:
+def largest_difference(one: Parties, other: Parties, method: UnionMethod = "series") -> tuple[float, str]:
     """By how many standard deviations a question's answers differ between two ownerships, at most."""
     views = [[View(parties, run, method) for run in range(RUNS)] for parties in (one, other)]
     scores = []

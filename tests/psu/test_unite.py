@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from support.union import Parties, plan_for, tokens_of
 
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
+from secfc.params import UnionMethod
 from secfc.psu import plan as plan_module
 from secfc.psu import stages
-from secfc.psu.plan import CAPACITY, LOAD, Method, Table, UnionPlan
+from secfc.psu.plan import CAPACITY, LOAD, Table, UnionPlan
 from secfc.psu.tokens import Tokens
 from secfc.psu.unite import United, unite
 
-METHODS: tuple[Method, ...] = ("series", "sketch")
+METHODS: tuple[UnionMethod, ...] = ("series", "sketch")
 each_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -41,7 +42,7 @@ def spread(m: int, n: int) -> list[list[int]]:
 @each_method
 @settings(max_examples=30, deadline=None)
 @given(owners=st.lists(st.integers(0, 2), max_size=40), extra=st.integers(0, 50))
-def test_any_disjoint_ownership_gives_the_union(method: Method, owners: list[int], extra: int) -> None:
+def test_any_disjoint_ownership_gives_the_union(method: UnionMethod, owners: list[int], extra: int) -> None:
     parties = [[i for i, owner in enumerate(owners) if owner == j] for j in range(3)]
     check(parties, method=method, cap=max(1, len(owners)) + extra)
 
@@ -52,14 +53,16 @@ def test_any_disjoint_ownership_gives_the_union(method: Method, owners: list[int
     [[[], [], []], [["only"], [], []], [[], [], list(range(60))], spread(60, 3)],
     ids=["all empty", "one ID", "one client holds all", "disjoint"],
 )
-def test_edges(method: Method, parties: Parties) -> None:
+def test_edges(method: UnionMethod, parties: Parties) -> None:
     check(parties, method=method)
 
 
 @each_method
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 30)), min_size=3, max_size=3))
-def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(method: Method, sets: list[set[int]]) -> None:
+def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(
+    method: UnionMethod, sets: list[set[int]]
+) -> None:
     parties = [sorted(held) for held in sets]
     excess = sum(map(len, sets)) - len(set().union(*sets))
     if not excess:
@@ -73,7 +76,7 @@ def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(method: Method, se
 
 
 @each_method
-def test_all_clients_hold_the_same(method: Method) -> None:
+def test_all_clients_hold_the_same(method: UnionMethod) -> None:
     with pytest.raises(DuplicateIdError, match="40 more IDs"):
         united([list(range(20))] * 3, method=method, count_duplicates=True)
 
@@ -84,7 +87,7 @@ def test_counting_says_nothing_where_all_are_unique() -> None:
 
 @each_method
 @pytest.mark.parametrize(("n", "t", "ell"), [(5, 1, 2), (5, 2, 1), (11, 4, 2), (13, 4, 2)])
-def test_thresholds_and_segments(method: Method, n: int, t: int, ell: int) -> None:
+def test_thresholds_and_segments(method: UnionMethod, n: int, t: int, ell: int) -> None:
     check(spread(100, n), t=t, ell=ell, method=method)
 
 
@@ -95,7 +98,7 @@ def test_many_ids_use_several_tables_and_parts(monkeypatch: pytest.MonkeyPatch) 
 
 
 @each_method
-def test_rows_do_not_depend_on_who_holds_what(method: Method) -> None:
+def test_rows_do_not_depend_on_who_holds_what(method: UnionMethod) -> None:
     ids = list(range(90))
     one = check([ids, [], []], method=method)
     other = check(spread(90, 3), method=method)
@@ -104,7 +107,7 @@ def test_rows_do_not_depend_on_who_holds_what(method: Method) -> None:
 
 
 @each_method
-def test_what_is_sent_does_not_depend_on_who_holds_what(method: Method) -> None:
+def test_what_is_sent_does_not_depend_on_who_holds_what(method: UnionMethod) -> None:
     sizes = {
         (result.bytes_dealt, result.bytes_opened)
         for result in (

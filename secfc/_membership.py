@@ -1,0 +1,82 @@
+"""Row IDs as users give them, made into what a run with membership privacy needs."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from secfc.errors import DataError, ParameterError
+from secfc.params import SALT_BYTES
+from secfc.parties import Party
+from secfc.psu.tokens import KEY_BYTES, Tokens, check_key, tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """IDs of a simulation.
+
+    Attributes
+    ----------
+    ids : list of list
+        Of every party's rows.
+    tokens : list of Tokens
+    parameters : dict
+        What they add to the job.
+    """
+
+    ids: list[list[Any]] = field(repr=False)
+    tokens: list[Tokens] = field(repr=False)
+    parameters: dict[str, Any]
+
+
+def membership(
+    members: list[Party], ids: Sequence[Any], *, key: bytes | None, cap: int | None, seed: int | None
+) -> Membership:
+    """Check and hash the IDs.
+
+    Parameters
+    ----------
+    ids : sequence of one sequence of IDs per party
+    key : bytes of length 32 or None
+        None: a random one, or with a seed one that follows from it, so that a simulation can be repeated.
+    cap : int or None
+        None: the rows of all parties together, which only a simulation can know.
+
+    Raises
+    ------
+    ParameterError, DataError, DuplicateIdError
+        Naming the party and the number, never an ID.
+    """
+    if isinstance(ids, str | bytes) or not hasattr(ids, "__len__") or not hasattr(ids, "__iter__"):
+        raise ParameterError("ids: a list with one sequence of row IDs per party is needed")
+    if len(ids) != len(members):
+        raise ParameterError(f"ids: IDs of {len(ids)} parties, there are {len(members)}")
+    held = [_as_list(given, member) for given, member in zip(ids, members, strict=True)]
+    salt = _public(seed, "salt", SALT_BYTES)
+    key = _public(seed, "simulated key", KEY_BYTES) if key is None else check_key(key)
+    hashed = [
+        tokens(of_party, key=key, salt=salt, name=member.name)
+        for of_party, member in zip(held, members, strict=True)
+    ]
+    total = max(1, sum(map(len, held)))
+    cap = total if cap is None else cap
+    return Membership(ids=held, tokens=hashed, parameters={"ids_cap": cap, "ids_salt": salt.hex()})
+
+
+def _as_list(given: Any, member: Party) -> list[Any]:
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise DataError(f"{member.name}: a sequence of IDs is needed, {type(given).__name__} was given")
+    held = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if len(held) != member.rows.shape[0]:
+        raise DataError(f"{member.name}: {len(held)} IDs for {member.rows.shape[0]} rows")
+    return held
+
+
+def _public(seed: int | None, purpose: str, size: int) -> bytes:
+    """Random bytes; with a seed, bytes that follow from it."""
+    if seed is None:
+        return secrets.token_bytes(size)
+    return hashlib.sha256(f"secfc {purpose} {int(seed)}".encode()).digest()[:size]

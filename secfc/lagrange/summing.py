@@ -1,0 +1,62 @@
+"""The sum of all clients' shares of the same rows: with membership privacy, a row's share."""
+
+import numpy as np
+
+from secfc._arrays import Floats
+from secfc.field.packing import PackedResidues, pack
+from secfc.kernels import Kernels
+
+_AT_A_TIME = 8
+"""Shares kept until they are added: enough to make a pass over memory worth it, few for large parts."""
+
+
+class ShareSum:
+    """Adds up shares of one part.
+
+    Parameters
+    ----------
+    primes : tuple of P ints
+    kernels : Kernels
+
+    Attributes
+    ----------
+    count : int
+        Shares added.
+    """
+
+    def __init__(self, *, primes: tuple[int, ...], kernels: Kernels) -> None:
+        self.count = 0
+        self._primes, self._kernels = primes, kernels
+        self._waiting: list[PackedResidues] = []
+        self._total: Floats | None = None
+
+    def add(self, residues: PackedResidues) -> None:
+        """Add a client's shares, canonical residues of shape (P, width, rows)."""
+        self.count += 1
+        self._waiting.append(residues)
+        if len(self._waiting) == _AT_A_TIME:
+            self._flush()
+
+    def total(self) -> PackedResidues:
+        """The sum of all."""
+        self._flush()
+        assert self._total is not None
+        primes, width, rows = self._total.shape
+        packed = PackedResidues.empty((primes, width, rows))
+        for plane, residues, p in zip(packed.planes(), self._total, self._primes, strict=True):
+            plane[...] = pack(residues, p)
+        return packed
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        shape = self._waiting[0].shape
+        if self._total is None:
+            self._total = np.zeros(shape)
+        planes = [residues.planes() for residues in self._waiting]
+        ones, sums = np.ones((len(self._primes), len(planes))), np.empty(shape)
+        refused = self._kernels.decode(planes, ones, self._primes, 0, shape[2], sums)
+        assert refused < 0  # residues were checked when they arrived
+        # Reduced residues, below 2**24: a total of 4096 of them is exact.
+        self._total += sums
+        self._waiting = []

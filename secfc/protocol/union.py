@@ -1,0 +1,232 @@
+"""The phase *union* between messages and the roles of `secfc.psu`: what arrives when, sealed and in parts."""
+
+import numpy as np
+
+from secfc.errors import MessageError
+from secfc.params import WINDOW, Job
+from secfc.protocol.messages import (
+    SERVER,
+    Message,
+    UnionContinue,
+    UnionDeal,
+    UnionFound,
+    UnionOpening,
+    UnionVerdict,
+)
+from secfc.psu.course import Verdict
+from secfc.psu.plan import PART_BYTES, UnionPlan
+from secfc.psu.roles import UnionClient, UnionServer
+from secfc.psu.tokens import Tokens
+from secfc.randomness import MaskSource
+from secfc.sealing.channel import TAG_BYTES, Channel
+
+_MOST_BYTES = 2 * PART_BYTES
+"""More than a sealed part of any stage takes."""
+
+
+class EarlyDeals:
+    """Parts that overtook what their stage begins with, at most `WINDOW` from each client."""
+
+    def __init__(self) -> None:
+        self._held: list[UnionDeal] = []
+
+    def hold(self, message: UnionDeal, *, me: int, stage: int) -> None:
+        """Keep a part that cannot be opened yet.
+
+        Raises
+        ------
+        MessageError
+            It is not the sender's next one, or too large.
+        """
+        if message.sender == me:
+            raise MessageError(f"UnionDeal: from client {me} itself")
+        known = sum(held.sender == message.sender for held in self._held)
+        if message.round != stage or message.part != known or known == WINDOW:
+            raise MessageError(
+                f"UnionDeal: part {message.part} of stage {message.round} from client {message.sender}, "
+                "out of turn"
+            )
+        if len(message.sealed.payload) > _MOST_BYTES + TAG_BYTES:
+            raise MessageError(
+                f"UnionDeal: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
+                f"no part has more than {_MOST_BYTES + TAG_BYTES}"
+            )
+        self._held.append(message)
+
+    def release(self) -> list[UnionDeal]:
+        """What was kept, which is forgotten."""
+        held, self._held = self._held, []
+        return held
+
+
+class ClientUnion:
+    """A client's part in the union.
+
+    Parameters
+    ----------
+    number : int
+    job : Job
+    run : bytes
+    tokens : Tokens
+        Of its own IDs.
+    masks : MaskSource
+    channels : dict of int to Channel
+        To every other client.
+    early : EarlyDeals
+        What arrived before the plan.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        job: Job,
+        run: bytes,
+        tokens: Tokens,
+        masks: MaskSource,
+        channels: dict[int, Channel],
+        early: EarlyDeals,
+    ) -> None:
+        self.role = UnionClient(number=number, plan=UnionPlan.of(job), tokens=tokens, masks=masks)
+        self._run, self._number, self._channels, self._early = run, number, channels, early
+
+    def begin(self) -> list[Message]:
+        """Deal the first parts of a stage, and take those that others have dealt already."""
+        self._dealt = 0
+        self._taken = dict.fromkeys(self._channels, 0)
+        messages: list[Message] = []
+        for _ in range(min(WINDOW, self.role.parts)):
+            messages += self._deal()
+        for held in self._early.release():
+            messages += self.on_deal(held)
+        return messages
+
+    def on_deal(self, message: UnionDeal) -> list[Message]:
+        """Take what another client dealt, now or when its stage has begun."""
+        if message.sender == self._number:
+            raise MessageError(f"UnionDeal: from client {message.sender} itself")
+        if message.round == self.role.stage + 1:
+            self._early.hold(message, me=self._number, stage=self.role.stage + 1)
+            return []
+        part = self._taken[message.sender]
+        if (message.round, message.part) != (self.role.stage, part) or part >= self.role.parts:
+            raise MessageError(
+                f"UnionDeal: part {message.part} of stage {message.round} from client {message.sender}, "
+                f"part {part} of stage {self.role.stage} is next"
+            )
+        size, expected = len(message.sealed.payload), 8 * self.role.dealt_size(part) + TAG_BYTES
+        if size != expected:
+            raise MessageError(
+                f"UnionDeal: {size} sealed bytes from client {message.sender}, part {part} has {expected}"
+            )
+        payload = self._channels[message.sender].open(
+            UnionDeal.__name__, round_=message.round, part=part, sealed=message.sealed.payload
+        )
+        values = np.frombuffer(payload, dtype="<u8").astype(np.uint64, copy=False)
+        self.role.take(message.sender, part, values)
+        self._taken[message.sender] += 1
+        return self._open(part)
+
+    def on_continue(self, message: UnionContinue) -> list[Message]:
+        """Deal another part."""
+        if (message.round, message.part) != (self.role.stage, self._dealt) or self._dealt >= self.role.parts:
+            raise MessageError(
+                f"UnionContinue: part {message.part} of stage {message.round}, part {self._dealt} of "
+                f"{self.role.parts} of stage {self.role.stage} is next"
+            )
+        return self._deal()
+
+    def on_end_of_stage(self, message: UnionFound | UnionVerdict) -> list[Message]:
+        """Take what the server found; the next stage begins, if there is one.
+
+        Raises
+        ------
+        UnionError
+            The union cannot be made, or an ID is held twice.
+        """
+        if message.round != self.role.stage or not self.role.settled:
+            raise MessageError(f"{type(message).__name__}: of stage {message.round}, out of turn")
+        if isinstance(message, UnionFound):
+            self.role.take_found(message.found)
+        else:
+            self.role.take_verdict(message.verdict)
+        return [] if self.role.finished else self.begin()
+
+    def _deal(self) -> list[Message]:
+        part, stage = self._dealt, self.role.stage
+        shares = self.role.deal(part).astype("<u8", copy=False)
+        self._dealt += 1
+        messages: list[Message] = []
+        for j, channel in self._channels.items():
+            payload = shares[j - 1].tobytes()
+            sealed = channel.seal(UnionDeal.__name__, round_=stage, part=part, payload=payload)
+            messages.append(
+                UnionDeal(
+                    run=self._run, sender=self._number, recipient=j, round=stage, part=part, sealed=sealed
+                )
+            )
+        return messages + self._open(part)
+
+    def _open(self, part: int) -> list[Message]:
+        """Its share of what is opened of a part, once all clients have dealt it."""
+        if not self.role.complete(part):
+            return []
+        return [
+            UnionOpening(
+                run=self._run,
+                sender=self._number,
+                recipient=SERVER,
+                round=self.role.stage,
+                part=part,
+                values=self.role.opening(part),
+            )
+        ]
+
+
+class ServerUnion:
+    """The server's part in the union."""
+
+    def __init__(self, *, job: Job, run: bytes) -> None:
+        self.role = UnionServer(UnionPlan.of(job))
+        self._run, self._n = run, job.n
+
+    def on_opening(self, message: UnionOpening) -> list[Message]:
+        """Take a client's share; the last one of a part asks for another part or ends the stage.
+
+        Raises
+        ------
+        UnionError
+            The union cannot be made, or an ID is held twice.
+        """
+        stage = self.role.stage
+        if message.round != stage:
+            raise MessageError(
+                f"UnionOpening: of stage {message.round} from client {message.sender}, the union is in "
+                f"stage {stage}"
+            )
+        opened = self.role.opened
+        self.role.take(message.sender, message.part, message.values)
+        if self.role.opened == opened:
+            return []
+        if not self.role.complete:
+            following = opened + WINDOW
+            return [
+                UnionContinue(run=self._run, sender=SERVER, recipient=j, round=stage, part=following)
+                for j in range(1, self._n + 1)
+                if following < self.role.parts
+            ]
+        said = self.role.conclude()
+        clients = range(1, self._n + 1)
+        if isinstance(said, Verdict):
+            return [
+                UnionVerdict(run=self._run, sender=SERVER, recipient=j, round=stage, verdict=said)
+                for j in clients
+            ]
+        return [
+            UnionFound(run=self._run, sender=SERVER, recipient=j, round=stage, found=said) for j in clients
+        ]
+
+    @property
+    def waiting_for(self) -> int:
+        """Clients whose share of the next part has not come."""
+        return self.role.missing
