@@ -12,6 +12,7 @@ from secfc._run import run
 from secfc.errors import (
     ConvergenceWarning,
     DataError,
+    DuplicateIdError,
     LimitError,
     MessageError,
     ParameterError,
@@ -20,6 +21,7 @@ from secfc.errors import (
     SealError,
     SecFCError,
     ThresholdError,
+    UnionError,
 )
 from secfc.params import Job, Limits
 from secfc.protocol.server import Progress
@@ -30,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ConvergenceWarning",
     "DataError",
+    "DuplicateIdError",
     "Job",
     "LimitError",
     "Limits",
@@ -42,5 +45,6 @@ __all__ = [
     "SealError",
     "SecFCError",
     "ThresholdError",
+    "UnionError",
     "run",
 ]

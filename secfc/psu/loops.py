@@ -6,7 +6,7 @@ bits are summed apart, eight of each fill a word (8 (2**61 - 1) < 2**64), and th
 
 import numpy as np
 from llvmlite import ir
-from numba import int64, njit, uint64, void
+from numba import int64, njit, types, uint64, void
 from numba.extending import intrinsic
 
 _OPTIONS = {"cache": True, "error_model": "numpy", "nogil": True}
@@ -20,6 +20,10 @@ _SUMS = 7
 
 _SPLITS = 128
 """Random shifts tried on a polynomial before it counts as one without roots: all fail with 2**-128."""
+
+
+_received = types.Array(uint64, 1, "C", readonly=True)
+"""A view of received bytes."""
 
 
 def _wide(builder, args):
@@ -119,7 +123,7 @@ def matmul(a, x, out):
                 target[i] = _plus(_fold(low[i]), _fold(high[i]))
 
 
-@njit(void(uint64[::1], uint64[::1], uint64[:, ::1]), **_OPTIONS)
+@njit(void(uint64[::1], _received, uint64[:, ::1]), **_OPTIONS)
 def add_outer(a, x, total):
     """Add outer(a, x) to total."""
     for r in range(a.size):
@@ -129,7 +133,7 @@ def add_outer(a, x, total):
             row[i] = _plus(row[i], _times(factor, x[i]))
 
 
-@njit(void(uint64[::1], uint64[::1]), **_OPTIONS)
+@njit(void(_received, uint64[::1]), **_OPTIONS)
 def add_into(x, total):
     """Add x to total."""
     for i in range(x.size):

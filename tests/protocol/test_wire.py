@@ -22,12 +22,33 @@ from secfc.protocol.messages import (
     Plan,
     Ready,
     Share,
+    UnionContinue,
+    UnionDeal,
+    UnionFound,
+    UnionOpening,
+    UnionVerdict,
 )
 from secfc.protocol.wire import MAGIC, decode, encode, envelope
+from secfc.psu.course import Verdict
+from secfc.psu.found import Found
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Introduction
 
-KINDS = [Hello, Plan, Share, Ready, Continue, Assignment, CodedDistances, Finish]
+KINDS = [
+    Hello,
+    Plan,
+    Share,
+    Ready,
+    Continue,
+    Assignment,
+    CodedDistances,
+    Finish,
+    UnionDeal,
+    UnionOpening,
+    UnionContinue,
+    UnionFound,
+    UnionVerdict,
+]
 HEADER = 29
 """4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
 LABELS = HEADER + 4
@@ -46,6 +67,10 @@ U16, U32 = 2**16 - 1, 2**32 - 1
 
 def labels(*values):
     return np.array(values, dtype=np.int32)
+
+
+def elements(*values):
+    return np.array(values, dtype=np.uint64)
 
 
 def packed(shape, fill=b"\x01\x02\x03"):
@@ -74,6 +99,16 @@ def examples():
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
+        "UnionDeal": UnionDeal(
+            run=SECRET_RUN, sender=3, recipient=1, round=2, part=1, sealed=Sealed(payload=SEALED)
+        ),
+        "UnionOpening": UnionOpening(**up, round=2, part=1, values=elements(7, 2**61 - 2)),
+        "UnionContinue": UnionContinue(**down, round=2, part=3),
+        "UnionFound": UnionFound(
+            **down, round=2, found=Found(counts=np.array([1, -1, 0, 1]), poles=elements(5, 9))
+        ),
+        "UnionVerdict": UnionVerdict(**down, round=3, verdict=Verdict(unique=False, excess=4)),
+        "UnionVerdict uncounted": UnionVerdict(**down, round=3, verdict=Verdict(unique=True, excess=None)),
     }
 
 
@@ -88,6 +123,8 @@ def parts(message):
             value = value.shape, bytes(value.payload)
         elif isinstance(value, Sealed):
             value = bytes(value.payload)
+        elif isinstance(value, Found):
+            value = value.counts.tolist(), value.poles.tolist()
         found[field.name] = value
     return type(message), found
 
@@ -124,6 +161,7 @@ def messages(draw):
     head["round"] = draw(st.integers(0, U32))
     some_labels = st.lists(st.integers(0, k - 1), max_size=20).map(lambda values: labels(*values))
     some_sets = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
+    some_elements = st.lists(st.integers(0, 2**64 - 1), max_size=9)
     kind = draw(st.sampled_from(KINDS))
     if kind is Hello:
         body = {
@@ -133,7 +171,7 @@ def messages(draw):
         }
     elif kind is Plan:
         body = {"introductions": tuple(draw(st.lists(introductions, max_size=6)))}
-    elif kind is Share:
+    elif kind in (Share, UnionDeal):
         sealed = Sealed(payload=draw(st.binary(min_size=16, max_size=80)))
         body = {"part": draw(st.integers(0, U32)), "sealed": sealed}
     elif kind is CodedDistances:
@@ -141,10 +179,18 @@ def messages(draw):
         size = 3 * int(np.prod(shape))
         payload = draw(st.binary(min_size=size, max_size=size))
         body = {"part": draw(st.integers(0, U32)), "residues": PackedResidues(shape=shape, payload=payload)}
-    elif kind in (Ready, Continue):
+    elif kind in (Ready, Continue, UnionContinue):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_sets)}
+    elif kind is UnionOpening:
+        body = {"part": draw(st.integers(0, U32)), "values": elements(*draw(some_elements))}
+    elif kind is UnionFound:
+        counts = np.array(draw(st.lists(st.integers(-1, 2**31 - 1), max_size=9)), dtype=np.int64)
+        body = {"found": Found(counts=counts, poles=elements(*draw(some_elements)))}
+    elif kind is UnionVerdict:
+        excess = draw(st.none() | st.integers(0, 2**63 - 1))
+        body = {"verdict": Verdict(unique=draw(st.booleans()), excess=excess)}
     else:
         body = {
             "labels": draw(some_labels),
@@ -347,7 +393,7 @@ def test_random_bytes_raise_only_message_errors(data, k):
         envelope(data)
 
 
-@given(st.integers(0, 7), st.binary(min_size=24, max_size=150), st.integers(1, 300))
+@given(st.integers(0, 12), st.binary(min_size=24, max_size=150), st.integers(1, 300))
 @settings(deadline=None, max_examples=500)
 def test_random_bodies_of_every_type_raise_only_message_errors(number, rest, k):
     refused_or_canonical(MAGIC + bytes([number]) + rest, k=k)
@@ -358,7 +404,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [8, 9, 255])
+@pytest.mark.parametrize("number", [13, 14, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number

@@ -46,6 +46,8 @@ def test_additions_are_those_of_integers(kernels: UnionKernels) -> None:
     kernels.add_outer(a, x, total)
     assert (integers(total) == expected).all()
     expected = (integers(flat) + integers(x)) % P
+    x.flags.writeable = False  # as received bytes are
+    kernels.add_outer(a, x, total.copy())
     kernels.add_into(x, flat)
     assert (integers(flat) == expected).all()
 

@@ -1,0 +1,218 @@
+"""The phase union between the roles: who takes what when, what overtakes what, and what is refused."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from support.union import KEY, SALT
+
+from secfc import params
+from secfc.errors import DataError, DuplicateIdError, MessageError, ParameterError, SealError
+from secfc.params import Job
+from secfc.protocol.messages import (
+    SERVER,
+    Plan,
+    Share,
+    UnionContinue,
+    UnionDeal,
+    UnionFound,
+    UnionOpening,
+    UnionVerdict,
+)
+from secfc.protocol.states import State
+from secfc.psu import plan as plan_module
+from secfc.psu.course import Verdict
+from secfc.psu.found import Found
+from secfc.psu.prime import P
+from secfc.psu.tokens import tokens
+from secfc.sealing.channel import Sealed
+
+ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
+IDS = [["a", "b"], ["c", "d", "e"], ["f", "g"]]
+
+
+@pytest.fixture
+def union(wire):
+    """A wire whose clients have IDs."""
+
+    class Union(wire):
+        def __init__(self, ids=IDS, rows=ROWS, **parameters):
+            self._ids = ids
+            parameters = {"ids_cap": 40, "ids_salt": SALT.hex(), **parameters}
+            super().__init__(rows, **parameters)
+
+        def client(self, number, **other):
+            held = tokens(self._ids[number - 1], key=KEY, salt=SALT, name=f"client {number}")
+            return super().client(number, **{"tokens": held, **other})
+
+    return Union
+
+
+def test_clients_get_the_labels_of_their_own_rows(union) -> None:
+    net = union()
+    net.run()
+    assert net.server.state is State.DONE
+    rows = np.concatenate([client.union_rows for client in net.clients.values()])
+    assert sorted(rows.tolist()) == list(range(7))
+    labels = net.server.outcome.labels
+    for client in net.clients.values():
+        assert client.labels.tolist() == labels[client.union_rows].tolist()
+    low = {0.0, 0.5, 0.2}
+    together = {True: set(), False: set()}
+    for part, client in zip(ROWS, net.clients.values(), strict=True):
+        for row, label in zip(part, client.labels.tolist(), strict=True):
+            together[row[0] in low].add(label)
+    assert sorted(map(len, together.values())) == [1, 1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_order_of_delivery_gives_the_same_labels(union, monkeypatch, part_rows, seed) -> None:
+    monkeypatch.setattr(plan_module, "PART_BYTES", 64)  # a part for every group: three of the first table
+    part_rows(1)
+    expected = union()
+    expected.run()
+    net, random = union(), Random(seed)
+    net.run(choose=random.choice)
+    assert net.labels() == expected.labels()
+
+
+@pytest.fixture
+def part_rows(monkeypatch):
+    def cut(rows: int) -> None:
+        monkeypatch.setattr(params, "PART_BYTES", 1)
+        monkeypatch.setattr(params, "PART_ROWS", rows)
+
+    return cut
+
+
+def test_nobody_tells_how_many_rows_it_holds(union) -> None:
+    net = union()
+    assert [one.rows for one in net.introductions] == [0, 0, 0]
+    plan = net.hold(Plan, recipient=1)
+    assert {one.rows for one in plan.introductions} == {0}
+
+
+def test_a_client_that_tells_its_rows_is_refused_by_server_and_clients(union, refuses) -> None:
+    net = union()
+    hello = net.signed(net.take((2, SERVER)), rows=3)
+    refuses(net.server, hello, MessageError, "client 2 tells a number of rows")
+    net = union()
+    plan = net.hold(Plan, recipient=1)
+    told = (plan.introductions[0], net.introduction(2, rows=3), plan.introductions[2])
+    refuses(
+        net.clients[1], replace(plan, introductions=told), MessageError, "client 2 tells a number of rows"
+    )
+
+
+def test_messages_have_the_same_sizes_whoever_holds_what(union) -> None:
+    def sizes(ids, rows):
+        net = union(ids, rows)
+        seen = []
+        post = net.post
+
+        def counting(messages):
+            post(messages)
+            seen.extend(
+                (type(one).__name__, one.sender, one.recipient, one.part, len(one.sealed.payload))
+                for one in messages
+                if isinstance(one, UnionDeal | Share)
+            )
+
+        net.post = counting
+        net.run(until=lambda: net.server.state is State.ITERATE)
+        return sorted(seen)
+
+    flat = [row for part in ROWS for row in part]
+    all_at_one = [flat, np.zeros((0, 1)), np.zeros((0, 1))]
+    assert sizes(IDS, ROWS) == sizes([[x for part in IDS for x in part], [], []], all_at_one)
+
+
+class TestRefusals:
+    def test_union_messages_have_no_place_in_a_run_without_ids(self, wire, refuses) -> None:
+        net = wire(ROWS)
+        deal = UnionDeal(
+            run=net.session.run, sender=2, recipient=1, round=1, part=0, sealed=Sealed(payload=bytes(64))
+        )
+        refuses(net.clients[1], deal, MessageError, "^UnionDeal: from client 2, in a run without IDs$")
+
+    def test_a_deal_of_another_size_part_or_stage_is_refused(self, union, refuses) -> None:
+        net = union()
+        deal = net.hold(UnionDeal, recipient=1)
+        client = net.clients[1]
+        if client.state is State.IDENTIFY:
+            net.deliver(net.take((SERVER, 1)))
+        short = replace(deal, sealed=Sealed(payload=bytes(deal.sealed.payload)[:-8]))
+        refuses(client, short, MessageError, "sealed bytes from client 2, part 0 has")
+        refuses(client, replace(deal, part=1), MessageError, "part 0 of stage 1 is next")
+        refuses(client, replace(deal, round=7), MessageError, "part 0 of stage 1 is next")
+        flipped = bytearray(deal.sealed.payload)
+        flipped[3] ^= 1
+        refuses(client, replace(deal, sealed=Sealed(payload=flipped)), SealError, "was not sealed by it")
+
+    def test_an_element_beyond_the_field_is_refused(self, union, refuses) -> None:
+        net = union()
+        opening = net.hold(UnionOpening, recipient=SERVER)
+        wrong = opening.values.copy()
+        wrong[0] = P
+        refuses(net.server, replace(opening, values=wrong), MessageError, f"is not below {P}$")
+        refuses(net.server, replace(opening, values=opening.values[1:]), MessageError, "elements from client")
+        refuses(net.server, replace(opening, part=1), MessageError, "part 0 of 1 is next")
+        refuses(net.server, replace(opening, round=2), MessageError, "the union is in stage 1")
+        net.deliver(opening)
+        refuses(net.server, opening, MessageError, "part 1 of 1 is next")
+
+    def test_poles_that_do_not_fit_the_table_are_refused(self, union, refuses) -> None:
+        net = union()
+        message = net.hold(UnionFound, recipient=1)
+        counts, poles = message.found.counts, message.found.poles
+        client = net.clients[1]
+        for found, text in (
+            (Found(counts=counts[:-1], poles=poles), "bins, the table has"),
+            (Found(counts=counts, poles=poles[1:]), "poles, the bins have"),
+            (Found(counts=counts, poles=np.full_like(poles, P)), "outside the field"),
+            (Found(counts=counts, poles=poles[::-1].copy()), "do not ascend"),
+            (Found(counts=counts + 25, poles=poles), "at most 24 are found"),
+        ):
+            refuses(client, replace(message, found=found), MessageError, text)
+        refuses(client, replace(message, round=2), MessageError, "of stage 2, out of turn")
+        verdict = UnionVerdict(
+            run=message.run, sender=0, recipient=1, round=1, verdict=Verdict(unique=True, excess=None)
+        )
+        refuses(client, verdict, MessageError, "a check's result in a stage without a check")
+
+    def test_a_part_nobody_waits_for_is_not_dealt(self, union, refuses) -> None:
+        net = union()
+        found = net.hold(UnionFound, recipient=1)
+        more = UnionContinue(run=found.run, sender=0, recipient=1, round=1, part=1)
+        refuses(net.clients[1], more, MessageError, "part 1 of 1 of stage 1 is next")
+
+
+def test_an_id_at_two_clients_stops_server_and_clients_without_the_id(union) -> None:
+    net = union([["a", "secret-id"], ["c", "d", "secret-id"], ["f", "g"]])
+    with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
+        net.run()
+    assert "secret" not in repr(net.clients[1])
+
+
+def test_the_first_sets_cannot_be_given(union) -> None:
+    with pytest.raises(ParameterError, match="whose rows they are"):
+        union(starts=[[0, 1], [0, 1, 0], [1, 1]])
+
+
+def test_ids_and_rows_must_be_as_many_and_within_the_cap(union) -> None:
+    with pytest.raises(DataError, match=r"^client 2: 1 IDs for 3 rows$"):
+        union([["a", "b"], ["c"], ["f", "g"]])
+    with pytest.raises(DataError, match=r"^client 2: 3 rows, more than ids_cap, 2$"):
+        union(ids_cap=2)
+
+
+def test_a_client_without_ids_does_not_join(wire) -> None:
+    with pytest.raises(ParameterError, match="IDs are needed exactly if"):
+        wire(ROWS, ids_cap=40, ids_salt=SALT.hex())
+
+
+@pytest.mark.parametrize("salt", ["", "zz" * 16, "00" * 15])
+def test_a_job_with_a_cap_needs_a_salt(salt) -> None:
+    with pytest.raises(ParameterError, match="ids_salt: 16 bytes in hexadecimal"):
+        Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0, ids_cap=5, ids_salt=salt)

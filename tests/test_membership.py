@@ -1,0 +1,158 @@
+"""Runs with membership privacy: exact on the union, the same with both drivers, no ID held twice."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc import params
+
+pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+
+
+def named(parties):
+    return [[f"patient {j}-{i}" for i in range(len(rows))] for j, rows in enumerate(parties)]
+
+
+def in_union_order(parties, result):
+    """The rows and first sets of all parties, as one party in the order of the union."""
+    m = sum(map(len, parties))
+    rows, start, labels = np.empty((m, parties[0].shape[1])), np.full(m, -9), np.full(m, -9)
+    for part, at, first, last in zip(parties, result.union_rows, result.start, result.labels, strict=True):
+        rows[at], start[at], labels[at] = part, first, last
+    assert start.min() >= -1
+    return rows, start, labels
+
+
+def assert_exact_on_the_union(parties, k, result, **options):
+    rows, start, labels = in_union_order(parties, result)
+    exact = ExactLloyd(k, init=[start], arithmetic="integers", **options).fit([rows])
+    np.testing.assert_array_equal(labels, exact.labels_[0])
+    assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    owners=st.lists(st.integers(0, 3), min_size=2, max_size=25),
+    k=st.integers(1, 2),
+    method=st.sampled_from(["series", "sketch"]),
+    seed=st.integers(0, 5),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(owners, k, method, seed):
+    grid = np.random.default_rng(seed).integers(-2, 3, size=(len(owners), 2)).astype(float)
+    parties = [grid[np.array(owners) == j] for j in range(4)]
+    result = secfc.run(parties, k, t=1, ell=1, ids=named(parties), union=method, seed=seed)
+    assert_exact_on_the_union(parties, k, result)
+
+
+@pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2)])
+@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels):
+    monkeypatch.setenv("SECFC_KERNELS", kernels)
+    rows = np.random.default_rng(n).normal(size=(80, 5)).round(1)
+    parties = np.array_split(rows, n)
+    result = secfc.run(parties, 3, t, ell, ids=named(parties), seed=1)
+    assert_exact_on_the_union(parties, 3, result)
+
+
+@pytest.mark.processes
+def test_both_drivers_give_the_same(tmp_path):
+    parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
+    results = [
+        secfc.run(
+            parties, 3, 1, 1, ids=named(parties), seed=2, driver=driver, storage=tmp_path / driver, ids_cap=64
+        )
+        for driver in ("in-process", "multiprocess")
+    ]
+    for one, other in zip(results[0].union_rows, results[1].union_rows, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert results[0].by_id() == results[1].by_id()
+    sent = [sorted(map(str, result.costs.messages)) for result in results]
+    assert sent[0] == sent[1]
+
+
+def test_many_rows_travel_in_parts(monkeypatch):
+    monkeypatch.setattr(params, "PART_BYTES", 1)
+    monkeypatch.setattr(params, "PART_ROWS", 7)
+    parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
+    result = secfc.run(parties, 3, 1, 1, ids=named(parties), seed=2)
+    assert_exact_on_the_union(parties, 3, result)
+
+
+def test_who_holds_a_row_does_not_change_its_label():
+    rows = np.random.default_rng(3).normal(size=(30, 2))
+    ids = list(range(100, 130))
+    splits = ([0, 10, 20, 30], [0, 0, 0, 30], [0, 1, 29, 30])
+    found = [
+        secfc.run(
+            [rows[a:b] for a, b in pairwise(at)],
+            3,
+            1,
+            1,
+            ids=[ids[a:b] for a, b in pairwise(at)],
+            seed=0,
+        ).by_id()
+        for at in splits
+    ]
+    assert found[0] == found[1] == found[2]
+    assert sorted(found[0]) == ids
+
+
+class TestBadInput:
+    ROWS = (np.zeros((2, 1)), np.ones((2, 1)), np.full((1, 1), 5.0))
+
+    def run(self, ids, **options):
+        return secfc.run(self.ROWS, 2, 1, 1, ids=ids, **options)
+
+    @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+    def test_an_id_at_two_parties(self, driver):
+        text = r"ids: an ID is held more than once, 1 more IDs than different ones$"
+        with pytest.raises(secfc.DuplicateIdError, match=text) as error:
+            self.run([["a", "twice"], ["twice", "b"], ["c"]], count_duplicates=True, driver=driver)
+        assert "twice" not in str(error.value)
+
+    def test_an_id_twice_at_one_party(self):
+        with pytest.raises(secfc.DuplicateIdError, match=r"^parties\[1\]: 1 of its 2 IDs are repeated$"):
+            self.run([["a", "b"], ["c", "c"], ["d"]])
+
+    @pytest.mark.parametrize(
+        ("ids", "text"),
+        [
+            ("abc", "ids: a list with one sequence"),
+            (7, "ids: a list with one sequence"),
+            ([["a", "b"], ["c", "d"]], "ids: IDs of 2 parties, there are 3"),
+            ([["a", "b"], ["c"], ["d"]], r"parties\[1\]: 1 IDs for 2 rows"),
+            ([["a", "b"], "cd", ["d"]], r"parties\[1\]: a sequence of IDs is needed, str was given"),
+            ([["a", "b"], ["c", None], ["d"]], r"parties\[1\]: ID 1 is of type NoneType"),
+        ],
+    )
+    def test_ids_that_cannot_be_used(self, ids, text):
+        with pytest.raises(secfc.SecFCError, match=text):
+            self.run(ids)
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"id_key": bytes(32)}, {"ids_cap": 9}, {"union": "sketch"}, {"count_duplicates": True}],
+        ids=str,
+    )
+    def test_options_of_ids_without_ids(self, options):
+        with pytest.raises(secfc.ParameterError, match="only with ids"):
+            self.run(None, **options)
+
+    @pytest.mark.parametrize("options", [{"ids_cap": 0}, {"ids_cap": 1.5}, {"union": "x"}, {"id_key": b""}])
+    def test_options_that_cannot_be(self, options):
+        with pytest.raises(secfc.ParameterError):
+            self.run([["a", "b"], ["c", "d"], ["e"]], **options)
+
+    def test_start_labels(self):
+        with pytest.raises(secfc.ParameterError, match="whose rows they are"):
+            self.run([["a", "b"], ["c", "d"], ["e"]], init=[[0, 1], [0, 1], [0]])
+
+    def test_a_result_without_ids_maps_none(self):
+        with pytest.raises(secfc.ParameterError, match="the run had none"):
+            self.run(None, seed=0).by_id()
