@@ -345,10 +345,13 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     data = encode(message, k=3)
     valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
     # A Hello without its start is a message still, and so is what has its length from the bytes: the
-    # recipient knows the right length of a Plan and a Share.
+    # recipient knows the right length of a Plan, a Share and what belongs to a union.
     expected = {
         Plan: [HEADER + clients * INTRODUCTION for clients in range(3)],
         Share: list(range(HEADER + 4 + 16, len(data))),
+        UnionDeal: list(range(HEADER + 4 + 16, len(data))),
+        UnionOpening: list(range(HEADER + 4, len(data), 8)),
+        UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
         expected = [START]
@@ -358,8 +361,8 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
-    # The recipient knows how many bytes a Share has.
-    taken = isinstance(message, Share)
+    # The recipient knows how many bytes a Share or UnionDeal has.
+    taken = isinstance(message, Share | UnionDeal)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
