@@ -45,7 +45,7 @@ def test_readme_table_of_clients_agrees_with_the_threshold():
 
 
 def test_protocol_page_lists_the_messages_with_their_numbers():
-    listed = re.findall(r"^\| (\d) \| (\w+) \|", PROTOCOL, flags=re.MULTILINE)
+    listed = re.findall(r"^\| (\d+) \| (\w+) \|", PROTOCOL, flags=re.MULTILINE)
     assert listed == [(str(number), kind.__name__) for number, (kind, _, _) in enumerate(wire._TYPES)]
 
 

@@ -98,8 +98,19 @@ def _collect(
         elif party not in arrays:
             raise PartyError(
                 f"{_name(setup, party)}: its process ended without a result ({parties.exit(party)})"
+                + _warning(setup, party)
             )
     return reports, arrays
+
+
+def _warning(setup: Setup, party: int) -> str:
+    """What everybody should know before they start again without a client whose IDs were in a union."""
+    if setup.tokens is None or party == SERVER:
+        return ""
+    return (
+        "; the run cannot go on, and the union of a new run without it would show how many rows it held, and "
+        "which to those who can guess IDs"
+    )
 
 
 def _name(setup: Setup, party: int) -> str:

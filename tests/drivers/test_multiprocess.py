@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import DataError, LimitError, ParameterError, PartyError, SealError
 from secfc.params import Limits
 from secfc.protocol.wire import envelope
+from secfc.psu.tokens import tokens
 from secfc.sealing.identity import Identity
 
 pytestmark = pytest.mark.processes
@@ -416,6 +418,22 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
     text = rf"^client 2 \(parties\[1\]\): its process ended without a result \(signal {number.value}\)$"
     with pytest.raises(PartyError, match=text):
         run_multiprocess(long, kill)
+
+
+def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_show(setup_of, started):
+    ids = [list(range(5)), [], list(range(10, 17))]
+    held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
+    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held)
+
+    def kill(progress):
+        if progress.phase == "union" and started[2].poll() is None:
+            os.kill(started[2].pid, signal.SIGKILL)
+
+    text = (
+        r"^client 2 .* \(signal 9\); the run cannot go on, and the union of a new run without it would show"
+    )
+    with pytest.raises(PartyError, match=text):
+        run_multiprocess(setup, kill)
 
 
 def test_a_killed_server_is_named_with_the_signal(long, started):
