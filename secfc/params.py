@@ -231,14 +231,20 @@ class Job:
         return self.n_init * (self.max_iter + 3)
 
     def privacy_warning(self) -> PrivacyWarning | None:
-        """What ``disclosure="coded"`` gives away beyond a reader's expectation, if anything."""
+        """What the parameters give away beyond a reader's expectation, if anything."""
+        texts = []
         if self.ell > 1 and self.width <= 2:
             columns = "one column" if self.width == 1 else "two columns"
-            return PrivacyWarning(
+            texts.append(
                 f"disclosure 'coded' shows the server distances per segment, and with d={self.d}, "
                 f"ell={self.ell} a segment has {columns}; ell=1 shows whole distances only"
             )
-        return None
+        if self.ids_cap is not None and self.union == "sketch":
+            texts.append(
+                "union 'sketch' shows the server together with a client which of that client's IDs others "
+                "hold too; 'series' does not"
+            )
+        return PrivacyWarning("; ".join(texts)) if texts else None
 
 
 @dataclass(frozen=True)

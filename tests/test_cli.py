@@ -75,6 +75,33 @@ def test_run_writes_a_label_per_row_beside_its_id(files, rows):
     assert [int(row["label"]) for part in found for row in part] == np.concatenate(expected.labels).tolist()
 
 
+def test_membership_privacy_writes_a_label_per_row_beside_its_id(files, rows):
+    done = secfc_command(
+        "run", *ARGUMENTS, *COLUMNS, "--membership", "--ids-cap", "30", "--out", "result", cwd=files
+    )
+    assert done.returncode == 0, done.stderr
+    ids = np.split(np.array([f"p{i}" for i in range(21)]), [9, 15])
+    expected = secfc.run(np.split(rows, [9, 15]), 2, 1, 1, seed=1, ids=ids, ids_cap=30)
+    found = [read_labels(files / "result" / f"{name}.labels.csv") for name in "abc"]
+    written = {row["patient"]: int(row["label"]) for part in found for row in part}
+    assert written == expected.by_id()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--membership",), "--membership: --id must name the column of row IDs"),
+        (("--ids-cap", "30", "--id", "patient"), "--ids-cap: only with --membership"),
+    ],
+)
+def test_membership_options_that_do_not_go_together(files, arguments, text):
+    done = secfc_command(
+        "run", "a.csv", "b.csv", "c.csv", "-k", "2", *arguments, "--out", "result", cwd=files
+    )
+    assert done.returncode != 0
+    assert text in " ".join(done.stderr.split())
+
+
 def test_run_writes_a_summary_with_parameters_threshold_costs_and_versions(files):
     secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
     summary = json.loads((files / "result" / "summary.json").read_text())

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import params
+from secfc.field.primes import PRIMES
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
@@ -50,7 +53,7 @@ def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(ow
     assert_exact_on_the_union(parties, k, result)
 
 
-@pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2)])
+@pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2), (24, 4, 2)])
 @pytest.mark.parametrize("kernels", ["numpy", "compiled"])
 def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels):
     monkeypatch.setenv("SECFC_KERNELS", kernels)
@@ -101,6 +104,36 @@ def test_who_holds_a_row_does_not_change_its_label():
     ]
     assert found[0] == found[1] == found[2]
     assert sorted(found[0]) == ids
+
+
+def test_a_sketch_names_its_leak():
+    parties = [np.zeros((2, 1)), np.ones((2, 1)), np.full((1, 1), 5.0)]
+    with pytest.warns(secfc.PrivacyWarning, match="which of that client's IDs others hold too"):
+        secfc.run(parties, 2, 1, 1, ids=named(parties), union="sketch", seed=0)
+
+
+def test_what_the_server_and_a_client_see_of_rows_does_not_depend_on_their_owner():
+    """Client 3's view with the row at client 1 is one with it at client 2 as well, for other masks of theirs.
+
+    With equal shares for client 3, the sums of shares, from which all else is computed, are equal.
+    """
+    prime = PRIMES[0]
+    points = evaluation_points(prime, n=3, coded=2)
+    basis = lagrange_basis(points.beta, points.alpha, prime.p).astype(np.int64)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        row, *dealt = (int(x) for x in rng.integers(0, prime.p, 3))
+
+        def polynomial(value, share):
+            """Shares of a value whose mask makes client 3's share as given."""
+            mask = (share - value * int(basis[2, 0])) * pow(int(basis[2, 1]), -1, prime.p) % prime.p
+            return [(value * int(a) + mask * int(b)) % prime.p for a, b in basis]
+
+        sums = [
+            [sum(pair) % prime.p for pair in zip(*map(polynomial, owned, dealt), strict=True)]
+            for owned in ((row, 0), (0, row))
+        ]
+        assert sums[0] == sums[1]
 
 
 class TestBadInput:

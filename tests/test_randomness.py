@@ -237,3 +237,27 @@ class TestFork:
         source = MaskSource(KEY)
         outcome_in_a_fork(source)
         assert np.array_equal(source.uniform(REAL[0], (9,)), MaskSource(KEY).uniform(REAL[0], (9,)))
+
+
+class TestWide:
+    """Elements of the field of 2**61 - 1."""
+
+    def test_values_are_the_low_bits_of_the_keystreams_words(self) -> None:
+        halves = keystream_words(KEY, 2 * 1000)
+        words = [low + (high << 32) for low, high in zip(halves[::2], halves[1::2], strict=True)]
+        assert MaskSource(KEY).wide((10, 100)).ravel().tolist() == [word % 2**61 for word in words]
+
+    @pytest.mark.parametrize("shift", range(0, 56, 8))
+    def test_every_byte_is_equally_likely(self, shift: int) -> None:
+        x = MaskSource(KEY).wide((200_000,))
+        counts = np.bincount(((x >> np.uint64(shift)) & np.uint64(255)).astype(np.int64), minlength=256)
+        assert abs(chi_square(counts)) < 5
+
+    def test_p_itself_and_where_asked_zero_are_drawn_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        draws = iter([[2**61 - 1, 0, 5], [7], [2**61 - 1, 0, 5], [0, 8], [9]])
+        monkeypatch.setattr(MaskSource, "_words", lambda self, count: np.array(next(draws), dtype=np.uint64))
+        assert MaskSource(KEY).wide((3,)).tolist() == [7, 0, 5]
+        assert MaskSource(KEY).wide((3,), nonzero=True).tolist() == [9, 8, 5]
+
+    def test_nothing_is_drawn_for_an_empty_shape(self) -> None:
+        assert MaskSource(KEY).wide((0, 7)).shape == (0, 7)

@@ -216,7 +216,7 @@ ARGUMENTS = {
     "seed str": ({"seed": "1"}, "seed: None or an integer >= 0 is needed"),
     "limits a dict": ({"limits": {"smallest_set": 2}}, "limits: "),
     "progress not callable": ({"progress": 3}, "progress: "),
-    "ids given": ({"ids": [[1]] * 3}, "ids: not available in this version"),
+    "ids a number": ({"ids": 3}, "ids: a list with one sequence of row IDs per party is needed"),
     "reveal_centres given": ({"reveal_centres": True}, "reveal_centres: not available in this version"),
     "storage a number": ({"storage": 3}, "storage: a folder is needed, int was given"),
     "storage bool": ({"storage": True}, "storage: a folder is needed, bool was given"),

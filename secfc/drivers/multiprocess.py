@@ -32,6 +32,8 @@ from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.protocol.server import Progress
 from secfc.protocol.wire import envelope
+from secfc.psu.plan import UnionPlan
+from secfc.psu.roles import kernels_for
 
 _GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
@@ -56,6 +58,8 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     meter = Meter()
     # Compile here, once, if need be: the parties then read the code from the cache.
     choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
+    if setup.tokens is not None:
+        kernels_for(UnionPlan.of(setup.job))
     with _Parties(setup, meter) as parties:
         reports, arrays = _collect(parties, setup, meter, on_progress)
     server = reports[SERVER]
@@ -223,6 +227,7 @@ class _Parties:
             "limits": asdict(setup.limits),
             "name": setup.names[party - 1],
             "storage": None if setup.storage is None else str(setup.storage),
+            "key_check": None if setup.tokens is None else setup.tokens[party - 1].check.hex(),
         }
         framing.write_json(stream, introduction)
         framing.write_array(stream, setup.rows[party - 1])

@@ -64,7 +64,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
         identity = Identity()
         framing.write_json(outbox, {"identity": identity.public.hex()})
         rows = framing.read_array(inbox)
-        tokens = _tokens(framing.read_array(inbox)) if job.ids_cap is not None else None
+        tokens = _tokens(framing.read_array(inbox), setup["key_check"]) if job.ids_cap is not None else None
         start = framing.read_array(inbox) if job.init == "labels" else None
         session = _session(inbox, setup, job)
         with meter.work("identify", party):
@@ -98,9 +98,9 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     _report(outbox, role, job, meter)
 
 
-def _tokens(both: NDArray[np.uint64]) -> Tokens:
+def _tokens(both: NDArray[np.uint64], check: str) -> Tokens:
     u, v = both
-    return Tokens(u=u, v=v)
+    return Tokens(u=u, v=v, check=bytes.fromhex(check))
 
 
 def _session(inbox: BinaryIO, setup: dict[str, Any], job: Job) -> Session:

@@ -4,6 +4,7 @@ import numpy as np
 
 from secfc._arrays import Floats
 from secfc.field.packing import PackedResidues, pack
+from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 
 _AT_A_TIME = 8
@@ -44,7 +45,7 @@ class ShareSum:
         primes, width, rows = self._total.shape
         packed = PackedResidues.empty((primes, width, rows))
         for plane, residues, p in zip(packed.planes(), self._total, self._primes, strict=True):
-            plane[...] = pack(residues, p)
+            plane[...] = pack(reduce(residues, p), p)
         return packed
 
     def _flush(self) -> None:

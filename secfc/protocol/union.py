@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.errors import MessageError
+from secfc.errors import MessageError, UnionError
 from secfc.params import WINDOW, Job
 from secfc.protocol.messages import (
     SERVER,
@@ -89,6 +89,7 @@ class ClientUnion:
     ) -> None:
         self.role = UnionClient(number=number, plan=UnionPlan.of(job), tokens=tokens, masks=masks)
         self._run, self._number, self._channels, self._early = run, number, channels, early
+        self._check = tokens.check
 
     def begin(self) -> list[Message]:
         """Deal the first parts of a stage, and take those that others have dealt already."""
@@ -102,7 +103,13 @@ class ClientUnion:
         return messages
 
     def on_deal(self, message: UnionDeal) -> list[Message]:
-        """Take what another client dealt, now or when its stage has begun."""
+        """Take what another client dealt, now or when its stage has begun.
+
+        Raises
+        ------
+        UnionError
+            The other client has another key.
+        """
         if message.sender == self._number:
             raise MessageError(f"UnionDeal: from client {message.sender} itself")
         if message.round == self.role.stage + 1:
@@ -114,7 +121,9 @@ class ClientUnion:
                 f"UnionDeal: part {message.part} of stage {message.round} from client {message.sender}, "
                 f"part {part} of stage {self.role.stage} is next"
             )
-        size, expected = len(message.sealed.payload), 8 * self.role.dealt_size(part) + TAG_BYTES
+        head = self._head(part)
+        size = len(message.sealed.payload)
+        expected = len(head) + 8 * self.role.dealt_size(part) + TAG_BYTES
         if size != expected:
             raise MessageError(
                 f"UnionDeal: {size} sealed bytes from client {message.sender}, part {part} has {expected}"
@@ -122,7 +131,11 @@ class ClientUnion:
         payload = self._channels[message.sender].open(
             UnionDeal.__name__, round_=message.round, part=part, sealed=message.sealed.payload
         )
-        values = np.frombuffer(payload, dtype="<u8").astype(np.uint64, copy=False)
+        if payload[: len(head)] != head:
+            raise UnionError(
+                f"client {self._number}: client {message.sender} hashes its IDs with another id_key"
+            )
+        values = np.frombuffer(payload, dtype="<u8", offset=len(head)).astype(np.uint64, copy=False)
         self.role.take(message.sender, part, values)
         self._taken[message.sender] += 1
         return self._open(part)
@@ -158,7 +171,7 @@ class ClientUnion:
         self._dealt += 1
         messages: list[Message] = []
         for j, channel in self._channels.items():
-            payload = shares[j - 1].tobytes()
+            payload = self._head(part) + shares[j - 1].tobytes()
             sealed = channel.seal(UnionDeal.__name__, round_=stage, part=part, payload=payload)
             messages.append(
                 UnionDeal(
@@ -166,6 +179,10 @@ class ClientUnion:
                 )
             )
         return messages + self._open(part)
+
+    def _head(self, part: int) -> bytes:
+        """What comes before the shares: once, by which clients see that they hash with one key."""
+        return self._check if (self.role.stage, part) == (1, 0) else b""
 
     def _open(self, part: int) -> list[Message]:
         """Its share of what is opened of a part, once all clients have dealt it."""

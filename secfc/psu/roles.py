@@ -33,13 +33,19 @@ from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 
 
+def kernels_for(plan: UnionPlan) -> UnionKernels:
+    """Kernels for a union of this size."""
+    shape = Course(plan).stage.shape
+    return choose(plan.n * shape.groups * shape.width)
+
+
 class _Role:
     """What both roles know of the stage they are in."""
 
     def __init__(self, plan: UnionPlan) -> None:
         self.course = Course(plan)
         self.plan = plan
-        self._kernels: UnionKernels = choose(plan.n * self._shape.groups * self._shape.width)
+        self._kernels = kernels_for(plan)
         self._sharing = Sharing(n=plan.n, t=plan.t, ell=plan.ell, kernels=self._kernels)
 
     @property

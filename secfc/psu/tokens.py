@@ -11,6 +11,7 @@ from secfc.errors import DataError, DuplicateIdError, ParameterError
 from secfc.psu.prime import Elements, P
 
 KEY_BYTES = 32
+CHECK_BYTES = 8
 
 _DIGEST_BYTES = 16
 _MAX_INT_BITS = 8 * 255
@@ -24,10 +25,13 @@ class Tokens:
     ----------
     u, v : ndarray of shape (m_j,), uint64
         Below p = 2**61 - 1. For whoever lacks the key they are as good as uniform and independent.
+    check : bytes of length 8
+        A hash of key and salt, by which clients see that they have the same.
     """
 
     u: Elements = field(repr=False)
     v: Elements = field(repr=False)
+    check: bytes = field(default=bytes(CHECK_BYTES), repr=False)
 
     def __len__(self) -> int:
         return self.u.size
@@ -90,7 +94,8 @@ def tokens(ids: Iterable[object], *, key: bytes, salt: bytes, name: str) -> Toke
     same = (np.diff(u[order]) == 0) & (np.diff(v[order]) == 0)
     if same.any():
         raise DuplicateIdError(f"{name}: {int(same.sum())} of its {u.size} IDs are repeated")
-    return Tokens(u=u, v=v)
+    check = hashlib.blake2b(key=key, digest_size=CHECK_BYTES, salt=salt, person=b"key check").digest()
+    return Tokens(u=u, v=v, check=check)
 
 
 def _encoded(given: object, *, name: str, number: int) -> bytes:

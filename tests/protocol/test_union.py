@@ -8,7 +8,7 @@ import pytest
 from support.union import KEY, SALT
 
 from secfc import params
-from secfc.errors import DataError, DuplicateIdError, MessageError, ParameterError, SealError
+from secfc.errors import DataError, DuplicateIdError, MessageError, ParameterError, SealError, UnionError
 from secfc.params import Job
 from secfc.protocol.messages import (
     SERVER,
@@ -193,6 +193,16 @@ def test_an_id_at_two_clients_stops_server_and_clients_without_the_id(union) -> 
     with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
         net.run()
     assert "secret" not in repr(net.clients[1])
+
+
+def test_a_client_with_another_key_is_named(union) -> None:
+    class Other(union):
+        def client(self, number, **other):
+            held = tokens(self._ids[number - 1], key=bytes(32), salt=SALT, name="client 2")
+            return super().client(number, **({"tokens": held} if number == 2 else {}), **other)
+
+    with pytest.raises(UnionError, match=r"^client \d: client \d hashes its IDs with another id_key$"):
+        Other().run()
 
 
 def test_the_first_sets_cannot_be_given(union) -> None:
