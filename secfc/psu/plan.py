@@ -113,7 +113,7 @@ class Table:
     stage: int
     cap: int
 
-    @cached_property
+    @property
     def groups(self) -> int:
         """Sharings of ell bins each."""
         return -(-self.cap // (LOAD * self.plan.ell))
