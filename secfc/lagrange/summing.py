@@ -1,5 +1,7 @@
 """The sum of all clients' shares of the same rows: with membership privacy, a row's share."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from secfc._arrays import Floats
@@ -61,3 +63,38 @@ class ShareSum:
         # Reduced residues, below 2**24: a total of 4096 of them is exact.
         self._total += sums
         self._waiting = []
+
+
+class SummedParts:
+    """Keeps shares that arrive in parts once those of so many clients are added up.
+
+    Parameters
+    ----------
+    keep : callable
+        Is given the sum of a part and its first row.
+    clients : int
+        1: every share is kept as it comes.
+    primes : tuple of P ints
+    kernels : Kernels
+    """
+
+    def __init__(
+        self,
+        *,
+        keep: Callable[[PackedResidues, int], None],
+        clients: int,
+        primes: tuple[int, ...],
+        kernels: Kernels,
+    ) -> None:
+        self._keep, self._clients, self._primes, self._kernels = keep, clients, primes, kernels
+        self._sums: dict[int, ShareSum] = {}  # by part
+
+    def store(self, residues: PackedResidues, part: int, start: int) -> None:
+        """Take a client's shares of a part whose first row is `start`."""
+        if self._clients == 1:
+            self._keep(residues, start)
+            return
+        total = self._sums.setdefault(part, ShareSum(primes=self._primes, kernels=self._kernels))
+        total.add(residues)
+        if total.count == self._clients:
+            self._keep(self._sums.pop(part).total(), start)

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
-from secfc.errors import DataError, LimitError, MessageError, ParameterError, SealError
+from secfc.errors import LimitError, MessageError, ParameterError, SealError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.search import set_sizes
 from secfc.lagrange.sharer import Sharer
-from secfc.lagrange.summing import ShareSum
+from secfc.lagrange.summing import SummedParts
 from secfc.params import WINDOW, Job, Layout, Limits, Parts, most_share_bytes, primes_of
 from secfc.protocol.messages import (
     SERVER,
@@ -29,8 +29,9 @@ from secfc.protocol.messages import (
     UnionFound,
     UnionVerdict,
 )
+from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.states import State, check_envelope
-from secfc.protocol.union import ClientUnion, EarlyDeals
+from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
@@ -105,7 +106,7 @@ class Client:
         check_rows(rows, name=name, d=job.d, bound=job.bound)
         if start is not None:
             check_labels(start, name=name, m=rows.shape[0], k=job.k)
-        _check_tokens(tokens, name=name, m=rows.shape[0], job=job)
+        check_tokens(tokens, name=name, m=rows.shape[0], job=job)
         self.number = number
         self.state = State.IDENTIFY
         self.labels: Labels | None = None
@@ -126,7 +127,6 @@ class Client:
         self._tokens, self._early_deals = tokens, EarlyDeals()
         self._union: ClientUnion | None = None
         self._early: list[Share] = []  # parts that overtook the plan, at most WINDOW from each client
-        self._sums: dict[int, ShareSum] = {}  # by part, with membership privacy
         self._received: dict[int, int] = {}  # parts kept, by sender
         self._shared = 0  # parts of the own rows that were shared
         self._announced = 0  # parts that everybody has sent
@@ -220,7 +220,6 @@ class Client:
         if not union.role.finished:
             return messages
         self.union_rows = union.role.rows()
-        self._order = np.argsort(self.union_rows)
         self._union = self._tokens = None
         layout = Layout((union.role.m,) * self._job.n, common=True)
         return self._begin_sharing(layout, self._channels, self._starts)
@@ -238,12 +237,21 @@ class Client:
         self._handshake, self._channels = None, channels  # the ephemeral key has done its work
         self._starts = starts
         self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
+        assert self._rows is not None
+        own = layout.rows(self.number) if self.union_rows is None else self.union_rows
+        self._own, self._rows = OwnRows(self._rows, own), None
         self._sharer = Sharer(job=self._job, primes=primes, masks=self._masks, kernels=self._kernels)
         self._points = CodedPoints(
             shares=self._allocate((len(primes), self._job.width + 1, layout.m)),
             primes=primes,
             k=self._job.k,
             kernels=self._kernels,
+        )
+        self._keeper = SummedParts(
+            keep=self._points.store,
+            clients=self._job.n if layout.common else 1,
+            primes=primes,
+            kernels=kernels,
         )
         self._received = dict.fromkeys((j for j in range(1, self._job.n + 1) if j != self.number), 0)
         # Clients with fewer rows than others send fewer parts.
@@ -260,40 +268,17 @@ class Client:
 
     def _share_part(self, part: int) -> list[Message]:
         """Encode a part of the own rows; keep the own share, send the others theirs."""
-        assert self._rows is not None
         rows = self._parts.share_rows(self.number, part)
-        packed = dict(enumerate(self._sharer.share(self._rows_to_share(rows)), 1))
-        self._store(packed.pop(self.number), part, rows.start)
+        packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
+        self._keeper.store(packed.pop(self.number), part, rows.start)
         self._shared += 1
         if self._shared == self._parts.shares:
-            self._rows = None
+            self._own.forget()
         shares: list[Message] = []
         for j in self._received if rows.stop > rows.start else ():
             sealed = self._channels[j].seal(Share.__name__, part=part, payload=packed.pop(j).payload)
             shares.append(Share(run=self._run, sender=self.number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
-
-    def _rows_to_share(self, rows: slice) -> Floats:
-        """Those of its rows; with membership privacy all of them, zeros where it holds none."""
-        assert self._rows is not None
-        if self.union_rows is None:
-            own = self._layout.rows(self.number)
-            return self._rows[rows.start - own.start : rows.stop - own.start]
-        low, high = np.searchsorted(self.union_rows, [rows.start, rows.stop], sorter=self._order)
-        held = self._order[low:high]
-        block = np.zeros((rows.stop - rows.start, self._job.d))
-        block[self.union_rows[held] - rows.start] = self._rows[held]
-        return block
-
-    def _store(self, residues: PackedResidues, part: int, start: int) -> None:
-        """Keep shares of rows from `start`; with membership privacy, once all clients' are added up."""
-        if not self._layout.common:
-            self._points.store(residues, start)
-            return
-        total = self._sums.setdefault(part, ShareSum(primes=self._primes, kernels=self._kernels))
-        total.add(residues)
-        if total.count == self._job.n:
-            self._points.store(self._sums.pop(part).total(), start)
 
     def _on_share(self, message: Share) -> list[Message]:
         if message.sender == self.number:
@@ -349,7 +334,7 @@ class Client:
 
     def _keep(self, message: Share, residues: PackedResidues) -> list[Message]:
         start = self._parts.share_rows(message.sender, message.part).start
-        self._store(residues, message.part, start)
+        self._keeper.store(residues, message.part, start)
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
         return self._ready()
@@ -444,18 +429,6 @@ class Client:
             )
         if message.labels.min() < 0:
             raise MessageError("Finish: a row has no label")
-        own = self._layout.rows(self.number) if self.union_rows is None else self.union_rows
-        self.labels = message.labels[own]
+        self.labels = self._own.labels(message.labels)
         self.state = State.DONE
         return []
-
-
-def _check_tokens(tokens: Tokens | None, *, name: str, m: int, job: Job) -> None:
-    if (tokens is None) != (job.ids_cap is None):
-        raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
-    if tokens is None or job.ids_cap is None:
-        return
-    if len(tokens) != m:
-        raise DataError(f"{name}: {len(tokens)} IDs for {m} rows")
-    if m > job.ids_cap:
-        raise DataError(f"{name}: {m} rows, more than ids_cap, {job.ids_cap}")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.errors import MessageError, UnionError
+from secfc.errors import DataError, MessageError, ParameterError, UnionError
 from secfc.params import WINDOW, Job
 from secfc.protocol.messages import (
     SERVER,
@@ -247,3 +247,15 @@ class ServerUnion:
     def waiting_for(self) -> int:
         """Clients whose share of the next part has not come."""
         return self.role.missing
+
+
+def check_tokens(tokens: Tokens | None, *, name: str, m: int, job: Job) -> None:
+    """Raise an error of ours unless a client of m rows has the IDs that the job asks for."""
+    if (tokens is None) != (job.ids_cap is None):
+        raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
+    if tokens is None or job.ids_cap is None:
+        return
+    if len(tokens) != m:
+        raise DataError(f"{name}: {len(tokens)} IDs for {m} rows")
+    if m > job.ids_cap:
+        raise DataError(f"{name}: {m} rows, more than ids_cap, {job.ids_cap}")

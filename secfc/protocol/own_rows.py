@@ -1,0 +1,42 @@
+"""A client's own rows among those that it shares."""
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints, Labels
+
+
+class OwnRows:
+    """Rows to share, block by block, and where they are among all rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m_j, d), float64
+    at : slice or ndarray of shape (m_j,), int64
+        Their numbers; with membership privacy any distinct ones, and all other rows are shared as zeros.
+    """
+
+    def __init__(self, rows: Floats, at: slice | Ints) -> None:
+        self._rows, self._at = rows, at
+        self._order = None if isinstance(at, slice) else np.argsort(at)
+
+    def __repr__(self) -> str:
+        return f"OwnRows(shape={self._rows.shape})"
+
+    def block(self, rows: slice) -> Floats:
+        """Rows to share of these numbers; made anew where there are zeros, never stored."""
+        if isinstance(self._at, slice):
+            return self._rows[rows.start - self._at.start : rows.stop - self._at.start]
+        low, high = np.searchsorted(self._at, [rows.start, rows.stop], sorter=self._order)
+        assert self._order is not None
+        held = self._order[low:high]
+        block = np.zeros((rows.stop - rows.start, self._rows.shape[1]))
+        block[self._at[held] - rows.start] = self._rows[held]
+        return block
+
+    def forget(self) -> None:
+        """Let go of the rows, once they are shared."""
+        self._rows = self._rows[:0].copy()
+
+    def labels(self, labels: Labels) -> Labels:
+        """Those of its own rows."""
+        return labels[self._at]
