@@ -93,8 +93,8 @@ def test_thresholds_and_segments(method: UnionMethod, n: int, t: int, ell: int) 
 
 def test_many_ids_use_several_tables_and_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECFC_KERNELS", "compiled")
-    monkeypatch.setattr(plan_module, "PART_BYTES", 1 << 14)
-    assert check(spread(20_000, 3)).stages > 2
+    monkeypatch.setattr(plan_module, "PART_BYTES", 1 << 15)
+    assert check(spread(6000, 3)).stages > 2
 
 
 @each_method
