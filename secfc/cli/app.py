@@ -10,6 +10,7 @@ import secfc
 from secfc.cli.bench import bench
 from secfc.cli.endings import plain_endings
 from secfc.cli.files import Options, run_files
+from secfc.cli.flare import flare
 from secfc.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(bench, name="bench")
+app.add_typer(flare, name="flare")
 app.command(epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
 
 

@@ -21,10 +21,10 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 import secfc
-from secfc import errors
 from secfc._arrays import Ints, Labels
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
+from secfc.drivers.failures import error_of
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.kernels import choose
@@ -123,11 +123,9 @@ def _name(setup: Setup, party: int) -> str:
 
 def _error(setup: Setup, party: int, kind: str, text: str) -> SecFCError:
     """A party's error as our own type, with its name."""
-    found = getattr(errors, kind, PartyError)
-    error = found if isinstance(found, type) and issubclass(found, SecFCError) else PartyError
     name = "server" if party == SERVER else setup.names[party - 1]
     named = text.startswith((name, f"client {party} "))
-    return error(text if named else f"{_name(setup, party)}: {text}")
+    return error_of(kind, text if named else f"{_name(setup, party)}: {text}")
 
 
 class _Parties:

@@ -6,7 +6,6 @@ identity is made here, for this run alone, and its private key stays here.
 
 import os
 import sys
-import traceback
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,12 +13,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-import secfc
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
+from secfc.drivers.failures import as_error
 from secfc.drivers.setup import ServerReport
 from secfc.drivers.storage import allocator
-from secfc.errors import SecFCError
 from secfc.params import Job, Limits
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Message
@@ -40,14 +38,11 @@ def main() -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         _run(inbox, outbox)
-    except SecFCError as error:
-        framing.write_json(outbox, {"error": type(error).__name__, "text": str(error)})
-        return 1
     except (EOFError, BrokenPipeError):
         return 1  # the driver has gone; nobody is left to tell
     except Exception as error:
-        # Not ours, so its text may hold a value: only its type and place leave the process.
-        framing.write_json(outbox, {"error": "PartyError", "text": f"{type(error).__name__} {_place(error)}"})
+        told = as_error(error)
+        framing.write_json(outbox, {"error": type(told).__name__, "text": str(told)})
         return 1
     return 0
 
@@ -128,14 +123,6 @@ def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> 
             array = np.stack([role.labels, role.union_rows])
     framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, array)
-
-
-def _place(error: Exception) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    package = Path(secfc.__file__).parent.parent
-    path = Path(frame.filename)
-    shown = path.relative_to(package) if path.is_relative_to(package) else path.name
-    return f"at {shown}:{frame.lineno} in {frame.name}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,270 @@
+"""What the engine of a run costs: in one process, a process per party, NVIDIA FLARE with mutual TLS.
+
+Usage: python benchmarks/engines.py [--quick] [--only DRIVER ...] [--json FILE]
+
+The same job, data and seed go through each driver, one after the other: the roles do the same work, and
+what differs is the engine. Needs secfc[flare]; loopback only. With n = 11, FLARE starts 24 processes.
+"""
+
+import argparse
+import json
+import os
+import secrets
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import psutil
+
+from secfc.bench.machine import commit, machine
+from secfc.drivers.flare.federation import SERVER, Federation
+from secfc.drivers.flare.jobs import export_job
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.setup import Setup
+from secfc.params import Job, Limits
+from secfc.protocol.server import Progress
+from secfc.sealing.identity import KEY_BYTES, Identity
+
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A size to measure."""
+
+    name: str
+    n: int
+    t: int
+    ell: int
+    m: int
+    d: int
+    k: int
+    max_iter: int
+
+
+CASES = (
+    Case("n = 3", 3, 1, 1, 10_000, 100, 16, 20),
+    Case("n = 11", 11, 4, 2, 10_000, 100, 16, 20),
+    Case("answers of 80 MB", 3, 1, 1, 420_000, 8, 16, 3),
+)
+QUICK = (Case("n = 3, quick", 3, 1, 1, 1_000, 20, 8, 5),)
+
+Timeline = list[tuple[str, int, float]]
+
+
+def setup_of(case: Case) -> Setup:
+    """Rows around k centres, split evenly."""
+    rng = np.random.default_rng(SEED)
+    centres = rng.normal(scale=4.0, size=(case.k, case.d))
+    rows = centres[rng.integers(case.k, size=case.m)] + rng.normal(scale=2.0, size=(case.m, case.d))
+    bound = float(np.linalg.norm(rows, axis=1).max())
+    return Setup(
+        job=Job(n=case.n, k=case.k, t=case.t, ell=case.ell, d=case.d, bound=bound, max_iter=case.max_iter),
+        rows=np.array_split(rows, case.n),
+        starts=None,
+        names=[f"site-{j}" for j in range(1, case.n + 1)],
+        limits=Limits(),
+        seed=SEED,
+    )
+
+
+def watch() -> tuple[Timeline, Callable[[Progress], None]]:
+    """When each phase and round began, and the callback that finds out."""
+    timeline: Timeline = [("identify", 0, 0.0)]
+    started = time.perf_counter()
+
+    def look(standing: Progress) -> None:
+        if timeline[-1][:2] != (standing.phase, standing.round):
+            timeline.append((standing.phase, standing.round, time.perf_counter() - started))
+
+    return timeline, look
+
+
+@contextmanager
+def peaks(pids: Callable[[], dict[int, str]]) -> Iterator[dict[str, int]]:
+    """Largest resident size by role, in bytes, as the kernel remembers it, asked for twice a second."""
+    found: dict[str, int] = {}
+    done = threading.Event()
+
+    def sample() -> None:
+        while not done.wait(0.5):
+            for pid, role in pids().items():
+                found[role] = max(found.get(role, 0), high_water(pid))
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield found
+    finally:
+        done.set()
+        thread.join()
+
+
+def high_water(pid: int) -> int:
+    """VmHWM of a process, 0 when it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in text.splitlines() if line.startswith("VmHWM")), 0)
+
+
+def in_process(case: Case) -> dict[str, Any]:
+    """All parties in this process."""
+    timeline, look = watch()
+    outcome = run_in_process(setup_of(case), look)
+    return {
+        "costs": outcome.costs.to_dict(),
+        "timeline": timeline,
+        "memory": {"all": high_water(os.getpid())},
+    }
+
+
+def multiprocess(case: Case) -> dict[str, Any]:
+    """A process per party over pipes."""
+
+    def pids() -> dict[int, str]:
+        children = psutil.Process().children()
+        return {child.pid: "server" if at == 0 else "client" for at, child in enumerate(children)}
+
+    timeline, look = watch()
+    with peaks(pids) as memory:
+        outcome = run_multiprocess(setup_of(case), look)
+    return {"costs": outcome.costs.to_dict(), "timeline": timeline, "memory": memory}
+
+
+def flare(case: Case) -> dict[str, Any]:
+    """A FLARE server and sites."""
+    setup = setup_of(case)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        job = write_job(folder, setup)
+        export_job(job, folder / "job", deadline=600.0)
+        with Federation(folder / "flare", setup.names) as federation:
+            for site in setup.names:
+                federation.join(site, folder / f"{site}.toml")
+            started = time.perf_counter()
+            federation.start()
+            up = time.perf_counter()
+            with peaks(lambda: roles(federation)) as memory:
+                _, summary = federation.run(folder / "job", timeout=3600.0)
+            ended = time.perf_counter()
+    if summary is None or summary["ended"] != "complete":
+        raise SystemExit(f"flare: {summary and summary['ended']}")
+    return {
+        "costs": summary["costs"],
+        "timeline": summary["timeline"],
+        "memory": memory,
+        "start_seconds": up - started,
+        "job_seconds": ended - up,
+    }
+
+
+def write_job(folder: Path, setup: Setup) -> str:
+    """The files that the organisations would have; the job file's text."""
+    values = {name: value for name, value in asdict(setup.job).items() if name != "n"} | {"seed": setup.seed}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()] + ["[roster]"]
+    for site, rows in zip(setup.names, setup.rows, strict=True):
+        private = secrets.token_bytes(KEY_BYTES)
+        (folder / f"{site}.key").write_text(private.hex())
+        lines.append(f'{site} = "{Identity(private).public.hex()}"')
+        np.save(folder / f"{site}.npy", rows)
+        (folder / f"{site}.toml").write_text(
+            f'job = "job.toml"\nkey = "{site}.key"\nresults = "results-{site}"\n[data]\npath = "{site}.npy"\n'
+        )
+    text = "\n".join(lines) + "\n"
+    (folder / "job.toml").write_text(text)
+    return text
+
+
+def roles(federation: Federation) -> dict[int, str]:
+    """FLARE's processes: a parent at each party, and one for the job."""
+    found = {}
+    for name in (SERVER, *federation.sites):
+        side = "server" if name == SERVER else "site"
+        for at, pid in enumerate(federation.pids(name)):
+            found[pid] = f"{side} {'parent' if at == 0 else 'job'}"
+    return found
+
+
+def row(case: Case, driver: str, measured: dict[str, Any]) -> dict[str, Any]:
+    """Seconds and bytes per phase and round."""
+    timeline = measured["timeline"]
+    steps = [(phase, round_, later[2] - at) for (phase, round_, at), later in pairwise(timeline)]
+    rounds = [seconds for phase, _, seconds in steps if phase == "iterate"]
+    phases: dict[str, dict[str, float]] = {}
+    for phase, _, seconds in steps:
+        phases.setdefault(phase, {"wall": 0.0, "cpu": 0.0, "bytes": 0})["wall"] += seconds
+    for cost in measured["costs"]["phases"]:
+        phase = phases.setdefault(cost["phase"], {"wall": 0.0, "cpu": 0.0, "bytes": 0})
+        phase["cpu"] += cost["seconds"]
+        phase["bytes"] += cost["sent_bytes"]
+    iterate = phases["iterate"]
+    return {
+        **asdict(case),
+        "case": case.name,
+        "driver": driver,
+        "rounds": len(rounds),
+        "round_seconds": statistics.median(rounds),
+        "round_spread": [min(rounds), max(rounds)],
+        "round_cpu_seconds": iterate["cpu"] / len(rounds),
+        "round_bytes": iterate["bytes"] / len(rounds),
+        "phases": phases,
+        "memory": measured["memory"],
+        **{name: measured[name] for name in ("start_seconds", "job_seconds") if name in measured},
+    }
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print a line per case and driver; what FLARE adds to a round is beside it."""
+    print(
+        f"{'case':18} {'driver':13} {'share s':>8} {'round ms':>9} {'added ms':>9} {'round MB':>9}  memory MB"
+    )
+    pipes = {row["case"]: row["round_seconds"] for row in rows if row["driver"] == "multiprocess"}
+    for row in rows:
+        added = row["round_seconds"] - pipes.get(row["case"], row["round_seconds"])
+        memory = ", ".join(f"{role} {size >> 20}" for role, size in sorted(row["memory"].items()))
+        print(
+            f"{row['case']:18} {row['driver']:13} {row['phases']['share']['wall']:8.2f} "
+            f"{1e3 * row['round_seconds']:9.0f} {1e3 * added if row['driver'] == 'flare' else 0:9.0f} "
+            f"{row['round_bytes'] / 1e6:9.2f}  {memory}"
+        )
+
+
+DRIVERS = {"in-process": in_process, "multiprocess": multiprocess, "flare": flare}
+
+
+def main() -> None:
+    """Measure, print, and store when asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small case only")
+    parser.add_argument("--only", nargs="+", choices=DRIVERS, default=list(DRIVERS))
+    parser.add_argument("--json", type=Path, help="file to write the rows to, with machine and commit")
+    options = parser.parse_args()
+    rows = []
+    for case in QUICK if options.quick else CASES:
+        for driver in options.only:
+            rows.append(row(case, driver, DRIVERS[driver](case)))
+            print(f"{case.name}: {driver} done", file=sys.stderr, flush=True)
+    show(rows)
+    if options.json is not None:
+        root = Path(__file__).resolve().parent.parent
+        text = json.dumps({"commit": commit(root), "machine": machine(), "rows": rows}, indent=1)
+        options.json.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

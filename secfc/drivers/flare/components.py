@@ -1,0 +1,135 @@
+"""The two classes that FLARE builds from a job, one a side. They hold no logic of a run.
+
+A site's `class_allow_list` needs `secfc.drivers.flare.components.SiteExecutor`, the server's
+`secfc.drivers.flare.components.CoordinatorController` (docs/deployment.md).
+"""
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nvflare.apis.event_type import EventType
+from nvflare.apis.executor import Executor
+from nvflare.apis.fl_constant import ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.impl.controller import Controller
+from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.apis.signal import Signal
+
+from secfc.drivers.failures import as_error
+from secfc.drivers.flare.coordinator import SUMMARY, Coordinator, Ended, summary
+from secfc.drivers.flare.jobs import read_agreement
+from secfc.drivers.flare.site import Site
+from secfc.drivers.flare.site_config import SITE_FILE
+from secfc.errors import SecFCError
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.protocol.server import Server
+
+TOPIC = "secfc"
+_DATA = "data"
+"""The one entry of what travels: bytes of ours."""
+
+
+class SiteExecutor(Executor):  # type: ignore[misc]
+    """A site. It takes nothing from the job: rows, limits and job come from the site's own file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._site: Site | None = None
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """Open and end the site with FLARE's run."""
+        if event_type == EventType.START_RUN:
+            folder = Path(fl_ctx.get_workspace().get_site_config_dir())
+            self._site = Site(name=fl_ctx.get_identity_name(), config=folder / SITE_FILE)
+            fl_ctx.get_engine().register_aux_message_handler(TOPIC, self._on_call)
+        elif event_type == EventType.END_RUN and self._site is not None:
+            self._site.end()
+
+    def _on_call(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
+        assert self._site is not None
+        reply = make_reply(ReturnCode.OK)
+        reply[_DATA] = self._site.answer(request.get(_DATA))
+        return reply
+
+    def execute(
+        self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal
+    ) -> Shareable:
+        """FLARE's tasks are not used."""
+        return make_reply(ReturnCode.TASK_UNKNOWN)
+
+
+class CoordinatorController(Controller):  # type: ignore[misc]
+    """The coordinator.
+
+    Parameters
+    ----------
+    job : str
+        Text of the job file.
+    deadline : float
+        Seconds that a site has to answer.
+    """
+
+    def __init__(self, job: str, deadline: float) -> None:
+        super().__init__()
+        self._job_text, self._deadline = job, deadline
+
+    def start_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing to prepare."""
+
+    def stop_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing to tidy up."""
+
+    def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
+        """Run to the end and write the summary into FLARE's folder of the job."""
+        engine = fl_ctx.get_engine()
+        agreement = read_agreement(self._job_text)
+        run = secrets.token_bytes(RUN_ID_BYTES)
+
+        def send(site: str, data: bytes, timeout: float) -> bytes | None:
+            with engine.new_context() as context:
+                replies = engine.send_aux_request(
+                    targets=[site],
+                    topic=TOPIC,
+                    request=Shareable({_DATA: data}),
+                    timeout=timeout,
+                    fl_ctx=context,
+                    optional=True,
+                )
+            reply = (replies or {}).get(site)
+            if reply is None or reply.get_return_code(ReturnCode.OK) != ReturnCode.OK:
+                return None
+            answer: bytes | None = reply.get(_DATA)
+            return answer
+
+        coordinator = Coordinator(
+            agreement=agreement,
+            server=Server(
+                job=agreement.job,
+                session=agreement.session(run),
+                rng=np.random.default_rng(agreement.seed),
+            ),
+            run=run,
+            send=send,
+            deadline=self._deadline,
+            aborted=lambda: bool(abort_signal.triggered),
+        )
+        ended: Ended | None = None
+        error: SecFCError | None = None
+        try:
+            ended = coordinator.run()
+        except Exception as failure:
+            error = as_error(failure)
+        folder = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id()))
+        text = json.dumps(summary(agreement, run, ended, error), indent=2)
+        draft = folder / f".{SUMMARY}"
+        draft.write_text(text + "\n", encoding="utf-8")
+        os.replace(draft, folder / SUMMARY)  # who waits for it reads all of it
+        if error is not None:
+            self.system_panic(f"{type(error).__name__}: {error}", fl_ctx)
+
+    def process_result_of_unknown_task(self, *args: Any, **kwargs: Any) -> None:
+        """FLARE's tasks are not used."""

@@ -1,0 +1,179 @@
+"""A FLARE server and eleven sites, real processes with mutual TLS on loopback: whole runs and lost sites."""
+
+import errno
+import json
+import os
+import socket
+import ssl
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from sklearn.datasets import load_digits
+
+from plaintext_baselines import ExactLloyd
+from secfc.cli.demo import uneven_parties
+from secfc.drivers.flare.federation import SERVER, Federation
+from secfc.drivers.flare.jobs import export_job
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Setup
+from secfc.params import Limits
+
+pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
+
+SABOTAGE = Path(__file__).parents[2] / "support" / "sabotage"
+T, ELL = 3, 2  # R = 9 of 11
+
+
+def digits():
+    rows, classes = load_digits(return_X_y=True)
+    return [rows[member] for member in uneven_parties(rows, classes)]
+
+
+@pytest.fixture(scope="module")
+def consortium(tmp_path_factory, organisations_of):
+    """Eleven organisations that hold digits, their server and sites up; nothing of them stays behind."""
+    folder = tmp_path_factory.mktemp("flare")
+    made = organisations_of(folder, digits(), k=10, t=T, ell=ELL)
+    plan = folder / "sabotage.json"
+    plan.write_text("{}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("SECFC_SABOTAGE", str(plan))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        federation = Federation(folder / "flare", made.sites)
+        for name in made.sites:
+            federation.join(name, made.config(name))
+        try:
+            federation.start()
+            yield made, federation, plan
+        finally:
+            federation.stop()
+    assert [
+        p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or [])
+    ] == []
+    with socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", federation.port)) == errno.ECONNREFUSED
+
+
+@pytest.fixture
+def run(consortium, tmp_path):
+    """Run the consortium's job, its sites broken as told; lost sites are up again afterwards."""
+    made, federation, plan = consortium
+    for name in made.sites:
+        made.forget(name)
+
+    def submit(deadline=60.0, **sabotage):
+        plan.write_text(json.dumps({name.replace("_", "-"): how for name, how in sabotage.items()}))
+        export_job(made.text, tmp_path / "job", deadline=deadline)
+        return federation.run(tmp_path / "job", timeout=300.0)
+
+    yield submit
+    plan.write_text("{}")
+    down = [name for name in made.sites if not federation.alive(name)]
+    if down:
+        federation.start(*down)
+
+
+def assert_exact(made, lost=()):
+    """Labels of all sites that were not lost equal those of Lloyd in exact integers on the pooled rows."""
+    agreement = made.agreement
+    setup = Setup(
+        job=agreement.job,
+        rows=made.rows,
+        starts=None,
+        names=list(made.sites),
+        limits=Limits(),
+        seed=agreement.seed,
+    )
+    here = run_in_process(setup)
+    starts = np.split(here.start, np.cumsum([len(rows) for rows in made.rows])[:-1])
+    job = agreement.job
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(made.rows)
+    for name, labels, same in zip(made.sites, exact.labels_, here.labels, strict=True):
+        np.testing.assert_array_equal(labels, same)
+        if name not in lost:
+            np.testing.assert_array_equal(made.labels(name), labels)
+
+
+def test_labels_equal_exact_lloyd(consortium, run):
+    _, summary = run()
+    assert summary["ended"] == "complete"
+    assert summary["lost"] == {}
+    assert_exact(consortium[0])
+
+
+def test_a_site_killed_in_round_3_is_done_without(consortium, run):
+    _, summary = run(deadline=20.0, site_4=("Assignment", 3, "site"))
+    assert summary["ended"] == "complete", summary
+    assert list(summary["lost"]) == ["site-4"]
+    assert_exact(consortium[0], lost=["site-4"])
+
+
+def test_three_sites_killed_in_round_3_end_the_run_with_the_inequality(consortium, run):
+    _, summary = run(
+        deadline=20.0,
+        site_2=("Assignment", 3, "site"),
+        site_4=("Assignment", 3, "site"),
+        site_5=("Assignment", 3, "site"),
+    )
+    assert summary["ended"].startswith(
+        "ThresholdError: too few sites are left: 8 < 2(ell + t) - 1 = 9; lost of 11"
+    )
+    made = consortium[0]
+    assert made.summary("site-1")["ending"]["ended"] == summary["ended"]
+    assert not (made.written("site-1")[0] / "labels.csv").exists()
+
+
+@pytest.mark.parametrize("message", ["Plan", "Share"], ids=["before sharing", "during sharing"])
+def test_a_site_killed_before_the_iterations_ends_the_run_by_name(consortium, run, message):
+    _, summary = run(deadline=20.0, site_4=(message, 0, "site"))
+    assert summary["ended"] == "PartyError: site-4: no answer within 20 s (phase share)"
+    assert consortium[0].summary("site-1")["ending"]["ended"] == summary["ended"]
+
+
+def test_only_a_sites_job_process_killed_is_said_clearly(consortium, run):
+    number, summary = run(deadline=60.0, site_4=("Assignment", 3, "job"))
+    assert summary["ended"].startswith("PartyError: FLARE ended the job: ")
+    assert "longest without an answer: site-4, " in summary["ended"]
+    assert consortium[1].ended(number, timeout=120.0) == "FINISHED:EXECUTION_EXCEPTION"
+
+
+def test_the_server_refuses_a_job_that_ships_code(consortium, tmp_path):
+    made, federation, _ = consortium
+    export_job(made.text, tmp_path / "job", deadline=60.0)
+    (tmp_path / "job" / "secfc" / "custom").mkdir()
+    (tmp_path / "job" / "secfc" / "custom" / "shipped.py").write_text("")
+    _, summary = federation.run(tmp_path / "job", timeout=120.0)
+    assert summary is None
+    assert "BYOC not permitted" in (federation.kits[SERVER] / "console.txt").read_text()
+
+
+def test_the_text_of_an_exception_does_not_leave_the_site(consortium, run):
+    made, federation, _ = consortium
+    _, summary = run(site_4=("Assignment", 3, "the value 123456.789"))
+    assert summary["ended"] == "complete"
+    assert summary["lost"]["site-4"].startswith("PartyError: ValueError at ")
+    assert_exact(made, lost=["site-4"])
+    for path in federation.kits[SERVER].rglob("*"):
+        assert not path.is_file() or b"123456.789" not in path.read_bytes(), path
+
+
+def test_the_server_takes_no_one_without_a_certificate_of_the_consortium(consortium):
+    federation = consortium[1]
+    startup = federation.kits["site-1"] / "startup"
+
+    def answer(context):
+        plain = socket.create_connection(("127.0.0.1", federation.port), timeout=30)
+        try:
+            with context.wrap_socket(plain, server_hostname="localhost") as secure:
+                secure.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return secure.recv(4)
+        except OSError:
+            return b""
+
+    context = ssl.create_default_context(cafile=str(startup / "rootCA.pem"))
+    assert answer(context) == b""
+    context.load_cert_chain(startup / "client.crt", startup / "client.key")
+    assert answer(context) == b"HTTP"

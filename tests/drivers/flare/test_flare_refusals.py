@@ -1,0 +1,196 @@
+"""A FLARE server and three sites, real processes with mutual TLS: what they refuse, how they end."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from secfc.drivers.flare import federation as module
+from secfc.drivers.flare.federation import SERVER, Federation
+from secfc.drivers.flare.jobs import export_job
+from secfc.errors import PartyError
+
+pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
+
+
+def running(folder):
+    """Command lines of processes that belong to a federation in this folder."""
+    commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    return [command for command in commands if str(folder) in command]
+
+
+def assert_free(port):
+    with socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+
+
+@pytest.fixture(scope="module")
+def consortium(tmp_path_factory, organisations_of, blobs_of):
+    folder = tmp_path_factory.mktemp("flare")
+    made = organisations_of(folder, blobs_of(20, 10, 30))
+    # The server is one that would run anything: it is the sites that refuse.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        with Federation(folder / "flare", made.sites) as federation:
+            local = federation.kits[SERVER] / "local"
+            (local / "authorization.json").unlink()
+            resources = json.loads((local / "resources.json").read_text())
+            (local / "resources.json").write_text(json.dumps(resources | {"class_allow_list": ["*"]}))
+            for name in made.sites:
+                federation.join(name, made.config(name))
+            federation.start()
+            yield made, federation
+    assert running(folder) == []
+    assert_free(federation.port)
+
+
+@pytest.fixture
+def job(consortium, tmp_path):
+    """A job's folder, and what it may spoil; the organisations' files are whole again afterwards."""
+    made, _ = consortium
+    for name in made.sites:
+        made.forget(name)
+    export_job(made.text, tmp_path / "job", deadline=60.0)
+    yield tmp_path / "job"
+    for name in made.sites:
+        made.configure(name)
+
+
+def ship_code(job, folder):
+    """Put code into a job; the file that it would make."""
+    marker = folder / "ran"
+    custom = job / "secfc" / "custom"
+    custom.mkdir()
+    (custom / "shipped.py").write_text(
+        f"import pathlib\npathlib.Path({str(marker)!r}).touch()\n"
+        "from secfc.drivers.flare.components import SiteExecutor as Shipped\n"
+    )
+    spoil(
+        job,
+        "secfc/config/config_fed_client.json",
+        executors=[{"tasks": ["*"], "executor": {"path": "shipped.Shipped", "args": {}}}],
+    )
+    return marker
+
+
+def spoil(job, name, **changes):
+    """Change entries of a configuration of the job."""
+    path = job / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def console(federation, name):
+    return (federation.kits[name] / "console.txt").read_text()
+
+
+def test_three_sites_end_with_labels_and_flare_says_completed(consortium, job):
+    made, federation = consortium
+    number, summary = federation.run(job, timeout=300.0)
+    assert summary["ended"] == "complete"
+    assert [made.labels(name).size for name in made.sites] == [20, 10, 30]
+    assert federation.ended(number, timeout=120.0) == "FINISHED:COMPLETED"
+
+
+def test_a_job_that_ships_code_is_refused_by_the_sites_and_nothing_of_it_runs(consortium, job, tmp_path):
+    _, federation = consortium
+    marker = ship_code(job, tmp_path)
+    number, summary = federation.run(job, timeout=120.0)
+    assert summary is None
+    assert federation.ended(number, timeout=120.0) != "FINISHED:COMPLETED"
+    assert not marker.exists()
+    for name in federation.sites:
+        assert f"{name}: NVFLARE_ERROR: BYOC not permitted" in console(federation, SERVER)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["nvflare.app_common.executors.multi_process_executor.MultiProcessExecutor", "subprocess.Popen"],
+)
+def test_a_job_that_names_another_class_is_refused(consortium, job, path):
+    _, federation = consortium
+    spoil(
+        job,
+        "secfc/config/config_fed_client.json",
+        executors=[{"tasks": ["*"], "executor": {"path": path, "args": {}}}],
+    )
+    _, summary = federation.run(job, timeout=120.0)
+    assert summary is None or summary["ended"] != "complete"
+    assert any(f"'{path}'" in console(federation, name) for name in federation.sites)
+    assert any("is not in allow_list" in console(federation, name) for name in federation.sites)
+
+
+def test_a_site_that_agreed_to_another_job_refuses_it(consortium, job):
+    made, federation = consortium
+    (made.folder / "other.toml").write_text(made.text.replace("k = 3", "k = 4"))
+    made.configure("site-2", job="other.toml")
+    _, summary = federation.run(job, timeout=120.0)
+    assert summary["ended"].startswith("ParameterError: site-2: it agreed to the job ")
+    assert made.written("site-2") == []
+
+
+def test_a_site_with_another_key_than_the_rosters_is_refused(consortium, job):
+    made, federation = consortium
+    path = made.folder / "site-2.key"
+    key = path.read_text()
+    path.write_text("11" * 32)
+    try:
+        _, summary = federation.run(job, timeout=120.0)
+    finally:
+        path.write_text(key)
+    assert summary["ended"].startswith("ParameterError: site-2: ")
+    assert "roster" in summary["ended"]
+
+
+def test_a_site_with_a_certificate_of_another_authority_does_not_get_in(consortium, tmp_path, monkeypatch):
+    _, federation = consortium
+    other = Federation(tmp_path / "other", ["site-3"])
+    stopped = federation._processes["site-3"]
+    stopped.terminate()
+    stopped.wait()
+    startup = federation.kits["site-3"] / "startup"
+    kept = tmp_path / "kept"
+    shutil.copytree(startup, kept)
+    monkeypatch.setattr(module, "_START_SECONDS", 30.0)
+    try:
+        for name in ("client.crt", "client.key"):
+            shutil.copy(other.kits["site-3"] / "startup" / name, startup / name)
+        with pytest.raises(PartyError, match="sites that did not register: site-3"):
+            federation.start("site-3")
+    finally:
+        federation._processes["site-3"].kill()
+        federation._processes["site-3"].wait()
+        shutil.rmtree(startup)
+        shutil.copytree(kept, startup)
+    monkeypatch.undo()
+    federation.start("site-3")
+
+
+def test_a_federation_ends_with_its_starter_however_that_ends(tmp_path):
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from secfc.drivers.flare.federation import Federation\n"
+        f"federation = Federation(Path({str(tmp_path / 'flare')!r}), ['site-1'])\n"
+        "federation.start()\n"
+        "print(federation.port, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    port = int(starter.stdout.readline())
+    assert len(running(tmp_path / "flare" / "secfc")) == 2
+    os.kill(starter.pid, signal.SIGKILL)
+    starter.wait()
+    starter.stdout.close()
+    until = time.monotonic() + 60
+    while running(tmp_path / "flare" / "secfc") and time.monotonic() < until:
+        time.sleep(0.2)
+    assert running(tmp_path / "flare" / "secfc") == []
+    assert_free(port)
