@@ -175,7 +175,8 @@ def flare(case: Case) -> dict[str, Any]:
 
 def write_job(folder: Path, setup: Setup) -> str:
     """The files that the organisations would have; the job file's text."""
-    values = {name: value for name, value in asdict(setup.job).items() if name != "n"} | {"seed": setup.seed}
+    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "d", "bound", "max_iter")}
+    values |= {"seed": setup.seed}
     lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()] + ["[roster]"]
     for site, rows in zip(setup.names, setup.rows, strict=True):
         private = secrets.token_bytes(KEY_BYTES)

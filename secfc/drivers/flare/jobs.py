@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from secfc.drivers.flare.kits import CLASSES
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, SecFCError
 from secfc.params import Job
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Roster
@@ -44,17 +44,28 @@ class Agreement:
 
 
 def read_agreement(text: str) -> Agreement:
-    """The agreement of a job file's text."""
-    values: dict[str, Any] = tomllib.loads(text)
-    keys = values.pop("roster")
-    if "ids_cap" in values:
-        raise ParameterError("ids_cap: membership privacy is not available on FLARE in this version")
-    return Agreement(
-        sites=tuple(keys),
-        roster=Roster(tuple(bytes.fromhex(key) for key in keys.values())),
-        seed=values.pop("seed", None),
-        job=Job(n=len(keys), **values),
-    )
+    """The agreement of a job file's text.
+
+    Raises
+    ------
+    ParameterError
+        Naming what is wrong with it.
+    """
+    try:
+        values: dict[str, Any] = tomllib.loads(text)
+        keys = values.pop("roster")
+        if "ids_cap" in values:
+            raise ParameterError("ids_cap: membership privacy is not available on FLARE in this version")
+        return Agreement(
+            sites=tuple(keys),
+            roster=Roster(tuple(bytes.fromhex(key) for key in keys.values())),
+            seed=values.pop("seed", None),
+            job=Job(n=len(keys), **values),
+        )
+    except SecFCError:
+        raise
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ParameterError(f"job file: {type(error).__name__}: {error}") from None
 
 
 def read_job_file(path: Path) -> str:
