@@ -13,6 +13,7 @@ from secfc.errors import (
     ConvergenceWarning,
     DataError,
     DuplicateIdError,
+    FaultWarning,
     LimitError,
     MessageError,
     ParameterError,
@@ -21,10 +22,11 @@ from secfc.errors import (
     SealError,
     SecFCError,
     ThresholdError,
+    TooManyFaultsError,
     UnionError,
 )
 from secfc.params import Job, Limits
-from secfc.protocol.server import Progress
+from secfc.protocol.progress import Faults, Progress
 from secfc.result import Result
 
 __version__ = "0.1.0"
@@ -33,6 +35,8 @@ __all__ = [
     "ConvergenceWarning",
     "DataError",
     "DuplicateIdError",
+    "FaultWarning",
+    "Faults",
     "Job",
     "LimitError",
     "Limits",
@@ -45,6 +49,7 @@ __all__ = [
     "SealError",
     "SecFCError",
     "ThresholdError",
+    "TooManyFaultsError",
     "UnionError",
     "run",
 ]

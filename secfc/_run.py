@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast, get_args
@@ -14,9 +15,9 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.drivers.storage import check_storage
-from secfc.errors import ConvergenceWarning, DataError, ParameterError
+from secfc.errors import ConvergenceWarning, DataError, FaultWarning, ParameterError
 from secfc.kmeans.search import set_sizes
-from secfc.params import Disclosure, Job, Layout, Limits, Start, UnionMethod
+from secfc.params import Comparison, Disclosure, Job, Layout, Limits, Start, UnionMethod
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
@@ -50,6 +51,9 @@ def run(
     limits: Limits | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",
+    max_liars: int = 0,
+    comparison: Comparison = "end",
+    deadline: float | None = None,
     seed: int | None = None,
     progress: OnProgress | None = None,
 ) -> Result:
@@ -105,6 +109,15 @@ def run(
         stays behind.
     driver : {"in-process", "multiprocess"}
         All parties in this process, or one OS process each.
+    max_liars : int
+        A: clients that may share inconsistently or send wrong answers; they are found out, named in
+        ``result.faults`` and heard no more, and the result stays exact. Takes n >= 2(ell + t) - 1 + S + 2A
+        clients when S of them vanish. 0 checks nothing.
+    comparison : {"end", "rounds"}
+        When clients compare what the server gave them: after the run, or also before each answer.
+    deadline : float, optional
+        Seconds without progress after which the multiprocess driver counts those that are waited for as
+        absent. By default only a client whose process has ended is.
     seed : int, optional
         Of public choices (the random start). Masks never depend on it.
     progress : callable, optional
@@ -123,6 +136,8 @@ def run(
     -----
     ConvergenceWarning
         When `max_iter` ended the best start.
+    FaultWarning
+        When clients vanished or lied and the run went on without them.
     PrivacyWarning
         When segments are so narrow that the server sees distances of single columns.
 
@@ -161,6 +176,9 @@ def run(
         limits=limits,
         storage=storage,
         driver=driver,
+        max_liars=max_liars,
+        comparison=comparison,
+        deadline=deadline,
         seed=seed,
         progress=progress,
     )
@@ -177,6 +195,7 @@ def run_parties(
     limits: Limits | None,
     storage: str | os.PathLike[str] | None,
     driver: Driver,
+    deadline: float | None,
     seed: int | None,
     progress: OnProgress | None,
     **parameters: Any,
@@ -187,6 +206,8 @@ def run_parties(
         raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise ParameterError("seed: None or an integer >= 0 is needed")
+    if deadline is not None and not (_is_number(deadline) and 0 < deadline < threading.TIMEOUT_MAX):
+        raise ParameterError("deadline: None or a number of seconds > 0 is needed")
     if limits is not None and not isinstance(limits, Limits):
         raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
     if progress is not None and not callable(progress):
@@ -200,12 +221,16 @@ def run_parties(
         limits=limits or Limits(),
         storage=storage,
         seed=seed,
+        deadline=None if deadline is None else float(deadline),
         **parameters,
     )
     warning = setup.job.privacy_warning()
     if warning is not None:
         warnings.warn(warning, stacklevel=3)
     outcome = _DRIVERS[driver](setup, progress)
+    faults = outcome.faults.describe([member.name for member in members])
+    if faults:
+        warnings.warn(FaultWarning(faults), stacklevel=3)
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=3)
@@ -221,12 +246,13 @@ def _setup(
     limits: Limits,
     storage: str | os.PathLike[str] | None,
     seed: int | None,
+    deadline: float | None,
     **parameters: Any,
 ) -> Setup:
     """Check everything that can be checked before a party is started."""
     if bound is None:
         bound = max(largest_norm(member.rows, name=member.name) for member in members)
-    if isinstance(bound, bool) or not isinstance(bound, int | float | np.integer | np.floating):
+    if not _is_number(bound):
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
         raise ParameterError("bound: it exceeds the largest float64")
@@ -255,7 +281,12 @@ def _setup(
         limits=limits,
         seed=None if seed is None else int(seed),
         storage=check_storage(storage, job, layout),
+        deadline=deadline,
     )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _start_name(init: str | Sequence[Any]) -> Start:
@@ -304,6 +335,7 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership |
         ids=None if held is None else held.ids,
         union_rows=rows,
         near_ties=outcome.near_ties,
+        faults=outcome.faults,
         costs=outcome.costs,
         job=job,
     )

@@ -9,6 +9,8 @@
     ├── MessageError       a message that another party sent is refused; the receiver is unchanged
     │   └── SealError      it was not signed or sealed by the client it names, or for another place or run
     ├── LimitError         a client refuses a round because of its own limits
+    ├── CheatError         clients were given different assignments or results
+    ├── TooManyFaultsError more parties vanished or lied than n >= R + S + 2A allows
     ├── PartyError         a party's process failed or vanished
     └── UnionError         the parties' IDs make no union
         └── DuplicateIdError   an ID is held more than once
@@ -49,6 +51,14 @@ class LimitError(SecFCError):
     """A client's own limits forbid what the server asks for; the client stops."""
 
 
+class CheatError(SecFCError):
+    """Clients were given different assignments or results; the text has the round, clients and digests."""
+
+
+class TooManyFaultsError(SecFCError):
+    """More parties vanished or lied than the run can bear; the text says which inequality does not hold."""
+
+
 class PartyError(SecFCError):
     """A party failed or vanished; the text names it."""
 
@@ -63,6 +73,10 @@ class DuplicateIdError(UnionError):
 
 class ConvergenceWarning(UserWarning):
     """The run ended at ``max_iter`` before two assignments were equal."""
+
+
+class FaultWarning(UserWarning):
+    """The run bore with parties that vanished or lied; the text names them."""
 
 
 class PrivacyWarning(UserWarning):

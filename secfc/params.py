@@ -21,6 +21,9 @@ from secfc.lagrange.sharing import segment_width
 Start = Literal["random", "separation", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
 
+Comparison = Literal["end", "rounds"]
+"""When clients compare what the server gave them: when the run ends, or also in each round."""
+
 Disclosure = Literal["coded"]
 """What the server receives; "coded": every client's coded distances."""
 
@@ -109,6 +112,11 @@ class Job:
     count_duplicates : bool
         Whether a run that ends because an ID is held twice tells by how many the parties' IDs exceed the
         union.
+    max_liars : int
+        A: clients that may lie and are found out. The server then waits for R + A answers, for R + 2A when
+        those do not agree; 0 checks nothing and waits for R.
+    comparison : {"end", "rounds"}
+        When clients compare digests of what the server gave them.
 
     Raises
     ------
@@ -131,6 +139,8 @@ class Job:
     ids_salt: str = ""
     union: UnionMethod = "series"
     count_duplicates: bool = False
+    max_liars: int = 0
+    comparison: Comparison = "end"
 
     def __post_init__(self) -> None:
         for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
@@ -143,7 +153,8 @@ class Job:
             raise ParameterError(f"parties: at most {MAX_CLIENTS}, {self.n} were given")
         if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
             raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
-        for name, kinds in (("init", Start), ("disclosure", Disclosure), ("union", UnionMethod)):
+        names = {"init": Start, "disclosure": Disclosure, "union": UnionMethod, "comparison": Comparison}
+        for name, kinds in names.items():
             if getattr(self, name) not in get_args(kinds):
                 allowed = ", ".join(repr(kind) for kind in get_args(kinds))
                 raise ParameterError(f"{name}: {allowed} are possible, {getattr(self, name)!r} was given")
@@ -151,7 +162,15 @@ class Job:
             raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
         if self.ids_cap is not None:
             self._check_membership(self.ids_cap)
+        if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
+            raise ParameterError(f"max_liars: an integer >= 0 is needed, {self.max_liars!r} was given")
         self._check_threshold()
+        if self.n < self.threshold + 2 * self.max_liars:
+            most = (self.n - self.threshold) // 2
+            raise ThresholdError(
+                f"max_liars: n >= R + 2A must hold, but {self.n} < {self.threshold} + 2 * {self.max_liars}; "
+                f"with {self.n} clients, t={self.t} and ell={self.ell} at most max_liars={most} fits"
+            )
 
     def _check_membership(self, cap: int) -> None:
         _check_positive("ids_cap", cap)

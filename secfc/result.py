@@ -7,6 +7,7 @@ from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.params import Job
+from secfc.protocol.progress import Faults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,7 @@ class Result:
     ----------
     labels : list of ndarray of shape (m_j,), int32
         Cluster of each row, one array a party; a pandas Series with the DataFrame's index where the party
-        gave a DataFrame.
+        gave a DataFrame; -1 for the rows of a party that was left out.
     n_iter : int
         Iterations of the best start, as scikit-learn counts them.
     converged : bool
@@ -36,6 +37,8 @@ class Result:
         With membership privacy, the number of each row in the union.
     near_ties : int
         Comparisons of the best start that floating point could not decide and exact integers did.
+    faults : Faults
+        Clients, numbered from 1, that vanished or lied.
     costs : Costs
         Messages, bytes and CPU seconds per phase and role.
     job : Job
@@ -52,6 +55,7 @@ class Result:
     ids: list[list[Any]] | None = field(repr=False)
     union_rows: list[Ints] | None = field(repr=False)
     near_ties: int
+    faults: Faults
     costs: Costs
     job: Job
 

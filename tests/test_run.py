@@ -419,3 +419,38 @@ def test_every_error_derives_from_secfc_error():
     errors = [getattr(secfc, name) for name in secfc.__all__ if name.endswith("Error")]
     assert len(errors) > 5
     assert all(issubclass(error, secfc.SecFCError) for error in errors)
+
+
+@pytest.mark.parametrize("options", [{"max_liars": 1}, {"comparison": "rounds"}])
+def test_checks_change_nothing_of_an_honest_run(options):
+    rng = np.random.default_rng(3)
+    parties = [rng.normal(size=(m, 3)) for m in (4, 0, 6, 5, 3)]
+    plain = secfc.run(parties, 3, 1, 1, seed=2)
+    checked = secfc.run(parties, 3, 1, 1, seed=2, **options)
+    for ours, theirs in zip(checked.labels, plain.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert checked.inertia == plain.inertia
+    assert checked.faults == secfc.Faults()
+
+
+def test_a_liar_is_warned_of_by_name_and_the_result_is_exact(monkeypatch):
+    from secfc.kmeans.coded_distance import CodedPoints  # noqa: PLC0415
+
+    rng = np.random.default_rng(3)
+    parties = [rng.normal(size=(m, 3)) for m in (4, 2, 6, 5, 3)]
+    plain = secfc.run(parties, 3, 1, 1, seed=2)
+    real, liars = CodedPoints.answer, []
+
+    def answer(points, start, stop):
+        packed = real(points, start, stop)
+        liars.append(points) if not liars else None
+        if points is liars[0]:  # the first client that answers
+            packed.planes()[0, 0, 0] ^= 1
+        return packed
+
+    monkeypatch.setattr(CodedPoints, "answer", answer)
+    with pytest.warns(secfc.FaultWarning, match=r"^parties\[\d\] sent wrong answers and were excluded$"):
+        result = secfc.run(parties, 3, 1, 1, seed=2, max_liars=1)
+    assert len(result.faults.liars) == 1
+    for ours, theirs in zip(result.labels, plain.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

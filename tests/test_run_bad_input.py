@@ -341,3 +341,27 @@ def test_limits_below_1_are_a_parameter_error(name, number):
 def test_limits_that_are_no_integers_are_a_parameter_error(name, value):
     with pytest.raises(ParameterError, match=rf"^limits\.{name}: "):
         secfc.Limits(**{name: value})
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, True, "1", None])
+def test_max_liars_is_a_number_of_clients(value):
+    with pytest.raises(ParameterError, match=r"^max_liars: an integer >= 0 is needed"):
+        secfc.run(GOOD, 2, 1, 1, max_liars=value)
+
+
+def test_more_liars_than_the_clients_allow_name_the_inequality_and_what_fits():
+    text = r"^max_liars: n >= R \+ 2A must hold, but 5 < 3 \+ 2 \* 2; .* at most max_liars=1 fits$"
+    with pytest.raises(ThresholdError, match=text):
+        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=2)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "5"])
+def test_a_deadline_is_a_number_of_seconds(value):
+    with pytest.raises(ParameterError, match=r"^deadline: None or a number of seconds > 0 is needed$"):
+        secfc.run(GOOD, 2, 1, 1, deadline=value)
+
+
+def test_a_comparison_is_one_of_two():
+    text = r"^comparison: 'end', 'rounds' are possible, 'never' was given$"
+    with pytest.raises(ParameterError, match=text):
+        secfc.run(GOOD, 2, 1, 1, comparison="never")

@@ -23,7 +23,7 @@ from secfc.drivers.setup import Setup
 from secfc.kmeans.start import random_partition
 from secfc.params import Job, Limits
 from secfc.protocol.messages import SERVER
-from secfc.protocol.server import Progress
+from secfc.protocol.progress import Progress
 from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 

@@ -148,6 +148,18 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _number("bytes / least", "ratio", 4),
         _yes(">= 64 KiB", "large"),
     ),
+    "resilience": (
+        _plain("faults or check", "what"),
+        *setting_columns(),
+        _plain("max_liars", "tolerated"),
+        _plain("runs", "runs"),
+        _plain("exact", "exact"),
+        _plain("stopped", "stopped"),
+        _plain("wrong", "wrong"),
+        Column("liars named", lambda row: "" if row["named"] is None else f"{row['named']:.0%}"),
+        Column("seconds a run", lambda row: "" if row["seconds"] is None else seconds_text(row["seconds"])),
+        Column("overhead", lambda row: "" if row["overhead"] is None else f"{row['overhead']:.2f}"),
+    ),
     "memory": (
         _yes("storage", "storage"),
         *setting_columns(),
@@ -172,6 +184,7 @@ TITLES = {
     "scaling": "How costs grow, beside the paper's complexity",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "bytes": "Bytes against element bits times elements",
+    "resilience": "Runs with parties that vanish or lie, and what checks cost an iteration",
     "memory": "Peak anonymous memory of a process",
 }
 

@@ -1,7 +1,8 @@
 """Bytes of a run against the fewest that its elements could take: element bits times elements.
 
 An element is a residue (24 bits), a label (ceil(log2(k)) bits), a set or none (ceil(log2(k + 1)) bits), an
-introduction (a row count, a digest, a key and a signature, 1056 bits; in a Hello one more digest) or a part
+introduction (a row count, a digest, a key and a signature, 1056 bits; in a Hello one more digest), a digest
+(256 bits) or a part
 number (32 bits). How many of each a phase needs follows from the parameters alone, except the number of
 primes of a round, which is read off its answers.
 """
@@ -118,6 +119,7 @@ def _elements(
         "Assignment": (job.k.bit_length(), len(primes) * m * n),
         "CodedDistances": (RESIDUE_BITS, sum(primes) * job.k * m * n),
         "Finish": (max(1, (job.k - 1).bit_length()), m * n),
+        "Witness": (_DIGEST_BITS, n * (n - 1) * (1 + len(primes))),
     }
 
 

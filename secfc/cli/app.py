@@ -96,6 +96,16 @@ def run(
     driver: Annotated[
         DriverName, typer.Option(help="All parties in one process, or a process each.")
     ] = DriverName.multiprocess,
+    max_liars: Annotated[
+        int, typer.Option(help="Parties that may send wrong answers; takes two more parties for each.")
+    ] = 0,
+    compare_rounds: Annotated[
+        bool, typer.Option("--compare-rounds", help="Parties compare each assignment before they answer.")
+    ] = False,
+    deadline: Annotated[
+        float | None,
+        typer.Option(help="Seconds without progress after which parties that are waited for are given up."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
@@ -118,6 +128,9 @@ def run(
         seed=seed,
         storage=storage,
         driver=driver.value,
+        max_liars=max_liars,
+        comparison="rounds" if compare_rounds else "end",
+        deadline=deadline,
         quiet=quiet,
     )
     with plain_endings():

@@ -98,6 +98,15 @@ def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = 
         _show("bytes", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
 
 
+@bench.command()
+def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+    """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""
+    with plain_endings():
+        from secfc.bench.resilience import measure_resilience  # noqa: PLC0415
+
+        _show("resilience", measure_resilience(precision=precision, quick=quick), as_json)
+
+
 @bench.command(epilog="Example: secfc bench memory --cases 500000,50,8,11,4,2 --storage /data/scratch")
 def memory(
     as_json: Json = False,

@@ -14,6 +14,7 @@ import secfc
 from secfc._run import Driver, run_parties
 from secfc.cli.render import console, cost_table, our_warnings, progress_bar, threshold_line
 from secfc.errors import ParameterError
+from secfc.params import Comparison
 from secfc.parties import as_parties
 from secfc.result import Result
 from secfc.tables import Table, read_tables, row_ids, write_labels
@@ -43,6 +44,9 @@ class Options:
     seed: int | None
     storage: Path | None
     driver: Driver
+    max_liars: int
+    comparison: Comparison
+    deadline: float | None
     quiet: bool
 
 
@@ -83,6 +87,9 @@ def run_files(options: Options) -> None:
             limits=None,
             storage=options.storage,
             driver=options.driver,
+            max_liars=options.max_liars,
+            comparison=options.comparison,
+            deadline=options.deadline,
             seed=options.seed,
             progress=progress,
         )
@@ -145,6 +152,7 @@ def _summary(options: Options, tables: list[Table], names: list[str], result: Re
             "sizes": result.sizes.tolist(),
             "history": result.history.tolist(),
             "near_ties": result.near_ties,
+            "faults": asdict(result.faults),
         },
         "costs": result.costs.to_dict(),
         "versions": {

@@ -13,7 +13,7 @@ from secfc.drivers.costs import Costs
 from secfc.drivers.setup import OnProgress
 from secfc.errors import ConvergenceWarning, PrivacyWarning
 from secfc.params import Job
-from secfc.protocol.server import Progress as Standing
+from secfc.protocol.progress import Progress as Standing
 
 
 def console() -> Console:

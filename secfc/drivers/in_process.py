@@ -21,17 +21,9 @@ from secfc.sealing.identity import Identity, Roster
 OnDelivery = Callable[[Envelope, float], None]
 
 
-def run_in_process(
-    setup: Setup, on_progress: OnProgress | None = None, on_delivery: OnDelivery | None = None
-) -> Outcome:
-    """Run the protocol in one process.
-
-    Messages are encoded and decoded as between processes, and delivered in the order they were sent.
-    Every client has an identity for this run alone. `on_delivery` is told each message's envelope and the
-    wall-clock seconds of its decoding, its handling and
-    the encoding of what it caused.
-    """
-    job, meter = setup.job, Meter()
+def roles_of(setup: Setup) -> tuple[Server, list[Client]]:
+    """The server and the clients of a new run; every client has an identity for this run alone."""
+    job = setup.job
     identities = [Identity() for _ in range(job.n)]
     roster = Roster(tuple(identity.public for identity in identities))
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
@@ -52,6 +44,20 @@ def run_in_process(
         )
         for j in range(1, job.n + 1)
     ]
+    return server, clients
+
+
+def run_in_process(
+    setup: Setup, on_progress: OnProgress | None = None, on_delivery: OnDelivery | None = None
+) -> Outcome:
+    """Run the protocol in one process.
+
+    Messages are encoded and decoded as between processes, and delivered in the order they were sent.
+    `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
+    the encoding of what it caused.
+    """
+    job, meter = setup.job, Meter()
+    server, clients = roles_of(setup)
     roles: list[Server | Client] = [server, *clients]
     post: deque[bytes | memoryview] = deque()
 
@@ -75,8 +81,7 @@ def run_in_process(
         if on_progress is not None and header.recipient == SERVER:
             on_progress(server.progress)
 
-    assert server.outcome is not None
-    report = ServerReport.of(server.outcome, job)
-    labels = [client.labels for client in clients if client.labels is not None]
-    rows = [client.union_rows for client in clients if client.union_rows is not None]
-    return Outcome(labels=labels, union_rows=rows or None, costs=meter.costs(), **vars(report))
+    received = {client.number: client.labels for client in clients if client.labels is not None}
+    rows = {client.number: client.union_rows for client in clients if client.union_rows is not None}
+    held = [part.shape[0] for part in setup.rows]
+    return ServerReport.of(server, job).outcome(received, held, meter.costs(), rows or None)

@@ -1,5 +1,8 @@
 """One OS process per party on this machine; this process only carries encoded messages between them.
 
+A client whose process ends is absent, and so are, after a deadline without progress, those that the server
+waits for: the run goes on while enough are left.
+
 The parties' processes are new interpreters, not forks: they hold nothing but what is sent to them, work in
 notebooks and scripts alike, and cannot repeat another's masks. Messages go over their standard input and
 output, so nothing listens on a port. What clients send each other is sealed under keys that they alone have:
@@ -21,22 +24,25 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 import secfc
-from secfc._arrays import Ints, Labels
+from secfc._arrays import Ints
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import error_of
-from secfc.drivers.setup import OnProgress, Outcome, Setup
-from secfc.errors import MessageError, PartyError, SecFCError
+from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
+from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
 from secfc.kernels import choose
 from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
-from secfc.protocol.server import Progress
+from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.wire import envelope
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 
 _GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
+
+_COMPARE_SECONDS = 30.0
+"""How long clients may wait for others to confirm the result, when some of these have vanished."""
 
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -53,7 +59,8 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     Raises
     ------
     SecFCError
-        A party's own error, or PartyError when its process failed or vanished. Every process has ended then.
+        A party's own error, PartyError when the server's process failed or vanished, TooManyFaultsError when
+        too few clients' processes are left. Every process has ended then.
     """
     meter = Meter()
     # Compile here, once, if need be: the parties then read the code from the cache.
@@ -63,58 +70,90 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     with _Parties(setup, meter) as parties:
         reports, arrays = _collect(parties, setup, meter, on_progress)
     server = reports[SERVER]
-    labels = [cast(Labels, arrays[j]) for j in range(1, setup.job.n + 1)]
-    rows: list[Ints] | None = None
+    start, labels = arrays[SERVER]
+    reported = {j: arrays[j] for j, report in reports.items() if j != SERVER and not report["left_out"]}
+    rows: dict[int, Ints] | None = None
     if setup.tokens is not None:  # labels and, below, numbers in the union
-        labels, rows = [both[0].astype(np.int32) for both in labels], [both[1] for both in labels]
-    return Outcome(
-        labels=labels, union_rows=rows, start=cast(Labels, arrays[SERVER]), costs=meter.costs(), **server
-    )
+        rows = {j: both[1] for j, both in reported.items()}
+        reported = {j: both[0].astype(np.int32) for j, both in reported.items()}
+    report = ServerReport(start=start, labels=labels, **server | {"faults": _faults(server["faults"])})
+    return report.outcome(reported, [part.shape[0] for part in setup.rows], meter.costs(), rows)
+
+
+def _faults(lists: dict[str, list[int]]) -> Faults:
+    return Faults(**{name: tuple(clients) for name, clients in lists.items()})
 
 
 def _collect(
     parties: "_Parties", setup: Setup, meter: Meter, on_progress: OnProgress | None
 ) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
-    """Read the parties' events until each has reported."""
+    """Read the parties' events until the server and each client that is left has reported."""
     reports: dict[int, dict[str, Any]] = {}
     arrays: dict[int, Any] = {}
-    while len(arrays) <= setup.job.n:
-        party, kind, payload = parties.events.get()
+    gone: dict[int, str] = {}  # how their processes ended
+    while SERVER not in arrays or len(arrays.keys() | gone.keys()) <= setup.job.n:
+        patience = _COMPARE_SECONDS if SERVER in arrays and gone else None
+        try:
+            party, kind, payload = parties.events.get(timeout=setup.deadline or patience)
+        except queue.Empty:
+            if SERVER not in arrays:
+                parties.tell_server({"overdue": True})
+                continue
+            _check_confirmed(setup, arrays.keys() - {SERVER}, gone)
+            break  # those that hang have had their time
         if kind == framing.ARRAY:
             arrays[party] = framing.load_array(payload)
         elif kind == framing.JSON:
             event = json.loads(payload)
-            if "identity" in event:
-                parties.identify(party, event["identity"])
-                continue
             if "error" in event:
-                raise _error(setup, party, event["error"], event["text"])
-            if "progress" in event:
-                if on_progress is not None:
-                    on_progress(Progress(**event["progress"]))
-                continue
-            report = event["report"]
-            for phase, role, seconds in report.pop("seconds"):
-                meter.seconds[phase, role] += seconds
-            reports[party] = report
+                raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
+            if "report" in event:
+                reports[party] = event["report"]
+                for phase, role, seconds in event["report"].pop("seconds"):
+                    meter.seconds[phase, role] += seconds
+            else:
+                _note(parties, party, event, on_progress)
         elif payload:
             raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
         elif party not in arrays:
-            raise PartyError(
+            ended = (
                 f"{_name(setup, party)}: its process ended without a result ({parties.exit(party)})"
-                + _warning(setup, party)
+                + _warning(setup, party, parties)
             )
+            if party == SERVER or not parties.introduced or parties.in_union:
+                raise PartyError(ended)
+            gone[party] = ended
+            parties.tell_server({"absent": party})
     return reports, arrays
 
 
-def _warning(setup: Setup, party: int) -> str:
+def _warning(setup: Setup, party: int, parties: "_Parties") -> str:
     """What everybody should know before they start again without a client whose IDs were in a union."""
-    if setup.tokens is None or party == SERVER:
+    if party == SERVER or not parties.in_union:
         return ""
     return (
         "; the run cannot go on, and the union of a new run without it would show how many rows it held, and "
         "which to those who can guess IDs"
     )
+
+
+def _note(parties: "_Parties", party: int, event: dict[str, Any], on_progress: OnProgress | None) -> None:
+    """Take what a party says on its way."""
+    if "identity" in event:
+        parties.identify(party, event["identity"])
+        return
+    parties.phase = event["progress"]["phase"]
+    if on_progress is not None:
+        on_progress(Progress(**event["progress"]))
+
+
+def _check_confirmed(setup: Setup, reported: set[int], gone: dict[int, str]) -> None:
+    """Raise TooManyFaultsError unless R clients confirm the result to each other."""
+    if len(reported) >= setup.job.threshold:
+        return
+    clients = (j for j in range(1, setup.job.n + 1) if j not in reported and j not in gone)
+    waiting = ", ".join(_name(setup, j) for j in clients)
+    raise TooManyFaultsError("; ".join([f"nobody confirms the result to {waiting}", *gone.values()]))
 
 
 def _name(setup: Setup, party: int) -> str:
@@ -140,6 +179,7 @@ class _Parties:
         self._setup, self._meter = setup, meter
         self._outgoing: list[queue.SimpleQueue[tuple[framing.Kind, bytes] | None]] = []
         self._identities: dict[int, str] = {}
+        self.phase = "identify"  # as the server last told
         self._processes: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -171,6 +211,20 @@ class _Parties:
             keys = [key for _, key in sorted(self._identities.items())]
             for outgoing in self._outgoing:
                 outgoing.put((framing.JSON, json.dumps({"roster": keys}).encode()))
+
+    @property
+    def introduced(self) -> bool:
+        """Whether every client's identity is known; nobody can be done without before."""
+        return len(self._identities) == self._setup.job.n
+
+    @property
+    def in_union(self) -> bool:
+        """Whether a client cannot be left out: its rows are in a union and not all shared yet."""
+        return self._setup.tokens is not None and self.phase not in {"iterate", "reveal"}
+
+    def tell_server(self, order: dict[str, Any]) -> None:
+        """Put something to the server's process between its messages."""
+        self._outgoing[SERVER].put((framing.JSON, json.dumps(order).encode()))
 
     def exit(self, party: int) -> str:
         """How a party's process ended, in words."""

@@ -4,6 +4,7 @@
 identity is made here, for this run alone, and its private key stays here.
 """
 
+import json
 import os
 import sys
 from dataclasses import asdict
@@ -83,6 +84,9 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
         frame = framing.read_frame(inbox)
         if frame is None:
             raise EOFError
+        if frame[0] == framing.JSON and isinstance(role, Server):
+            _give_up(role, json.loads(frame[1]), outbox, job)
+            continue
         header = envelope(frame[1])
         with meter.work(header.work, party):
             replies = role.receive(decode(frame[1], k=job.k))
@@ -104,6 +108,13 @@ def _session(inbox: BinaryIO, setup: dict[str, Any], job: Job) -> Session:
     return Session.of(job=job, roster=roster, run=bytes.fromhex(setup["run"]))
 
 
+def _give_up(server: Server, order: dict[str, Any], outbox: BinaryIO, job: Job) -> None:
+    """Tell the server who is absent: a client whose process ended, or everybody that it waits for."""
+    for client in [order["absent"]] if "absent" in order else server.awaited:
+        _send(outbox, server.absent(client), job)
+    framing.write_json(outbox, {"progress": asdict(server.progress)})
+
+
 def _send(outbox: BinaryIO, messages: list[Message], job: Job) -> None:
     for message in messages:
         framing.write_frame(outbox, framing.MESSAGE, encode(message, k=job.k))
@@ -112,15 +123,16 @@ def _send(outbox: BinaryIO, messages: list[Message], job: Job) -> None:
 def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> None:
     report: dict[str, Any] = {"seconds": [[*key, value] for key, value in meter.seconds.items()]}
     if isinstance(role, Server):
-        assert role.outcome is not None
-        summary = ServerReport.of(role.outcome, job)
-        array = summary.start
-        report |= {name: value for name, value in vars(summary).items() if name != "start"}
+        summary = ServerReport.of(role, job)
+        array = np.stack([summary.start, summary.labels])
+        report |= {name: value for name, value in vars(summary).items() if name not in {"start", "labels"}}
+        report["faults"] = asdict(summary.faults)
     else:
-        assert role.labels is not None
-        array = role.labels
-        if role.union_rows is not None:
+        # No labels: its rows were left out.
+        array = np.empty(0, dtype=np.int32) if role.labels is None else role.labels
+        if role.labels is not None and role.union_rows is not None:
             array = np.stack([role.labels, role.union_rows])
+        report["left_out"] = role.labels is None
     framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, array)
 

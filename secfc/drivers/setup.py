@@ -1,14 +1,16 @@
 """What a driver is given and what it gives back, whichever driver it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
-from secfc.kmeans.search import Clustering
 from secfc.params import Job, Limits
-from secfc.protocol.server import Progress
+from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.server import Server
 from secfc.psu.tokens import Tokens
 
 OnProgress = Callable[[Progress], None]
@@ -34,6 +36,8 @@ class Setup:
         Of public choices.
     storage : Path or None
         Folder for the clients' shares; None keeps them in memory.
+    deadline : float or None
+        Seconds without progress after which those who are waited for count as absent; None waits for ever.
     """
 
     job: Job
@@ -44,6 +48,7 @@ class Setup:
     seed: int | None
     storage: Path | None = None
     tokens: list[Tokens] | None = field(default=None, repr=False)
+    deadline: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +58,13 @@ class Outcome:
     Attributes
     ----------
     labels : list of ndarray of shape (m_j,), int32
-        As each client received them.
+        As each client received them, as the server has them for a client that vanished; -1 for the rows of a
+        client that was left out or that, with membership privacy, vanished.
     union_rows : list of ndarray of shape (m_j,), int64, or None
-        With membership privacy, where each party's rows are in the union.
+        With membership privacy, where each party's rows are in the union; -1 for a client that vanished.
     start : ndarray of shape (m,), int32
         The sets whose means were the first centres, -1 for a row in none.
+    faults : Faults
     n_iter, converged, inertia, history, near_ties
         Of the best start; inertia in the data's units squared.
     costs : Costs
@@ -71,28 +78,89 @@ class Outcome:
     inertia: float
     history: list[float]
     near_ties: int
+    faults: Faults
     costs: Costs
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerReport:
-    """What the server tells its driver of the best start, inertia in the data's units squared."""
+    """What the server tells its driver of the best start, inertia in the data's units squared.
+
+    Attributes
+    ----------
+    start, labels : ndarray of shape (m,), int32
+        Of the rows that are in.
+    counts : list of int
+        How many of them each client holds.
+    n_iter, converged, inertia, history, near_ties, faults
+        As in `Outcome`.
+    """
 
     start: Labels = field(repr=False)
+    labels: Labels = field(repr=False)
+    counts: list[int]
     n_iter: int
     converged: bool
     inertia: float
     history: list[float]
     near_ties: int
+    faults: Faults
 
     @classmethod
-    def of(cls, clustering: Clustering, job: Job) -> "ServerReport":
-        """The report of a finished search."""
+    def of(cls, server: Server, job: Job) -> "ServerReport":
+        """The report of a server that is done."""
+        clustering = server.outcome
+        assert clustering is not None
         return cls(
             start=clustering.start,
+            labels=clustering.labels,
+            counts=list(server.layout.counts),
             n_iter=clustering.n_iter,
             converged=clustering.converged,
             inertia=job.in_data_units(clustering.inertia),
             history=[job.in_data_units(inertia) for inertia in clustering.history],
             near_ties=clustering.near_ties,
+            faults=server.faults,
         )
+
+    def outcome(
+        self,
+        received: Mapping[int, Labels],
+        held: Sequence[int],
+        costs: Costs,
+        union_rows: Mapping[int, Ints] | None = None,
+    ) -> Outcome:
+        """The outcome: labels as clients received them, and the server's for the others.
+
+        Parameters
+        ----------
+        received : mapping from client to ndarray of shape (m_j,), int32
+        held : sequence of n ints
+            Rows of every client, also of those that are not in.
+        costs : Costs
+        union_rows : mapping from client to ndarray of shape (m_j,), int64, optional
+            With membership privacy: nobody but a client knows which rows are its own.
+        """
+        outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
+        own = outside if union_rows is not None else self._spread(self.labels, outside)
+        start = self.start if union_rows is not None else np.concatenate(self._spread(self.start, outside))
+        rows = None
+        if union_rows is not None:
+            rows = [union_rows.get(j, out.astype(np.int64)) for j, out in enumerate(outside, 1)]
+        return Outcome(
+            labels=[received.get(j, labels) for j, labels in enumerate(own, 1)],
+            union_rows=rows,
+            start=start,
+            n_iter=self.n_iter,
+            converged=self.converged,
+            inertia=self.inertia,
+            history=self.history,
+            near_ties=self.near_ties,
+            faults=self.faults,
+            costs=costs,
+        )
+
+    def _spread(self, labels: Labels, outside: list[Labels]) -> list[Labels]:
+        """Labels of the rows that are in by client, `outside` for the rows of a client that is not in."""
+        parts = np.split(labels, np.cumsum(self.counts)[:-1])
+        return [part if part.size else out for part, out in zip(parts, outside, strict=True)]

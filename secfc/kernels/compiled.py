@@ -105,6 +105,14 @@ class CompiledKernels:
             return -1
         return self._small.decode(answers, weights, primes, start + done, stop, out[:, :, done:])
 
+    def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
+        """See `Kernels.combine`."""
+        k, stride = packed.shape
+        # The loop checks no bounds.
+        if 3 * coefficients.shape[1] != k * stride or out.shape != coefficients.shape[:1]:
+            raise ValueError("coefficients or buffer do not fit the answer")
+        return bool(loops.combine(packed, coefficients, p, out))
+
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
     ) -> tuple[Floats, Floats, Labels, Bools]:

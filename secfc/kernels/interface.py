@@ -149,6 +149,24 @@ class Kernels(Protocol):
             holds the sum only then.
         """
 
+    def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
+        """Linear combinations of an answer's residues, reduced, if they are residues modulo p.
+
+        Parameters
+        ----------
+        packed : ndarray of shape (k, 3 * rows), uint8
+        coefficients : ndarray of shape (c, k * rows), float64
+            Centred residues.
+        p : int
+        out : ndarray of shape (c,), float64
+            Written.
+
+        Returns
+        -------
+        bool
+            False when an integer is not below p; `out` holds the combinations only when it is True.
+        """
+
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
     ) -> tuple[Floats, Floats, Labels, Bools]:

@@ -30,6 +30,9 @@ _LONG = 2048
 _NARROW = 64
 """Columns transformed at a time: 4096 points of them are 2 MiB."""
 
+_SUMS = 64
+"""Sums kept side by side, so that a vector of them is added to at once and none waits for another."""
+
 _SORTED = 4096
 """Rows sorted by set at a time: a column of them, 16 KiB of float32, stays in an L1 cache."""
 
@@ -405,6 +408,43 @@ def decode(addresses, weights, primes, rows, start, total):
                     target[i] -= quotient * modulus
         if largest.max() >= primes[q]:
             return False
+    return True
+
+
+@njit(boolean(_bytes2, float64[:, ::1], int64, float64[::1]), **_OPTIONS)
+def combine(packed, coefficients, p, out):
+    """out[c] = sum of coefficients[c] times the integers, reduced; whether every integer is below p."""
+    inverse, modulus = 1.0 / p, float(p)
+    k, rows = packed.shape[0], packed.shape[1] // 3
+    residues = np.zeros(_LONG, dtype=np.int32)
+    sums = np.empty(_SUMS)
+    out[:] = 0.0
+    for h in range(k):
+        for low in range(0, rows, _LONG):
+            b = min(_LONG, rows - low)
+            _unpack(packed[h, 3 * low : 3 * (low + b)], b, residues)
+            largest = np.int32(0)
+            for i in range(b):
+                largest = max(largest, residues[i])
+            if largest >= p:
+                return False
+            whole = b // _SUMS * _SUMS
+            for c in range(out.size):
+                factors = coefficients[c, h * rows + low : h * rows + low + b]
+                sums[:] = 0.0
+                # A sum adds at most 33 products below 2**47: below 2**53.
+                for start in range(0, whole, _SUMS):
+                    source, factor = residues[start : start + _SUMS], factors[start : start + _SUMS]
+                    for i in range(_SUMS):
+                        sums[i] += factor[i] * source[i]
+                for i in range(b - whole):
+                    sums[i] += factors[whole + i] * residues[whole + i]
+                total = out[c]
+                for i in range(_SUMS):
+                    quotient = (sums[i] * inverse + _ROUND) - _ROUND
+                    total += sums[i] - quotient * modulus
+                quotient = (total * inverse + _ROUND) - _ROUND
+                out[c] = total - quotient * modulus
     return True
 
 

@@ -13,6 +13,9 @@ from secfc.kernels.interface import Bytes, EncodingTransform
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements of a block of rows: 1 MiB, about an L2 cache."""
 
+_TERMS = 63
+"""Canonical residues times centred ones, each below 2**47, whose sum stays below 2**53."""
+
 
 class VectorisedKernels:
     """`secfc.kernels.interface.Kernels`, in NumPy."""
@@ -101,6 +104,24 @@ class VectorisedKernels:
                 for index, p in enumerate(primes):
                     out[index] = reduce(out[index], p)
         return -1
+
+    def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
+        """See `Kernels.combine`."""
+        count, entries = coefficients.shape
+        octets = packed.reshape(-1)
+        total = np.zeros(count)
+        for low in range(0, entries, _BLOCK_ELEMENTS):
+            residues = unpack(octets[3 * low : 3 * min(low + _BLOCK_ELEMENTS, entries)])
+            if not (residues < p).all():
+                return False
+            factors = coefficients[:, low : low + residues.size]
+            whole = residues.size // _TERMS * _TERMS
+            lines = factors[:, :whole].reshape(count, -1, _TERMS)
+            sums = np.einsum("cbi,bi->cb", lines, residues[:whole].reshape(-1, _TERMS))
+            total += reduce(sums, p).sum(axis=1)
+            total += reduce(factors[:, whole:] @ residues[whole:], p)
+        out[...] = reduce(total, p)
+        return True
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float

@@ -44,6 +44,22 @@ class CodedPoints:
         for shares, plane, p in zip(self._shares, residues.planes(), self._primes, strict=True):
             self._kernels.store(plane, p, shares, start)
 
+    def shares(self, index: int, rows: slice) -> Shares:
+        """The shares of some rows modulo one prime, (width, rows), centred."""
+        return self._shares[index, :-1, rows]
+
+    def keep(self, runs: list[slice]) -> None:
+        """Forget all rows but these runs of them, in ascending order; in place, before the first question."""
+        planes, columns, _ = self._shares.shape
+        entries, m = self._shares.reshape(-1), sum(run.stop - run.start for run in runs)
+        at = 0
+        for line in range(planes * columns):
+            for run in runs:
+                first, length = line * self._shares.shape[2] + run.start, run.stop - run.start
+                entries[at : at + length] = entries[first : first + length]  # never behind what is read next
+                at += length
+        self._shares = entries[:at].reshape(planes, columns, m)
+
     def ask(self, sets: Labels, sizes: Ints, residues: int) -> None:
         """Prepare to answer about these sets, modulo the first `residues` primes.
 

@@ -74,3 +74,19 @@ class Sharer:
             for plane, share in zip((one.planes()[index] for one in packed), out, strict=True):
                 plane[...] = share
         return packed
+
+    def cover(self, count: int) -> list[PackedResidues]:
+        """Shares of `count` polynomials that are uniform altogether, for each prime.
+
+        Returns
+        -------
+        list of n PackedResidues of shape (P, count, 1)
+        """
+        job = self._job
+        packed = [PackedResidues.empty((len(self._primes), count, 1)) for _ in range(job.n)]
+        out = np.empty((job.n, count, 3), dtype=np.uint8)
+        for index, p in enumerate(self._primes):
+            self._encoders[index](self._masks.uniform(p, (job.ell + job.t, count, 1)), p, out)
+            for plane, share in zip((one.planes()[index] for one in packed), out, strict=True):
+                plane[...] = share
+        return packed

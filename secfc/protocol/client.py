@@ -1,43 +1,54 @@
 """A client: shares its rows, then answers each assignment with coded distances."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
 from secfc.errors import LimitError, MessageError, ParameterError, SealError
 from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.search import set_sizes
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
 from secfc.params import WINDOW, Job, Layout, Limits, Parts, most_share_bytes, primes_of
+from secfc.protocol.dealing import cover_bytes, covers_of, dealers, report
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Message,
     Plan,
     Ready,
+    Report,
     Share,
     UnionContinue,
     UnionDeal,
     UnionFound,
     UnionVerdict,
+    Witness,
 )
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
+from secfc.protocol.witness import END, Witnesses
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Handshake, Session, start_digest
 from secfc.sealing.identity import Identity
+
+_Dealt = list[PackedResidues]
+"""What a share holds: residues of the rows and, in part 0 where liars are tolerated, of covers."""
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -75,7 +86,7 @@ class Client:
     ----------
     state : State
     labels : ndarray of shape (m_j,), int32, or None
-        Of its own rows, once the run has ended.
+        Of its own rows, once the run has ended; None when they were left out.
     union_rows : ndarray of shape (m_j,), int64, or None
         With membership privacy, the numbers of its own rows in the union, once that is found.
 
@@ -128,10 +139,14 @@ class Client:
         self._union: ClientUnion | None = None
         self._early: list[Share] = []  # parts that overtook the plan, at most WINDOW from each client
         self._received: dict[int, int] = {}  # parts kept, by sender
+        self._left_out: set[int] = set()
+        self._covers: dict[int, PackedResidues] = {}  # by dealer, until they are used
+        self._checked = False
         self._shared = 0  # parts of the own rows that were shared
         self._announced = 0  # parts that everybody has sent
         self._round = 0
         self._sent = 0  # parts of this round's answer
+        self._witnesses = Witnesses(job, number)
 
     def __repr__(self) -> str:
         return f"Client(number={self.number}, state={self.state.value})"
@@ -158,6 +173,8 @@ class Client:
             The message is refused and the client is unchanged.
         LimitError
             The server asks for what this client's limits forbid.
+        CheatError
+            The server gave others something else.
         """
         check_envelope(message, run=self._run, me=self.number, n=self._job.n, state=self.state)
         match message:
@@ -171,10 +188,16 @@ class Client:
                 return self._in_union().on_continue(message)
             case UnionFound() | UnionVerdict():
                 return self._on_end_of_stage(message)
+            case Challenge():
+                return self._on_challenge(message)
+            case LeaveOut():
+                return self._on_leave_out(message)
             case Continue():
                 return self._on_continue(message)
             case Assignment():
                 return self._on_assignment(message)
+            case Witness():
+                return self._on_witness(message)
             case Finish():
                 return self._on_finish(message)
         raise AssertionError(type(message))
@@ -182,11 +205,14 @@ class Client:
     def _on_plan(self, plan: Plan) -> list[Message]:
         assert self._handshake is not None
         channels = self._handshake.channels(plan.introductions)
-        starts = [one.start for one in plan.introductions]
+        starts = [None if one is None else one.start for one in plan.introductions]
+        self._left_out = {j for j, one in enumerate(plan.introductions, 1) if one is None}
         if self._tokens is None:
-            layout = Layout(tuple(one.rows for one in plan.introductions))
+            layout = Layout(tuple(0 if one is None else one.rows for one in plan.introductions))
             return self._begin_sharing(layout, channels, starts)
         for j, one in enumerate(plan.introductions, 1):
+            if one is None:
+                raise MessageError(f"Plan: without client {j}, whom membership privacy cannot leave out")
             if one.rows:
                 raise MessageError(f"Plan: client {j} tells a number of rows, which membership privacy hides")
         self._handshake, self._channels, self._starts = None, channels, starts
@@ -225,7 +251,7 @@ class Client:
         return self._begin_sharing(layout, self._channels, self._starts)
 
     def _begin_sharing(
-        self, layout: Layout, channels: dict[int, Channel], starts: list[bytes]
+        self, layout: Layout, channels: dict[int, Channel], starts: list[bytes | None]
     ) -> list[Message]:
         try:
             layout.check(self._job)
@@ -233,7 +259,11 @@ class Client:
             raise MessageError(f"Plan: {error}") from None
         primes, parts = primes_of(self._job.residues(layout.m)), layout.parts(self._job)
         kernels = choose(layout.answer_residues(self._job))
-        early = [(held, self._open(held, channels, parts, primes, kernels)) for held in self._early]
+        early: list[tuple[Share, _Dealt]] = []
+        for held in self._early:
+            # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
+            with suppress(MessageError):
+                early.append((held, self._open(held, channels, parts, primes, kernels)))
         self._handshake, self._channels = None, channels  # the ephemeral key has done its work
         self._starts = starts
         self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
@@ -253,7 +283,7 @@ class Client:
             primes=primes,
             kernels=kernels,
         )
-        self._received = dict.fromkeys((j for j in range(1, self._job.n + 1) if j != self.number), 0)
+        self._received = dict.fromkeys(channels, 0)
         # Clients with fewer rows than others send fewer parts.
         sent = [-(-count // parts.share) for j, count in enumerate(layout.counts, 1) if j != self.number]
         self._missing = [sum(count > part for count in sent) for part in range(parts.shares)]
@@ -262,8 +292,9 @@ class Client:
         for part in range(min(WINDOW, parts.shares)):
             messages += self._share_part(part)
         self._early = []
-        for held, residues in early:
-            messages += self._keep(held, residues)
+        for held, dealt in early:
+            if held.part == self._received[held.sender]:
+                messages += self._keep(held, dealt)
         return messages
 
     def _share_part(self, part: int) -> list[Message]:
@@ -271,12 +302,19 @@ class Client:
         rows = self._parts.share_rows(self.number, part)
         packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
         self._keeper.store(packed.pop(self.number), part, rows.start)
+        covers: dict[int, PackedResidues] = {}
+        if part == 0 and covers_of(self._job):
+            covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
+            self._covers[self.number] = covers[self.number]
         self._shared += 1
         if self._shared == self._parts.shares:
             self._own.forget()
         shares: list[Message] = []
         for j in self._received if rows.stop > rows.start else ():
-            sealed = self._channels[j].seal(Share.__name__, part=part, payload=packed.pop(j).payload)
+            payload = packed.pop(j).payload
+            if covers:
+                payload = b"".join((payload, covers[j].payload))
+            sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
             shares.append(Share(run=self._run, sender=self.number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
 
@@ -287,20 +325,23 @@ class Client:
             known = sum(held.sender == message.sender for held in self._early)
             if message.part != known or known == WINDOW:
                 raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
-            if len(message.sealed.payload) > most_share_bytes(self._job) + TAG_BYTES:
+            most = most_share_bytes(self._job) + cover_bytes(self._job, len(PRIMES)) + TAG_BYTES
+            if len(message.sealed.payload) > most:
                 raise MessageError(
                     f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
-                    f"no part has more than {most_share_bytes(self._job) + TAG_BYTES}"
+                    f"no part has more than {most}"
                 )
             self._early.append(message)
             return []
+        if message.sender in self._left_out:
+            return []  # on its way when the sender was left out
         if message.part != self._received[message.sender]:
             raise MessageError(
                 f"Share: part {message.part} from client {message.sender}, expected part "
                 f"{self._received[message.sender]}"
             )
-        residues = self._open(message, self._channels, self._parts, self._primes, self._kernels)
-        return self._keep(message, residues)
+        dealt = self._open(message, self._channels, self._parts, self._primes, self._kernels)
+        return self._keep(message, dealt)
 
     def _open(
         self,
@@ -309,32 +350,40 @@ class Client:
         parts: Parts,
         primes: tuple[int, ...],
         kernels: Kernels,
-    ) -> PackedResidues:
-        """The residues of a share, or an error and no trace of them."""
+    ) -> _Dealt:
+        """The residues and covers of a share, or an error and no trace of them."""
         rows = parts.share_rows(message.sender, message.part)
         if rows.stop == rows.start:
             raise MessageError(
                 f"Share: part {message.part} from client {message.sender}, which has no rows for it"
             )
-        shape = (len(primes), self._job.width, rows.stop - rows.start)
-        size, expected = len(message.sealed.payload), packed_bytes(shape) + TAG_BYTES
+        shapes = [(len(primes), self._job.width, rows.stop - rows.start)]
+        if message.part == 0 and covers_of(self._job):
+            shapes.append((len(primes), covers_of(self._job), 1))
+        size, expected = len(message.sealed.payload), sum(map(packed_bytes, shapes)) + TAG_BYTES
         if size != expected:
             raise MessageError(
-                f"Share: {size} sealed bytes from client {message.sender}, shape {shape} takes {expected}"
+                f"Share: {size} sealed bytes from client {message.sender}, shape {shapes[0]} takes {expected}"
             )
         channel = channels[message.sender]
-        payload = channel.open(Share.__name__, part=message.part, sealed=message.sealed.payload)
-        residues = PackedResidues(shape=shape, payload=payload)
-        for plane, p in zip(residues.planes(), primes, strict=True):
-            if not kernels.below(plane.reshape(-1), p):
-                raise MessageError(
-                    f"Share: a residue from client {message.sender} is not below its prime {p}"
-                )
-        return residues
+        payload = memoryview(channel.open(Share.__name__, part=message.part, sealed=message.sealed.payload))
+        dealt = []
+        for shape in shapes:
+            residues = PackedResidues(shape=shape, payload=payload[: packed_bytes(shape)])
+            payload = payload[packed_bytes(shape) :]
+            for plane, p in zip(residues.planes(), primes, strict=True):
+                if not kernels.below(plane.reshape(-1), p):
+                    raise MessageError(
+                        f"Share: a residue from client {message.sender} is not below its prime {p}"
+                    )
+            dealt.append(residues)
+        return dealt
 
-    def _keep(self, message: Share, residues: PackedResidues) -> list[Message]:
+    def _keep(self, message: Share, dealt: _Dealt) -> list[Message]:
         start = self._parts.share_rows(message.sender, message.part).start
-        self._keeper.store(residues, message.part, start)
+        self._keeper.store(dealt[0], message.part, start)
+        if len(dealt) > 1:
+            self._covers[message.sender] = dealt[1]
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
         return self._ready()
@@ -352,6 +401,54 @@ class Client:
     def _holds(self, part: int) -> bool:
         return self._shared > part and self._missing[part] == 0
 
+    def _on_challenge(self, message: Challenge) -> list[Message]:
+        """Combine the shares of each dealer, once: a second combination would need other covers."""
+        if self._round or self._checked or not covers_of(self._job):
+            raise MessageError("Challenge: not before the first assignment, or a second one")
+        self._checked = True
+        residues = report(
+            job=self._job,
+            run=self._run,
+            seed=message.seed,
+            parts=self._parts,
+            asked=dealers(self._remaining()),
+            points=self._points,
+            covers=self._covers,
+            primes=self._primes,
+        )
+        self._covers = {}
+        return [Report(run=self._run, sender=self.number, recipient=SERVER, residues=residues)]
+
+    def _on_leave_out(self, message: LeaveOut) -> list[Message]:
+        """Wait for a client's shares no longer; its rows are taken out before the first answer."""
+        client = message.client
+        if self._round:
+            raise MessageError(f"LeaveOut: of client {client}, after round {self._round}")
+        if self._layout.common:
+            raise MessageError(f"LeaveOut: of client {client}, who holds a part of every row")
+        if not 1 <= client <= self._job.n or client in self._left_out:
+            raise MessageError(f"LeaveOut: of client {client}, which is not in")
+        self._left_out.add(client)
+        if client == self.number:
+            self.state = State.DONE
+            return []
+        sent = -(-self._layout.counts[client - 1] // self._parts.share)
+        for part in range(self._received.pop(client), sent):
+            self._missing[part] -= 1
+        return self._ready() if self.state is State.SHARE else []
+
+    def _remaining(self) -> Layout:
+        """The rows that are in."""
+        counts = enumerate(self._layout.counts, 1)
+        kept = tuple(0 if j in self._left_out else rows for j, rows in counts)
+        return Layout(kept, common=self._layout.common)
+
+    def _take_out(self) -> None:
+        """Forget the rows of those who were left out, and number the others anew."""
+        remaining = self._remaining()
+        self._points.keep([self._layout.rows(j) for j, rows in enumerate(remaining.counts, 1) if rows])
+        self._layout, self._parts = remaining, remaining.parts(self._job)
+
     def _on_continue(self, message: Continue) -> list[Message]:
         following = self._shared if self.state is State.SHARE else self._sent
         if message.round != self._round or message.part != following:
@@ -368,32 +465,68 @@ class Client:
         return self._answer_part(message.part)
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
-        if message.round != self._round + 1:
+        # Rounds may be missed, and the rest of one left unanswered: the server went on without this client.
+        if message.round <= self._round:
             raise MessageError(f"Assignment: round {message.round} after round {self._round}")
-        if self._round and self._sent < self._parts.answers:
-            raise MessageError(
-                f"Assignment: round {message.round} before part {self._sent} of round {self._round}"
-            )
-        if message.sets.size != self._layout.m:
-            raise MessageError(f"Assignment: of {message.sets.size} rows, the parties hold {self._layout.m}")
+        remaining = self._remaining()
+        if message.sets.size != remaining.m:
+            raise MessageError(f"Assignment: of {message.sets.size} rows, the parties hold {remaining.m}")
         sizes = set_sizes(message.sets, self._job.k)
         largest = int(sizes.max())
         if largest == 0:
             raise MessageError("Assignment: every set is empty")
         if message.round == 1 and self._job.init == "labels":
-            self._check_start(message)
+            self._check_start(message, remaining)
         self._enforce(int(sizes[sizes > 0].min()), message.round)
+        if self._round == 0 and self._left_out:
+            self._take_out()
         self._round, self._sent = message.round, 0
         self._points.ask(message.sets, sizes, self._job.residues(largest))
+        digest = self._witnesses.assigned(message.round, message.sets, self._left_out)
+        if self._job.comparison == "end":
+            return self._answer()
+        messages = self._tell(message.round, digest)
+        self._witnesses.settle(message.round)
+        return messages + (self._answer() if self._witnesses.confirmed(message.round) else [])
+
+    def _answer(self) -> list[Message]:
+        """The first parts of this round's answer."""
         messages: list[Message] = []
         for part in range(min(WINDOW, self._parts.answers)):
             messages += self._answer_part(part)
         return messages
 
-    def _check_start(self, message: Assignment) -> None:
+    def _tell(self, round_: int, payload: bytes) -> list[Message]:
+        """Tell the other clients what the server gave this one."""
+        return [
+            Witness(
+                run=self._run,
+                sender=self.number,
+                recipient=j,
+                round=0 if round_ == END else round_,
+                sealed=channel.seal(Witness.__name__, part=0, payload=payload, round_=round_),
+            )
+            for j, channel in self._channels.items()
+            if j not in self._left_out
+        ]
+
+    def _on_witness(self, message: Witness) -> list[Message]:
+        sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
+        if sender == self.number or sender not in self._channels:
+            raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
+        if len(sealed) > self._witnesses.most_bytes + TAG_BYTES:
+            raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
+        payload = self._channels[sender].open(Witness.__name__, part=0, sealed=sealed, round_=round_)
+        self._witnesses.take(sender, round_, payload)
+        if self.state is State.COMPARE and self._witnesses.confirmed(END):
+            self.state = State.DONE
+        waits = self.state is State.ITERATE and self._round > 0 and self._sent == 0
+        return self._answer() if waits and self._witnesses.confirmed(self._round) else []
+
+    def _check_start(self, message: Assignment, remaining: Layout) -> None:
         """The first sets are the start labels that each client has signed."""
         for j, start in enumerate(self._starts, 1):
-            if start_digest(message.sets[self._layout.rows(j)]) != start:
+            if j not in self._left_out and start_digest(message.sets[remaining.rows(j)]) != start:
                 raise SealError(f"Assignment: round 1 has not the start labels that client {j} signed")
 
     def _answer_part(self, part: int) -> list[Message]:
@@ -423,12 +556,16 @@ class Client:
             )
 
     def _on_finish(self, message: Finish) -> list[Message]:
-        if message.labels.size != self._layout.m:
+        remaining = self._remaining()
+        if message.labels.size != remaining.m:
             raise MessageError(
-                f"Finish: labels of {message.labels.size} rows, the parties hold {self._layout.m}"
+                f"Finish: labels of {message.labels.size} rows, the parties hold {remaining.m}"
             )
         if message.labels.min() < 0:
             raise MessageError("Finish: a row has no label")
-        self.labels = self._own.labels(message.labels)
-        self.state = State.DONE
-        return []
+        messages = self._tell(END, self._witnesses.finished(message))
+        self._witnesses.settle(END)
+        own = message.labels[remaining.rows(self.number)]
+        self.labels = own if self._left_out else self._own.labels(message.labels)
+        self.state = State.DONE if self._witnesses.confirmed(END) else State.COMPARE
+        return messages

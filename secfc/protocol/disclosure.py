@@ -18,6 +18,9 @@ from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 
+_WEIGHTS_KEPT = 64
+"""Sets of responders whose weights are kept: with stragglers they change, and a run must not collect them."""
+
 
 class ResidueError(MessageError):
     """An answer holds an integer that is not below its prime."""
@@ -79,6 +82,8 @@ class Decoder:
     def _weights_of(self, responders: tuple[int, ...]) -> Floats:
         """Weights of a responder set for every prime, shape (primes, R), computed once."""
         if responders not in self._weights:
+            if len(self._weights) >= _WEIGHTS_KEPT:
+                self._weights.clear()
             weights = [self._weights_modulo(prime, responders) for prime in PRIMES]
             self._weights[responders] = np.array(weights)
         return self._weights[responders]

@@ -19,6 +19,7 @@ SERVER = 0
 """Number of the server; clients are 1 to n."""
 
 RUN_ID_BYTES = 16
+SEED_BYTES = 32
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,7 +73,7 @@ class Plan(Message):
 
     phase = "identify"
     work = "share"
-    introductions: tuple[Introduction, ...]
+    introductions: tuple[Introduction | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,6 +139,30 @@ class Ready(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class LeaveOut(Message):
+    """Server to clients, before the first assignment: this client's rows are not in."""
+
+    phase = work = "share"
+    client: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Challenge(Message):
+    """Server to clients: what coefficients of the check of all shares follow from."""
+
+    phase = work = "check"
+    seed: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Report(Message):
+    """Client to server: combinations of its shares, (primes, combinations, dealers)."""
+
+    phase = work = "check"
+    residues: PackedResidues
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Continue(Message):
     """Server to clients: send this part, of shares in round 0, of the round's answer otherwise.
 
@@ -154,6 +179,17 @@ class Assignment(Message):
 
     phase = work = "iterate"
     sets: Labels = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Witness(Message):
+    """Client to client, sealed: digests of what the server gave the sender.
+
+    In a round: of its assignment. In round 0: of the result, and of every assignment.
+    """
+
+    phase = work = "reveal"
+    sealed: Sealed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,63 +1,49 @@
 """The server: asks for distances to the means of sets, decodes them, and moves the sets."""
 
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
 
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc.errors import MessageError
+from secfc.errors import MessageError, ParameterError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
 from secfc.kernels import choose
+from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search
 from secfc.params import WINDOW, Job, Layout, primes_of
+from secfc.protocol.consistency import ConsistencyCheck
+from secfc.protocol.dealing import check_report, covers_of, dealers, judge
 from secfc.protocol.disclosure import Decoder, ResidueError
+from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import (
+    SEED_BYTES,
     SERVER,
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Message,
     Phase,
     Plan,
     Ready,
+    Report,
     UnionOpening,
 )
+from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
+from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session, start_digest
 
 _BLOCK_ELEMENTS = 1 << 16
 """Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
 smaller blocks lose more in Python than they win."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """Where a run stands, for a person who watches it.
-
-    Attributes
-    ----------
-    phase : str
-    waiting_for : int
-        Clients whose message the server still needs to go on.
-    round, iteration : int
-        Questions asked; iterations ended in the current start.
-    moved : int
-        Rows whose label changed in the last iteration.
-    inertia : float or None
-        Of the last iteration, in the data's units squared.
-    """
-
-    phase: Phase
-    waiting_for: int
-    round: int
-    iteration: int
-    moved: int
-    inertia: float | None
 
 
 class Server:
@@ -69,6 +55,8 @@ class Server:
     session : Session
     rng : numpy.random.Generator
         For public choices (the random start) only.
+    secret : MaskSource, optional
+        Where coefficients come from that wrong answers are found by; a fresh one by default.
 
     Attributes
     ----------
@@ -77,45 +65,72 @@ class Server:
         Once the run has ended.
     """
 
-    def __init__(self, *, job: Job, session: Session, rng: np.random.Generator) -> None:
+    def __init__(
+        self, *, job: Job, session: Session, rng: np.random.Generator, secret: MaskSource | None = None
+    ) -> None:
         self.state = State.IDENTIFY
         self.outcome: Clustering | None = None
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
+        self._secret = secret or MaskSource()
         self._hellos: dict[int, Hello] = {}
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
-        self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
-        self._answers: dict[int, dict[int, PackedResidues]] = {}  # by part, then client
-        self._decoded = 0  # parts of this round
-        self._round = 0
+        self._gathering = Gathering(job)
+        self._reports: dict[int, PackedResidues] = {}
         self._search: Search | None = None
         self._union: ServerUnion | None = None
 
     def __repr__(self) -> str:
-        return f"Server(state={self.state.value}, round={self._round})"
+        return f"Server(state={self.state.value}, round={self._gathering.round})"
+
+    @property
+    def faults(self) -> Faults:
+        """Who did not do its part, so far."""
+        gathering = self._gathering
+        return Faults(
+            absent=tuple(sorted(gathering.absent)),
+            left_out=tuple(sorted(gathering.left_out)),
+            liars=tuple(sorted(gathering.liars)),
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """Which rows are whose; those left out have none. Known once every client has said Hello."""
+        return self._layout
 
     @property
     def progress(self) -> Progress:
         """Where the run stands."""
         history = self._search.current.history if self._search else []
         phase: Phase = "reveal" if self.state is State.DONE else self.state.value
-        waiting = {
-            State.IDENTIFY: self._job.n - len(self._hellos),
-            State.UNION: self._union.waiting_for if self._union else 0,
-            State.SHARE: self._waiting_for_shares(),
-            State.ITERATE: self._job.threshold - len(self._answers.get(self._decoded, {})),
-            State.DONE: 0,
-        }
         return Progress(
             phase=phase,
-            waiting_for=waiting[self.state],
-            round=self._round,
+            waiting_for=self._waiting_for(),
+            round=self._gathering.round,
             iteration=len(history),
             moved=self._search.moved if self._search else 0,
             inertia=self._job.in_data_units(history[-1]) if history else None,
         )
 
-    def _waiting_for_shares(self) -> int:
-        return sum(count < self._parts.shares for count in self._ready.values()) if self._search else 0
+    def _waiting_for(self) -> int:
+        if self.state is State.UNION:
+            return self._union.waiting_for if self._union else 0
+        return self._gathering.waiting_for if self.state is State.ITERATE else len(self.awaited)
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Clients whose message could let the server go on; `absent` tells it not to wait for one."""
+        match self.state:
+            case State.IDENTIFY:
+                return tuple(j for j in self._gathering.members if j not in self._hellos)
+            case State.UNION:
+                return ()
+            case State.SHARE:
+                return tuple(j for j in self._gathering.members if self._ready[j] < self._parts.shares)
+            case State.CHECK:
+                return tuple(j for j in self._gathering.members if j not in self._reports)
+            case State.ITERATE:
+                return self._gathering.awaited
+        return ()
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
@@ -126,6 +141,8 @@ class Server:
             The message is refused and the server is unchanged.
         ParameterError
             The parties' rows do not fit the job.
+        TooManyFaultsError
+            The answers do not agree and no more are to come.
         """
         check_envelope(message, run=self._run, me=SERVER, n=self._job.n, state=self.state)
         match message:
@@ -135,11 +152,75 @@ class Server:
                 return self._on_opening(message)
             case Ready():
                 return self._on_ready(message)
+            case Report():
+                return self._on_report(message)
             case CodedDistances():
                 return self._on_distances(message)
         raise AssertionError(type(message))
 
+    def absent(self, client: int) -> list[Message]:
+        """Wait for a client no longer: its time is up, or it is known to have gone.
+
+        Before the first assignment it is left out for good, rows and all. Later its rows stay in, and it may
+        come back: its next answer counts.
+
+        Parameters
+        ----------
+        client : int
+            1 to n.
+
+        Returns
+        -------
+        list of Message
+            What this causes, as `receive`.
+
+        Raises
+        ------
+        TooManyFaultsError
+            Too few clients are left.
+        ParameterError
+            No such client, or the rows of those who are left do not fit the job.
+        """
+        if not 1 <= client <= self._job.n:
+            raise ParameterError(f"client: 1 to {self._job.n}, {client} was given")
+        gathering = self._gathering
+        if client in gathering.left_out or client in gathering.liars or self.state is State.DONE:
+            return []
+        if self.state is State.ITERATE:
+            gathering.absent.add(client)
+            return self._advance()
+        return self._leave_out(client, "absent")
+
+    def _leave_out(self, client: int, reason: str) -> list[Message]:
+        gathering = self._gathering
+        if self._job.ids_cap is not None:
+            raise TooManyFaultsError(
+                f"client {client} is gone before all rows were shared; with membership privacy nobody can be "
+                f"left out, for every client holds a part of every row"
+            )
+        before = min(self._ready[j] for j in gathering.members)
+        gathering.left_out[client] = reason
+        gathering.require(len(gathering.members))
+        if self.state is State.IDENTIFY:
+            self._hellos.pop(client, None)
+            return self._plan()
+        self._reports.pop(client, None)
+        messages = self._told([client])
+        return messages + (self._judge() if self.state is State.CHECK else self._shared(before))
+
+    def _told(self, clients: Sequence[int]) -> list[Message]:
+        """Tell everybody, and them, who is left out."""
+        members = self._gathering.members
+        return [
+            LeaveOut(run=self._run, sender=SERVER, recipient=j, client=client)
+            for client in clients
+            for j in range(1, self._job.n + 1)
+            if j in members or j == client
+        ]
+
     def _on_hello(self, message: Hello) -> list[Message]:
+        if message.sender in self._gathering.left_out:
+            return []
         introduction = message.introduction
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")
@@ -169,17 +250,24 @@ class Server:
         if start_digest(message.start) != introduction.start:
             raise MessageError(f"Hello: client {message.sender} signed other start labels")
         self._hellos[message.sender] = message
-        if len(self._hellos) < self._job.n:
+        return self._plan()
+
+    def _plan(self) -> list[Message]:
+        """Tell everybody who holds how much, once everybody who is in has said so."""
+        if len(self._hellos) < len(self._gathering.members):
             return []
-        introductions = tuple(self._hellos[j].introduction for j in range(1, self._job.n + 1))
+        introductions = tuple(
+            self._hellos[j].introduction if j in self._hellos else None for j in range(1, self._job.n + 1)
+        )
         if self._job.ids_cap is None:
-            self._begin_sharing(Layout(tuple(one.rows for one in introductions)))
+            rows = {j: hello.introduction.rows for j, hello in self._hellos.items()}
+            self._begin_sharing(Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1))))
         else:
             self._union = ServerUnion(job=self._job, run=self._run)
             self.state = State.UNION
         return [
             Plan(run=self._run, sender=SERVER, recipient=j, introductions=introductions)
-            for j in range(1, self._job.n + 1)
+            for j in self._gathering.members
         ]
 
     def _on_opening(self, message: UnionOpening) -> list[Message]:
@@ -191,23 +279,33 @@ class Server:
         return messages
 
     def _begin_sharing(self, layout: Layout) -> None:
-        self._layout = layout
-        # The modulus is large enough for any sets of these rows, or the run ends before a share is made.
-        self._layout.check(self._job)
+        self._arrange(layout)
         self._parts = self._layout.parts(self._job)
-        self._kernels = choose(self._layout.answer_residues(self._job))
-        self._decoder = Decoder(self._job, self._kernels)
-        self._search = self._new_search()
         self.state = State.SHARE
 
-    def _new_search(self) -> Search:
-        job = self._job
-        start: Labels | None = None
-        if job.init == "labels":
-            parts = [self._hellos[j].start for j in range(1, job.n + 1)]
-            start = np.concatenate([part for part in parts if part is not None])
-            job.check_start(start)
-        return Search(
+    def _arrange(self, layout: Layout) -> None:
+        """Take this layout, if the modulus is large enough for any sets of its rows."""
+        layout.check(self._job)
+        if self._job.init == "labels":
+            self._job.check_start(self._start(layout))
+        self._layout = layout
+
+    def _start(self, layout: Layout) -> Labels:
+        """Given start labels of all rows that are in."""
+        starts = [self._hellos[j].start for j, rows in enumerate(layout.counts, 1) if rows]
+        return np.concatenate([start for start in starts if start is not None])
+
+    def _begin(self) -> list[Message]:
+        """Everybody who is in holds everything: prepare to iterate, and ask for the first time."""
+        job, left_out = self._job, self._gathering.left_out
+        if left_out:
+            counts = enumerate(self._layout.counts, 1)
+            self._arrange(Layout(tuple(0 if j in left_out else rows for j, rows in counts)))
+            self._parts = self._layout.parts(job)
+        self._kernels = choose(self._layout.answer_residues(job))
+        self._decoder = Decoder(job, self._kernels)
+        self._check = ConsistencyCheck(job, self._secret, self._kernels)
+        self._search = Search(
             m=self._layout.m,
             k=job.k,
             max_iter=job.max_iter,
@@ -215,103 +313,159 @@ class Server:
             separation=job.init == "separation",
             rng=self._rng,
             kernels=self._kernels,
-            start=start,
+            start=self._start(self._layout) if job.init == "labels" else None,
         )
+        self.state = State.ITERATE
+        return self._ask()
 
     def _on_ready(self, message: Ready) -> list[Message]:
+        if message.sender in self._gathering.left_out:
+            return []
         if message.part != self._ready[message.sender] or message.part >= self._parts.shares:
             raise MessageError(
                 f"Ready: part {message.part} from client {message.sender}, which is at part "
                 f"{self._ready[message.sender]} of {self._parts.shares}"
             )
+        before = min(self._ready[j] for j in self._gathering.members)
         self._ready[message.sender] += 1
-        done = min(self._ready.values())
-        if done <= message.part:
+        return self._shared(before)
+
+    def _shared(self, before: int) -> list[Message]:
+        """Ask for the parts that everybody is ready for now and was not before; begin after the last."""
+        after = min(self._ready[j] for j in self._gathering.members)
+        if after == self._parts.shares:
+            return self._challenge() if covers_of(self._job) else self._begin()
+        messages: list[Message] = []
+        for part in range(before, after):
+            messages += self._continue(part + WINDOW, self._parts.shares)
+        return messages
+
+    def _challenge(self) -> list[Message]:
+        """All shares are dealt: draw what they are combined with."""
+        self.state = State.CHECK
+        left_out = self._gathering.left_out
+        self._dealers = [j for j in dealers(self._layout) if j not in left_out]
+        seed = os.urandom(SEED_BYTES)
+        return [
+            Challenge(run=self._run, sender=SERVER, recipient=j, seed=seed) for j in self._gathering.members
+        ]
+
+    def _on_report(self, message: Report) -> list[Message]:
+        sender = message.sender
+        if sender in self._gathering.left_out:
             return []
-        if done == self._parts.shares:
-            self.state = State.ITERATE
-            return self._ask()
-        return self._continue(message.part + WINDOW, self._parts.shares)
+        if sender in self._reports:
+            raise MessageError(f"Report: a second one from client {sender}")
+        primes = primes_of(self._job.residues(self._layout.m))
+        expected = (len(primes), covers_of(self._job), len(self._dealers))
+        if message.residues.shape != expected:
+            raise MessageError(
+                f"Report: of shape {message.residues.shape} from client {sender}, expected {expected}"
+            )
+        check_report(message.residues, primes, sender)
+        self._reports[sender] = message.residues
+        return self._judge()
+
+    def _judge(self) -> list[Message]:
+        """Once everybody has reported, leave out whose shares are no shares, and begin."""
+        if len(self._reports) < len(self._gathering.members):
+            return []
+        primes = primes_of(self._job.residues(self._layout.m))
+        out = judge(self._job, primes, self._dealers, self._reports)
+        self._gathering.left_out.update(out)
+        self._gathering.require(len(self._gathering.members))
+        return self._told(sorted(out)) + self._begin()
 
     def _continue(self, part: int, parts: int) -> list[Message]:
         """Ask everybody for another part, if there is one."""
         if part >= parts:
             return []
+        round_ = self._gathering.round
         return [
-            Continue(run=self._run, sender=SERVER, recipient=j, round=self._round, part=part)
-            for j in range(1, self._job.n + 1)
+            Continue(run=self._run, sender=SERVER, recipient=j, round=round_, part=part)
+            for j in self._gathering.members
         ]
 
     def _ask(self) -> list[Message]:
         assert self._search is not None
-        self._round += 1
-        self._decoded = 0
-        self._answers = {}
+        self._gathering.begin()
         self._primes = primes_of(self._job.residues(int(self._search.sizes().max())))
+        round_, sets = self._gathering.round, self._search.sets
         return [
-            Assignment(run=self._run, sender=SERVER, recipient=j, round=self._round, sets=self._search.sets)
-            for j in range(1, self._job.n + 1)
+            Assignment(run=self._run, sender=SERVER, recipient=j, round=round_, sets=sets)
+            for j in self._gathering.members
         ]
 
     def _on_distances(self, message: CodedDistances) -> list[Message]:
-        round_, part = self._expected[message.sender]
-        if (message.round, message.part) != (round_, part) or message.round > self._round:
-            raise MessageError(
-                f"CodedDistances: part {message.part} of round {message.round} from client {message.sender}, "
-                f"part {part} of round {round_} is next; the server is in round {self._round}"
-            )
-        following = (round_, part + 1) if part + 1 < self._parts.answers else (round_ + 1, 0)
-        if self.state is State.DONE or (round_, part) < (self._round, self._decoded):
-            # Late: the server went on with R other answers.
-            self._expected[message.sender] = following
-            return []
-        rows = self._parts.answer_rows(part)
-        expected = (len(self._primes), self._job.k, rows.stop - rows.start)
-        if message.residues.shape != expected:
-            raise MessageError(
-                f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
-                f"expected {expected}"
-            )
-        self._expected[message.sender] = following
-        answers = self._answers.setdefault(part, {})
-        answers[message.sender] = message.residues
-        # A client sends its parts in order, so the R-th answers of the parts arrive in order too.
-        if len(answers) < self._job.threshold:
-            return []
-        try:
-            self._decode(part)
-        except ResidueError as error:
-            # Found where it is cheap, while decoding. The client's answers from this part on are dropped, so
-            # that it can send them again; the part waits for that, or for another client's answer.
-            for later in self._answers.values():
-                later.pop(error.client, None)
-            self._expected[error.client] = (round_, part)
-            raise
-        if self._decoded < self._parts.answers:
-            return self._continue(part + WINDOW, self._parts.answers)
-        assert self._search is not None
-        return self._ask() if self._search.end_round() else self._finish()
+        useful = self._gathering.expects(message) and self.state is State.ITERATE
+        if useful:
+            rows = self._parts.answer_rows(message.part)
+            expected = (len(self._primes), self._job.k, rows.stop - rows.start)
+            if message.residues.shape != expected:
+                raise MessageError(
+                    f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
+                    f"expected {expected}"
+                )
+        self._gathering.take(message, self._parts.answers, keep=useful)
+        return self._advance() if useful else []
 
-    def _decode(self, part: int) -> None:
-        """Decode a part that R clients have answered, block by block, and let go of the answers."""
+    def _advance(self) -> list[Message]:
+        """Decode every part that enough clients have answered."""
+        messages: list[Message] = []
+        while self.state is State.ITERATE:
+            try:
+                answers = self._gathering.complete()
+                if answers is None or not self._decode_head(answers):
+                    break
+            except (ResidueError, TooManyFaultsError) as error:
+                if isinstance(error, ResidueError):
+                    # Found where it is cheap, while decoding. The client's answers from this part on are
+                    # dropped, so that it can send them again; or another's take their place.
+                    self._gathering.retract(error.client)
+                if messages:
+                    break  # these must go out; what is wrong shows again with the next answer
+                raise
+            part = self._gathering.head
+            self._gathering.advance()
+            assert self._search is not None
+            if self._gathering.head < self._parts.answers:
+                messages += self._continue(part + WINDOW, self._parts.answers)
+            else:
+                messages += self._ask() if self._search.end_round() else self._finish()
+        return messages
+
+    def _decode_head(self, answers: dict[int, PackedResidues]) -> bool:
+        """Decode from R answers that agree with all others; False when more answers must tell which do."""
+        planes = {j: residues.planes() for j, residues in answers.items()}
+        if self._job.max_liars:
+            liars = self._check.liars(planes, self._primes, most=self._gathering.locatable(len(planes)))
+            if liars is None:
+                self._gathering.disagree()
+                return False
+            for liar in liars:
+                self._gathering.exclude(liar, f"its answer in round {self._gathering.round} was wrong")
+                del planes[liar]
+        self._decode({j: planes[j] for j in sorted(planes)[: self._job.threshold]})
+        return True
+
+    def _decode(self, answers: dict[int, Bytes]) -> None:
+        """Decode the head from R answers, block by block."""
         assert self._search is not None
-        answers = {j: residues.planes() for j, residues in self._answers[part].items()}
         sizes, radix = self._search.sizes(), MixedRadix(self._primes)
-        first = self._parts.answer_rows(part)
+        first = self._parts.answer_rows(self._gathering.head)
         step = max(1, _BLOCK_ELEMENTS // self._job.k)
         for start in range(0, first.stop - first.start, step):
             stop = min(start + step, first.stop - first.start)
             residues = self._decoder.decode(answers, start, stop, self._primes)
             distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
             self._search.add(slice(first.start + start, first.start + stop), distances)
-        self._decoded = part + 1
-        del self._answers[part]
 
     def _finish(self) -> list[Message]:
         assert self._search is not None
         best = self._search.best
         assert best is not None
-        self.outcome, self._answers = best, {}
+        self.outcome = best
+        self._gathering.close()
         self.state = State.DONE
         return [
             Finish(
@@ -324,6 +478,7 @@ class Server:
                 inertia=self._job.in_data_units(best.inertia),
             )
             for j in range(1, self._job.n + 1)
+            if j not in self._gathering.left_out
         ]
 
 

@@ -6,51 +6,64 @@ from secfc.errors import MessageError
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Message,
     Plan,
     Ready,
+    Report,
     Share,
     UnionContinue,
     UnionDeal,
     UnionFound,
     UnionOpening,
     UnionVerdict,
+    Witness,
 )
 
 
 class State(Enum):
-    """Where a role stands. Both pass through them in this order; UNION only with membership privacy."""
+    """Where a role stands. Roles pass through them in this order; UNION only with membership privacy."""
 
     IDENTIFY = "identify"
     UNION = "union"
     SHARE = "share"
+    CHECK = "check"
+    """The server's only: it waits for reports on shares."""
     ITERATE = "iterate"
+    COMPARE = "compare"
+    """A client's only: it has the result and waits for others to have the same."""
     DONE = "done"
 
 
 # A client may hear another client's Share before the Plan that both act on, since messages of different
 # senders may overtake each other, and likewise what opens the next stage of a union, or the sharing after
-# it; the server may hear an answer after it has gone on without it.
+# it; the server may hear from a client after it has gone on without it.
 CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Plan, Share, UnionDeal}),
     State.UNION: frozenset({UnionDeal, UnionContinue, UnionFound, UnionVerdict, Share}),
-    State.SHARE: frozenset({Share, Continue}),
-    State.ITERATE: frozenset({Assignment, Continue, Finish}),
-    State.DONE: frozenset(),
+    State.SHARE: frozenset({Share, Continue, LeaveOut, Witness}),
+    State.CHECK: frozenset(),
+    # A client that has everything may still hear that another does not.
+    State.ITERATE: frozenset({Challenge, LeaveOut, Assignment, Continue, Witness, Finish}),
+    State.COMPARE: frozenset({Witness}),
+    State.DONE: frozenset({Witness}),
 }
 SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Hello}),
     State.UNION: frozenset({UnionOpening}),
     State.SHARE: frozenset({Ready}),
+    State.CHECK: frozenset({Report}),
     State.ITERATE: frozenset({CodedDistances}),
+    State.COMPARE: frozenset(),
     State.DONE: frozenset({CodedDistances}),
 }
 FROM_SERVER: frozenset[type[Message]] = frozenset(
-    {Plan, UnionContinue, UnionFound, UnionVerdict, Continue, Assignment, Finish}
+    {Plan, UnionContinue, UnionFound, UnionVerdict, Challenge, LeaveOut, Continue, Assignment, Finish}
 )
 _NUMBERED = (
     Assignment,
@@ -61,6 +74,7 @@ _NUMBERED = (
     UnionContinue,
     UnionFound,
     UnionVerdict,
+    Witness,
 )
 
 

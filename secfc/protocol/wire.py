@@ -19,21 +19,26 @@ from secfc.params import MAX_MESSAGE_BYTES
 from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
 from secfc.protocol.messages import (
     RUN_ID_BYTES,
+    SEED_BYTES,
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Message,
     Phase,
     Plan,
     Ready,
+    Report,
     Share,
     UnionContinue,
     UnionDeal,
     UnionFound,
     UnionOpening,
     UnionVerdict,
+    Witness,
 )
 from secfc.psu.course import Verdict
 from secfc.psu.found import OVERFULL, Found
@@ -127,6 +132,33 @@ def _unpack_sealed(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part, "sealed": Sealed(payload=reader.take(reader.left))}
 
 
+def _pack_witness(message: Witness, k: int) -> bytes:
+    return bytes(message.sealed.payload)
+
+
+def _unpack_witness(reader: _Reader, k: int) -> dict[str, Any]:
+    if reader.left < TAG_BYTES:
+        raise MessageError(f"Witness: {reader.left} sealed bytes, at least {TAG_BYTES} are needed")
+    return {"sealed": Sealed(payload=bytes(reader.take(reader.left)))}
+
+
+def _pack_challenge(message: Challenge, k: int) -> bytes:
+    return message.seed
+
+
+def _unpack_challenge(reader: _Reader, k: int) -> dict[str, Any]:
+    return {"seed": bytes(reader.take(SEED_BYTES))}
+
+
+def _pack_report(message: Report, k: int) -> bytes:
+    return _RESIDUES.pack(*message.residues.shape) + bytes(message.residues.payload)
+
+
+def _unpack_report(reader: _Reader, k: int) -> dict[str, Any]:
+    shape = reader.unpack(_RESIDUES)
+    return {"residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
+
+
 def _pack_introduction(one: Introduction) -> bytes:
     return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.signature)
 
@@ -149,14 +181,20 @@ def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
 
 
 def _pack_plan(message: Plan, k: int) -> bytes:
-    return b"".join(map(_pack_introduction, message.introductions))
+    absent = bytes(_INTRODUCTION.size)
+    return b"".join(absent if one is None else _pack_introduction(one) for one in message.introductions)
 
 
 def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
     count, rest = divmod(reader.left, _INTRODUCTION.size)
     if rest:
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
-    return {"introductions": tuple(_unpack_introduction(reader) for _ in range(count))}
+    introductions = []
+    for _ in range(count):
+        one = _unpack_introduction(reader)
+        # All zeros, which no client can sign, stand for one who said no Hello.
+        introductions.append(None if _pack_introduction(one) == bytes(_INTRODUCTION.size) else one)
+    return {"introductions": tuple(introductions)}
 
 
 def _pack_part(message: Share | UnionDeal | Ready | Continue | UnionContinue, k: int) -> bytes:
@@ -166,6 +204,15 @@ def _pack_part(message: Share | UnionDeal | Ready | Continue | UnionContinue, k:
 def _unpack_part(reader: _Reader, k: int) -> dict[str, Any]:
     (part,) = reader.unpack(_COUNT)
     return {"part": part}
+
+
+def _pack_leave_out(message: LeaveOut, k: int) -> bytes:
+    return _COUNT.pack(message.client)
+
+
+def _unpack_leave_out(reader: _Reader, k: int) -> dict[str, Any]:
+    (client,) = reader.unpack(_COUNT)
+    return {"client": client}
 
 
 def _pack_assignment(message: Assignment, k: int) -> bytes:
@@ -254,6 +301,10 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (UnionContinue, _pack_part, _unpack_part),
     (UnionFound, _pack_found, _unpack_found),
     (UnionVerdict, _pack_verdict, _unpack_verdict),
+    (LeaveOut, _pack_leave_out, _unpack_leave_out),
+    (Witness, _pack_witness, _unpack_witness),
+    (Challenge, _pack_challenge, _unpack_challenge),
+    (Report, _pack_report, _unpack_report),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 

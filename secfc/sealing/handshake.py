@@ -4,7 +4,7 @@
 
     said(j)      = client j (2) | its rows (4) | digest of its start labels (32) | ephemeral key (32)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
-    transcript   = SHA-256("secfc transcript 1" | run | agreement | said(1) | ... | said(n))
+    transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
 
 The server carries introductions and can only drop one. A statement holds all that a client says of itself; it
 is signed with the key that the roster pins. The transcript goes into every key, so clients that were shown
@@ -13,7 +13,7 @@ different introductions of anybody cannot open what they seal to each other.
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -149,13 +149,14 @@ class Handshake:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError("a Handshake cannot be copied or pickled: its channels would repeat nonces")
 
-    def channels(self, introductions: Sequence[Introduction]) -> dict[int, Channel]:
-        """A channel to every other client.
+    def channels(self, introductions: Sequence[Introduction | None]) -> dict[int, Channel]:
+        """A channel to every other client that introduced itself.
 
         Parameters
         ----------
-        introductions : sequence of n Introduction
-            Client 1's first; all are verified, and the own one must be what was sent.
+        introductions : sequence of n Introduction or None
+            Client 1's first, None for one that did not come; all are verified, and the own one must be what
+            was sent.
 
         Raises
         ------
@@ -170,9 +171,10 @@ class Handshake:
             )
         if introductions[self._number - 1] != self.introduction:
             raise SealError(f"client {self._number}: its own introduction came back changed")
-        for client, one in enumerate(introductions, 1):
+        present = {client: one for client, one in enumerate(introductions, 1) if one is not None}
+        for client, one in present.items():
             one.verify(session, client)
-        transcript = self._transcript(introductions)
+        transcript = self._transcript(present)
         return {
             client: Channel(
                 secret=self._secret(client, one.ephemeral),
@@ -180,14 +182,14 @@ class Handshake:
                 me=self._number,
                 peer=client,
             )
-            for client, one in enumerate(introductions, 1)
+            for client, one in present.items()
             if client != self._number
         }
 
-    def _transcript(self, introductions: Sequence[Introduction]) -> bytes:
-        """Everything in it has a fixed length: no two lists of introductions give the same bytes."""
+    def _transcript(self, present: Mapping[int, Introduction]) -> bytes:
+        """Everything in it has a fixed length and its client's number: no two lists give the same bytes."""
         digest = hashlib.sha256(_TRANSCRIPT + self._session.run + self._session.agreement)
-        for client, one in enumerate(introductions, 1):
+        for client, one in present.items():
             digest.update(_said(client, one.rows, one.start, one.ephemeral))
         return digest.digest()
 

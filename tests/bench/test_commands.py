@@ -152,3 +152,13 @@ def test_too_few_clients_are_refused_as_everywhere():
 
 def test_every_benchmark_has_a_table_and_a_title():
     assert TABLES.keys() == TITLES.keys()
+
+
+def test_resilience_counts_endings_and_none_is_wrong(rows_of):
+    rows = rows_of("resilience", "--quick")
+    assert all(row["wrong"] == 0 and row["exact"] + row["stopped"] == row["runs"] for row in rows)
+    by_faults = {(row["absent"], row["liars"]): row for row in rows if row["overhead"] is None}
+    for within in ((0, 0), (4, 0), (0, 2), (2, 1)):
+        assert by_faults[within]["exact"] == by_faults[within]["runs"]
+        assert by_faults[within]["named"] in (None, 1.0)
+    assert len([row for row in rows if row["overhead"] is not None]) == 2

@@ -62,6 +62,7 @@ def test_messages_of_each_type_are_as_many_as_the_protocol_says(setup_of, counts
         "Assignment": n * rounds,
         "CodedDistances": n * rounds,
         "Finish": n,
+        "Witness": n * (n - 1),
     }
     assert rounds == outcome.n_iter
 
@@ -115,6 +116,7 @@ def test_messages_of_each_type_in_many_parts_are_as_many_as_the_protocol_says(se
             "Assignment": 3 * rounds,
             "CodedDistances": 3 * rounds * answers,
             "Finish": 3,
+            "Witness": 3 * 2,
         }.items()
         if count
     }

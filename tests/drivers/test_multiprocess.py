@@ -19,7 +19,14 @@ import secfc
 from secfc.drivers import framing, multiprocess
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.errors import DataError, LimitError, ParameterError, PartyError, SealError
+from secfc.errors import (
+    DataError,
+    LimitError,
+    ParameterError,
+    PartyError,
+    SealError,
+    TooManyFaultsError,
+)
 from secfc.params import Limits
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import tokens
@@ -415,8 +422,11 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
         if progress.round == 2 and started[2].poll() is None:
             os.kill(started[2].pid, number)
 
-    text = rf"^client 2 \(parties\[1\]\): its process ended without a result \(signal {number.value}\)$"
-    with pytest.raises(PartyError, match=text):
+    text = (
+        r"^server: too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; clients absent: 2; "
+        rf"client 2 \(parties\[1\]\): its process ended without a result \(signal {number.value}\)$"
+    )
+    with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(long, kill)
 
 
@@ -436,6 +446,49 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
         run_multiprocess(setup, kill)
 
 
+@pytest.mark.parametrize("round_", [1, 2])
+def test_a_killed_client_leaves_its_rows_in_when_enough_are_left(setup_of, started, round_):
+    def kill(progress):
+        if progress.round == round_ and started[4].poll() is None:
+            os.kill(started[4].pid, signal.SIGKILL)
+
+    setup = setup_of((4, 3, 5, 6, 2))
+    outcome, whole = run_multiprocess(setup, kill), run_in_process(setup)
+    for ours, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert outcome.inertia == whole.inertia
+
+
+def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabotage):
+    code = """
+        import os, signal
+        from secfc.protocol.client import Client
+
+        def killed(self, plan):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        Client._on_plan = killed
+    """
+    sabotage(2, code)
+    setup = setup_of((4, 3, 5, 6, 2))
+    outcome = run_multiprocess(setup)
+    assert outcome.faults.left_out == (2,)
+    assert (outcome.labels[1] == -1).all()
+    assert all((outcome.labels[at] >= 0).all() for at in (0, 2, 3, 4))
+
+
+def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, monkeypatch):
+    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+
+    def stop(progress):
+        if progress.round == 2 and started[1].poll() is None:
+            os.kill(started[1].pid, signal.SIGSTOP)
+
+    setup = replace(setup_of((4, 3, 5, 6, 2), max_liars=1), deadline=5.0)
+    outcome = run_multiprocess(setup, stop)
+    assert all((labels >= 0).all() for labels in outcome.labels)
+
+
 def test_a_killed_server_is_named_with_the_signal(long, started):
     def kill(progress):
         if progress.round == 2 and started[0].poll() is None:
@@ -446,7 +499,7 @@ def test_a_killed_server_is_named_with_the_signal(long, started):
 
 
 @pytest.mark.parametrize("party", [0, 2])
-def test_a_party_that_ends_early_is_named_with_its_exit_status(setup_of, sabotage, party):
+def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status(setup_of, sabotage, party):
     sabotage(party, "raise SystemExit(3)")
     name = ["server", "", r"client 2 \(parties\[1\]\)"][party]
     with pytest.raises(PartyError, match=rf"^{name}: its process ended without a result \(exit status 3\)$"):

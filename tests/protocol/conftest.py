@@ -16,17 +16,22 @@ from secfc._payload import Payload
 from secfc.field.packing import PackedResidues
 from secfc.params import Job, Layout, Limits, Parts
 from secfc.protocol.client import Client
+from secfc.protocol.dealing import cover_bytes, covers_of
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Message,
     Plan,
     Ready,
+    Report,
     Share,
+    Witness,
 )
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
@@ -231,7 +236,7 @@ class Wire:
         """Round and part of the next message of a type that the recipient waits for, as far as it does."""
         role = self.role(recipient)
         if kind is CodedDistances and isinstance(role, Server):
-            return role._expected.get(sender, (1, 0))
+            return role._gathering._expected.get(sender, (1, 0))
         if kind is Ready and isinstance(role, Server):
             return 0, role._ready.get(sender, 0)
         if kind is Share and isinstance(role, Client):
@@ -269,13 +274,29 @@ class Wire:
                 part=part,
                 residues=self.residues(self.job.k, parts.answer_rows(part)),
             ),
+            Witness: lambda: Witness(**envelope, round=9000, sealed=self._witness(sender, recipient)),
+            Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
+            Report: lambda: Report(
+                **envelope, residues=zeros((self.job.residues(self.m), covers_of(self.job), len(self.rows)))
+            ),
+            LeaveOut: lambda: LeaveOut(**envelope, client=3),
             Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
         }
         return makers[kind]()
 
+    def _witness(self, sender: int, recipient: int) -> Sealed:
+        """A digest, of an assignment that nobody was given."""
+        if SERVER in (sender, recipient):
+            return Sealed(payload=bytes(32 + TAG_BYTES))
+        channel = self._channels[sender][recipient]
+        channel._sealed.clear()
+        return channel.seal("Witness", part=0, payload=bytes(32), round_=9000)
+
     def _share(self, sender: int, recipient: int, part: int) -> Sealed:
         rows = self.parts().share_rows(max(sender, 1), part)
         payload = bytes(self.residues(self.job.width, rows).payload)
+        if part == 0:
+            payload += bytes(cover_bytes(self.job, self.job.residues(self.m)))
         if SERVER in (sender, recipient):
             return Sealed(payload=payload + bytes(TAG_BYTES))
         return self.seal(sender, recipient, part, payload)

@@ -256,7 +256,7 @@ def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_it_is_deco
         others_answer(net)
     assert pictured(net.server._search) == before
     assert (net.server.progress.round, net.server.progress.waiting_for) == (1, 1)
-    assert net.server._expected == {1: (1, 0), 2: (2, 0), 3: (2, 0)}
+    assert net.server._gathering._expected == {1: (1, 0), 2: (2, 0), 3: (2, 0)}
 
 
 @pytest.mark.parametrize("sender", [1, 2, 3])
@@ -390,7 +390,7 @@ def test_a_late_answer_changes_nothing_but_the_count_of_its_rounds(wire, expecte
     net.run(until=lambda: net.server.progress.round == 2)
     sets = net.server._search.sets.copy()
     assert net.server.receive(late) == []
-    assert net.server._answers == {}
+    assert net.server._gathering._answers == {}
     np.testing.assert_array_equal(net.server._search.sets, sets)
     assert ending(net) == expected
 

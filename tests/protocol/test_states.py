@@ -8,41 +8,66 @@ from secfc.errors import MessageError
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Plan,
     Ready,
+    Report,
     Share,
+    Witness,
 )
 from secfc.protocol.states import State
 
-KINDS = [Hello, Plan, Share, Ready, Continue, Assignment, CodedDistances, Finish]
-FROM_SERVER = {Plan, Continue, Assignment, Finish}
+KINDS = [
+    Hello,
+    Plan,
+    Share,
+    Ready,
+    LeaveOut,
+    Continue,
+    Assignment,
+    CodedDistances,
+    Witness,
+    Challenge,
+    Report,
+    Finish,
+]
+FROM_SERVER = {Plan, Challenge, LeaveOut, Continue, Assignment, Finish}
 CLIENT_TAKES = {
     (State.IDENTIFY, Plan),
     (State.IDENTIFY, Share),
     (State.SHARE, Share),
     (State.SHARE, Continue),
+    (State.SHARE, LeaveOut),
+    (State.ITERATE, LeaveOut),
     (State.ITERATE, Assignment),
     (State.ITERATE, Continue),
     (State.ITERATE, Finish),
+    (State.ITERATE, Witness),
+    (State.ITERATE, Challenge),
+    (State.SHARE, Witness),
+    (State.COMPARE, Witness),
+    (State.DONE, Witness),
 }
 SERVER_TAKES = {
     (State.IDENTIFY, Hello),
     (State.SHARE, Ready),
+    (State.CHECK, Report),
     (State.ITERATE, CodedDistances),
     (State.DONE, CodedDistances),
 }
-ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]], [[8.5]]]
-"""Four clients where three answers are enough: client 4's is late."""
+ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]], [[8.5]], [[8.0]]]
+"""Five clients where three answers that one more agrees with are enough: client 5's is late."""
 
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-ORDINARY = [state for state in State if state is not State.UNION]
-"""Without membership privacy; see test_union.py for the rest."""
-
-states = pytest.mark.parametrize("state", ORDINARY, ids=lambda state: state.value)
+# Without membership privacy; see test_union.py for the rest.
+SERVER_STATES = [state for state in State if state not in {State.COMPARE, State.UNION}]
+CLIENT_STATES = [state for state in State if state not in {State.CHECK, State.UNION}]
+states = pytest.mark.parametrize("state", CLIENT_STATES, ids=lambda state: state.value)
 servers = pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind in FROM_SERVER], ids=lambda kind: kind.__name__
 )
@@ -62,7 +87,7 @@ def joined(wire):
     """Bring a party to a state; nothing of that state's work is done yet."""
 
     def join(number, state):
-        net = wire(ROWS)
+        net = wire(ROWS, max_liars=1)
         net.run(until=lambda: net.role(number).state is state)
         assert net.role(number).state is state
         return net
@@ -78,7 +103,7 @@ def turn_of(number, kind):
 
 def honest(net, kind, recipient):
     """A message of this type that nothing but the state can speak against, if the recipient ever takes it."""
-    sender = SERVER if kind in FROM_SERVER else 4
+    sender = SERVER if kind in FROM_SERVER else 5
     if sender == recipient:
         sender = 1
     return net.message(kind, sender=sender, recipient=recipient)
@@ -99,7 +124,7 @@ def test_client_takes_what_the_table_allows_and_nothing_else(joined, refuses, pi
         refuses(client, message, MessageError, f"^{kind.__name__}: ")
 
 
-@states
+@pytest.mark.parametrize("state", SERVER_STATES, ids=lambda state: state.value)
 @kinds
 def test_server_takes_what_the_table_allows_and_nothing_else(joined, refuses, pictured, state, kind):
     net = joined(SERVER, state)
@@ -116,7 +141,7 @@ def test_server_takes_what_the_table_allows_and_nothing_else(joined, refuses, pi
     ("state", "kind"),
     [
         (state, kind)
-        for state in ORDINARY
+        for state in CLIENT_STATES
         for kind in (Plan, Share, Continue, Finish)
         if (state, kind) not in CLIENT_TAKES
     ],
@@ -153,7 +178,7 @@ def test_a_server_message_from_a_client_is_refused_by_a_client(joined, refuses, 
 
 
 @servers
-@states
+@pytest.mark.parametrize("state", SERVER_STATES, ids=lambda state: state.value)
 def test_a_server_message_from_a_client_is_refused_by_the_server(joined, refuses, kind, state):
     net = joined(SERVER, state)
     message = net.message(kind, sender=2, recipient=SERVER)
@@ -167,13 +192,13 @@ def test_a_client_message_from_the_server_is_refused(joined, refuses, kind):
     refuses(net.clients[1], message, MessageError, f"^{kind.__name__}: party 0 does not send this$")
 
 
-@pytest.mark.parametrize("sender", [5, 4096, 65535])
+@pytest.mark.parametrize("sender", [6, 4096, 65535])
 @pytest.mark.parametrize("number", [SERVER, 1])
 @kinds
 def test_a_sender_above_n_is_refused(joined, refuses, number, kind, sender):
     net = joined(number, turn_of(number, kind) or State.ITERATE)
     message = replace(honest(net, kind, number), sender=sender)
-    text = f"^{kind.__name__}: from party {sender}, the clients are 1 to 4$"
+    text = f"^{kind.__name__}: from party {sender}, the clients are 1 to 5$"
     refuses(net.role(number), message, MessageError, text)
 
 
@@ -191,7 +216,7 @@ def test_a_round_number_where_the_type_has_none_is_refused(joined, refuses, numb
 
 
 def test_both_roles_pass_through_the_states_in_order(wire):
-    net, seen = wire(ROWS), {number: [State.IDENTIFY] for number in range(5)}
+    net, seen = wire(ROWS, max_liars=1), {number: [State.IDENTIFY] for number in range(6)}
 
     def note():
         for number, states_ in seen.items():
@@ -200,7 +225,7 @@ def test_both_roles_pass_through_the_states_in_order(wire):
         return False
 
     net.run(until=note)
-    assert list(seen.values()) == [ORDINARY] * 5
+    assert list(seen.values()) == [SERVER_STATES] + [CLIENT_STATES] * 5
 
 
 @states

@@ -14,19 +14,23 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.protocol.messages import (
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
     Finish,
     Hello,
+    LeaveOut,
     Message,
     Plan,
     Ready,
+    Report,
     Share,
     UnionContinue,
     UnionDeal,
     UnionFound,
     UnionOpening,
     UnionVerdict,
+    Witness,
 )
 from secfc.protocol.wire import MAGIC, decode, encode, envelope
 from secfc.psu.course import Verdict
@@ -95,7 +99,11 @@ def examples():
         "Plan": Plan(**down, introductions=tuple(map(introduction, (4, 0, 3)))),
         "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, sealed=Sealed(payload=SEALED)),
         "Ready": Ready(**up, part=2),
+        "LeaveOut": LeaveOut(**down, client=2),
         "Continue": Continue(**down, round=7, part=3),
+        "Challenge": Challenge(**down, seed=bytes(range(32))),
+        "Report": Report(**up, residues=packed((2, 2, 3))),
+        "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
@@ -352,6 +360,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         UnionDeal: list(range(HEADER + 4 + 16, len(data))),
         UnionOpening: list(range(HEADER + 4, len(data), 8)),
         UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
+        Witness: list(range(HEADER + 16, len(data))),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
         expected = [START]
@@ -363,6 +372,8 @@ def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
     # The recipient knows how many bytes a Share or UnionDeal has.
     taken = isinstance(message, Share | UnionDeal)
+    # The recipient knows how many bytes a Share and a Witness have.
+    taken = isinstance(message, Share | Witness)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -407,7 +418,8 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [13, 14, 255])
+@pytest.mark.parametrize("number", [17, 18, 255])
+@pytest.mark.parametrize("number", [17, 18, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number

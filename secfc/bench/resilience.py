@@ -1,0 +1,198 @@
+"""Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checking costs.
+
+Faults are drawn within n >= R + S + 2A and one beyond it; a run that ends is compared with exact Lloyd on the
+rows that were in. Overheads are CPU seconds of a role's
+iterations with a check over those without, in turns on the same rows.
+"""
+
+import random
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plaintext_baselines import ExactLloyd
+from secfc._arrays import Floats
+from secfc.bench.iteration import blobs
+from secfc.bench.setting import PRECISION, Case, Setting, median, stated
+from secfc.drivers.faulty import Ending, Fault, Kind, Scenario, run_faulty
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Outcome, Setup
+from secfc.params import Comparison, Job, Limits
+from secfc.rows import largest_norm
+
+RUNS, QUICK_RUNS = 100, 3
+"""Scenarios of each kind."""
+
+PASSES, QUICK_PASSES = 7, 1
+ITERATIONS = 4
+SPARE = 4
+"""Clients beyond R: two liars, or one and two that vanish, or four that vanish."""
+
+CASE = Case(m=240, d=4, k=4, n=11, t=2, ell=2)
+COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
+QUICK_COST_CASES = (Case(m=2000, d=10, k=4, n=11, t=2, ell=2),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResilienceRow(Setting):
+    """What became of runs with some faults, or what a check costs.
+
+    Attributes
+    ----------
+    what : str
+    absent, liars, tolerated : int
+        Clients that vanish, that lie, and max_liars.
+    runs, exact, stopped, wrong : int
+        Scenarios; how they ended. For an overhead: passes, and whose labels were those of the run without the
+        check.
+    named : float or None
+        Part of the liars that sent a lie, in runs that ended, who were named.
+    seconds : float or None
+        Wall seconds of a run, on average.
+    overhead : float or None
+        Median of CPU seconds with the check / without it.
+    """
+
+    what: str
+    absent: int
+    liars: int
+    tolerated: int
+    runs: int
+    exact: int
+    stopped: int
+    wrong: int
+    named: float | None
+    seconds: float | None
+    overhead: float | None
+
+
+def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> Iterator[ResilienceRow]:
+    """Faults survived, then overheads."""
+    runs, passes = (QUICK_RUNS, QUICK_PASSES) if quick else (RUNS, PASSES)
+    for absent, liars in ((0, 0), (4, 0), (0, 2), (2, 1), (5, 0), (1, 2), (0, 3)):
+        yield _faulty_runs(absent, liars, runs=runs, precision=precision)
+    for case in QUICK_COST_CASES if quick else COST_CASES:
+        yield from _overheads(case, passes=passes, precision=precision)
+
+
+def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
+    return Setup(
+        job=job,
+        rows=np.array_split(rows, case.n),
+        starts=None,
+        names=[f"client {j}" for j in range(1, case.n + 1)],
+        limits=Limits(),
+        seed=seed,
+    )
+
+
+def _faulty_runs(absent: int, liars: int, *, runs: int, precision: int) -> ResilienceRow:
+    rows = blobs(CASE)
+    setup = _setup(CASE, rows, precision=precision, seed=0)
+    tolerated = min(liars, SPARE // 2)
+    setup = replace(setup, job=replace(setup.job, max_liars=tolerated))
+    exact = stopped = wrong = named = guilty = 0
+    began = time.perf_counter()
+    for seed in range(runs):
+        faults = _drawn(setup.job, absent, liars, seed)
+        ending = run_faulty(replace(setup, seed=seed), Scenario(seed=seed, faults=faults))
+        if ending.error is not None:
+            stopped += 1
+            continue
+        right = _is_exact(setup, ending)
+        exact, wrong = exact + right, wrong + (not right)
+        named += len(ending.faults.liars)
+        guilty += len(ending.lied)
+    return ResilienceRow(
+        **stated(setup.job, m=CASE.m, residues=setup.job.residues(CASE.m)),
+        what=_title(absent, liars, tolerated),
+        absent=absent,
+        liars=liars,
+        tolerated=tolerated,
+        runs=runs,
+        exact=exact,
+        stopped=stopped,
+        wrong=wrong,
+        named=named / guilty if guilty else None,
+        seconds=(time.perf_counter() - began) / runs,
+        overhead=None,
+    )
+
+
+def _title(absent: int, liars: int, tolerated: int) -> str:
+    parts = [f"{absent} crash" * bool(absent), f"{liars} lie, {tolerated} tolerated" * bool(liars)]
+    return ", ".join(filter(None, parts)) or "none"
+
+
+def _drawn(job: Job, absent: int, liars: int, seed: int) -> tuple[Fault, ...]:
+    """Crashes anywhere in a run, lies in one answer or all from somewhere on."""
+    rng = random.Random(seed)  # noqa: S311 - chooses scenarios
+    who = rng.sample(range(1, job.n + 1), absent + liars)
+    crash: Kind = "crash"
+    lie: Kind = "lie"
+    kinds = [crash] * absent + [lie] * liars
+    return tuple(
+        Fault(kind=kind, client=client, at=rng.randrange(20), count=rng.choice((1, 1000)))
+        for kind, client in zip(kinds, who, strict=True)
+    )
+
+
+def _is_exact(setup: Setup, ending: Ending) -> bool:
+    assert ending.layout is not None
+    assert ending.clustering is not None
+    counts = ending.layout.counts
+    rows = [part if count else part[:0] for part, count in zip(setup.rows, counts, strict=True)]
+    exact = ExactLloyd(
+        setup.job.k,
+        init=np.split(ending.clustering.start, np.cumsum(counts)[:-1]),
+        precision=setup.job.precision,
+        bound=setup.job.bound,
+        max_iter=setup.job.max_iter,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few iterations are enough for this
+        exact.fit(rows)
+    return bool(np.array_equal(np.concatenate(exact.labels_), ending.clustering.labels))
+
+
+def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
+    rows = blobs(case)
+    plain = _setup(case, rows, precision=precision, seed=0)
+    spare = (case.n - plain.job.threshold) // 2
+    checked: list[tuple[str, str, int, Comparison]] = [
+        ("server: check of answers", "server", spare, "end"),
+        ("client: comparison every round", "client", 0, "rounds"),
+    ]
+    for what, role, tolerated, comparison in checked:
+        job = replace(plain.job, max_liars=tolerated, comparison=comparison)
+        with_check = replace(plain, job=job)
+        ratios, equal = [], 0
+        run_in_process(with_check)  # loads what there is to load
+        for _ in range(passes):
+            ours, theirs = run_in_process(with_check), run_in_process(plain)
+            ratios.append(_seconds(ours, role) / _seconds(theirs, role))
+            equal += all(map(np.array_equal, ours.labels, theirs.labels))
+        yield ResilienceRow(
+            **stated(job, m=case.m, residues=job.residues(case.m)),
+            what=what,
+            absent=0,
+            liars=0,
+            tolerated=tolerated,
+            runs=passes,
+            exact=equal,
+            stopped=0,
+            wrong=passes - equal,
+            named=None,
+            seconds=None,
+            overhead=median(ratios),
+        )
+
+
+def _seconds(outcome: Outcome, role: str) -> float:
+    """CPU seconds of a role's iterations."""
+    phases = outcome.costs.phases
+    return sum(one.seconds for one in phases if one.phase == "iterate" and one.role == role)

@@ -1,0 +1,167 @@
+"""Which of many evaluations of one polynomial are wrong: Reed-Solomon words, with erasures left out.
+
+The values of a polynomial of degree below s at N points are a codeword of minimum distance N - s + 1. A
+missing value is an erasure and simply not among the N, so up to (N - s) // 2 wrong ones are located (Gao,
+*A new algorithm for decoding Reed-Solomon codes*, 2003).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints
+from secfc.field.residues import matmul, reduce
+from secfc.lagrange.basis import inverses
+
+
+class ReedSolomon:
+    """The code of polynomials of degree below `dimension` at some points of one prime field.
+
+    Parameters
+    ----------
+    points : sequence of int, length N
+        Distinct residues.
+    dimension : int
+        s, 1 <= s <= N.
+    p : int
+        Prime below 2**24 (products below 2**48 fit int64).
+    """
+
+    def __init__(self, *, points: Sequence[int], dimension: int, p: int) -> None:
+        self._points: Ints = np.asarray(points, dtype=np.int64) % p
+        self._dimension, self._p = dimension, p
+        if not 1 <= dimension <= self._points.size:
+            raise ValueError(f"a dimension from 1 to {self._points.size} is needed, {dimension} was given")
+        self._vanishing = _from_roots(self._points, p)
+        slopes = _evaluate(_derivative(self._vanishing, p), self._points, p)
+        if not slopes.all():
+            raise ValueError("points are not distinct")
+        self._scale = inverses(slopes, p)  # u_j = 1 / prod_{v != j} (x_j - x_v)
+        self._parity = self._parity_checks()
+
+    def __repr__(self) -> str:
+        return f"ReedSolomon(length={self._points.size}, dimension={self._dimension}, p={self._p})"
+
+    def _parity_checks(self) -> Floats:
+        """Rows u_j x_j**i for i < N - s: sum_j u_j x_j**i f(x_j) is 0 for deg f < s.
+
+        It is the coefficient of z**(N-1) in the interpolant of z**i f, whose degree is below N - 1.
+        """
+        rows = np.empty((self._points.size - self._dimension, self._points.size), dtype=np.int64)
+        row = self._scale
+        for i in range(rows.shape[0]):
+            rows[i] = row
+            row = row * self._points % self._p
+        return reduce(rows.astype(np.float64), self._p)
+
+    def contains(self, words: Floats) -> bool:
+        """Whether every column is a codeword.
+
+        Parameters
+        ----------
+        words : ndarray of shape (N, words), float64
+            Reduced residues.
+        """
+        if self._parity.shape[0] == 0:
+            return True
+        return not np.any(np.mod(matmul(self._parity, words, self._p), self._p))
+
+    def errors(self, word: Floats) -> tuple[int, ...] | None:
+        """Positions where a word differs from the only codeword within (N - s) // 2 of it.
+
+        Parameters
+        ----------
+        word : ndarray of shape (N,), float64
+            Integers of absolute value below 2**53.
+
+        Returns
+        -------
+        tuple of int, or None
+            Ascending; None when no codeword is that near.
+
+        Notes
+        -----
+        Euclid's algorithm on g0 = prod (z - x_j) and the interpolant g1 stops at the first remainder
+        g = u g0 + v g1 of degree below (N + s) / 2. If at most (N - s) // 2 values are wrong then v is, up to
+        a factor, the polynomial that vanishes where they are, and g / v the codeword's polynomial.
+        """
+        p, length = self._p, self._points.size
+        values: Ints = np.mod(word, p).astype(np.int64)
+        older, old = self._vanishing, self._interpolate(values)
+        v_older, v_old = np.zeros(0, dtype=np.int64), np.ones(1, dtype=np.int64)
+        while 2 * (old.size - 1) >= length + self._dimension:
+            quotient, rest = _divide(older, old, p)
+            older, old = old, rest
+            v_older, v_old = v_old, _subtract(v_older, _multiply(quotient, v_old, p), p)
+        polynomial, rest = _divide(old, v_old, p)
+        if rest.size or polynomial.size > self._dimension:
+            return None
+        wrong = np.flatnonzero(_evaluate(polynomial, self._points, p) != values)
+        return tuple(wrong.tolist()) if 2 * wrong.size <= length - self._dimension else None
+
+    def _interpolate(self, values: Ints) -> Ints:
+        """Coefficients of the polynomial through the values, sum_j u_j y_j g0 / (z - x_j)."""
+        p = self._p
+        weights = values * self._scale % p
+        coefficients = np.zeros(self._points.size, dtype=np.int64)
+        # Horner's division of g0 by every (z - x_j) at once gives the coefficients from the highest down.
+        row = np.ones_like(self._points)
+        for degree in range(self._points.size - 1, -1, -1):
+            coefficients[degree] = (weights * row % p).sum() % p  # 4096 terms below 2**24
+            row = (row * self._points + self._vanishing[degree]) % p
+        return _trimmed(coefficients)
+
+
+# Polynomials are arrays of residues in [0, p), lowest coefficient first, the last not 0; zero is empty.
+
+
+def _trimmed(a: Ints) -> Ints:
+    occupied = np.flatnonzero(a)
+    return a[: occupied[-1] + 1] if occupied.size else a[:0]
+
+
+def _from_roots(roots: Ints, p: int) -> Ints:
+    """Coefficients of prod (z - root)."""
+    a = np.zeros(roots.size + 1, dtype=np.int64)
+    a[0] = 1
+    for size, root in enumerate(roots.tolist(), start=1):
+        a[1 : size + 1] = (a[:size] - root * a[1 : size + 1]) % p
+        a[0] = -root * a[0] % p
+    return a
+
+
+def _derivative(a: Ints, p: int) -> Ints:
+    return a[1:] * np.arange(1, a.size, dtype=np.int64) % p
+
+
+def _evaluate(a: Ints, points: Ints, p: int) -> Ints:
+    values = np.zeros_like(points)
+    for coefficient in a[::-1].tolist():
+        values = (values * points + coefficient) % p
+    return values
+
+
+def _subtract(a: Ints, b: Ints, p: int) -> Ints:
+    c = np.zeros(max(a.size, b.size), dtype=np.int64)
+    c[: a.size] = a
+    c[: b.size] -= b
+    return _trimmed(c % p)
+
+
+def _multiply(a: Ints, b: Ints, p: int) -> Ints:
+    if not a.size or not b.size:
+        return np.zeros(0, dtype=np.int64)
+    c = np.zeros(a.size + b.size - 1, dtype=np.int64)
+    for shift, coefficient in enumerate(a.tolist()):
+        c[shift : shift + b.size] = (c[shift : shift + b.size] + coefficient * b) % p
+    return c
+
+
+def _divide(a: Ints, b: Ints, p: int) -> tuple[Ints, Ints]:
+    """Quotient and remainder of a by b, which is not zero."""
+    lead, rest = pow(int(b[-1]), -1, p), a.copy()
+    quotient = np.zeros(max(0, a.size - b.size + 1), dtype=np.int64)
+    for shift in range(quotient.size - 1, -1, -1):
+        quotient[shift] = factor = int(rest[shift + b.size - 1]) * lead % p
+        rest[shift : shift + b.size] = (rest[shift : shift + b.size] - factor * b) % p
+    return quotient, _trimmed(rest[: b.size - 1])

@@ -1,0 +1,113 @@
+"""Which clients' answers are wrong: random combinations of them are Reed-Solomon words.
+
+Coded distances are values of polynomials of degree below R, one value a client, so every linear combination
+of a client's distances is a value of one polynomial of degree below R. Coefficients are drawn when the
+answers are here, are independent and uniform, used once and never sent: a lie survives one combination with
+probability 1/p (docs/protocol.md, "Liars in the iteration").
+"""
+
+from collections.abc import Mapping
+from math import ceil, log2
+
+import numpy as np
+
+from secfc._arrays import Floats
+from secfc.field.primes import PRIMES
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.reed_solomon import ReedSolomon
+from secfc.params import Job
+from secfc.protocol.disclosure import ResidueError
+from secfc.randomness import MaskSource
+
+SECURITY_BITS = 40
+"""A run takes a wrong answer for right with probability below 2**-40."""
+
+_CODES_KEPT = 64
+"""Sets of responders whose codes are kept: few of them alternate, and late ones need not be remembered."""
+
+
+def combinations_for(liars: int) -> int:
+    """Combinations of each residue, at least two, so that `liars` / p**c < 2**-40 for every prime p."""
+    smallest = min(prime.p for prime in PRIMES)
+    return max(2, ceil((SECURITY_BITS + log2(max(liars, 1))) / log2(smallest)))
+
+
+class ConsistencyCheck:
+    """Locates wrong answers.
+
+    Parameters
+    ----------
+    job : Job
+    secret : MaskSource
+        Gives coefficients.
+    kernels : Kernels
+    """
+
+    def __init__(self, job: Job, secret: MaskSource, kernels: Kernels) -> None:
+        self._job, self._secret, self._kernels = job, secret, kernels
+        self._combinations = combinations_for(job.max_liars)
+        self._codes: dict[tuple[int, tuple[int, ...]], ReedSolomon] = {}
+
+    def __repr__(self) -> str:
+        return f"ConsistencyCheck(combinations={self._combinations})"
+
+    def liars(
+        self, answers: Mapping[int, Bytes], primes: tuple[int, ...], *, most: int
+    ) -> tuple[int, ...] | None:
+        """The clients whose answers are wrong, if at most `most` are.
+
+        Parameters
+        ----------
+        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
+            Packed answers of R clients or more.
+        primes : tuple of P ints
+        most : int
+            At most (N - R) // 2 for N answers.
+
+        Returns
+        -------
+        tuple of int, or None
+            Ascending; None when no such clients explain the answers.
+
+        Raises
+        ------
+        ResidueError
+            An answer holds an integer that is not below its prime.
+        """
+        responders = tuple(sorted(answers))
+        wrong: set[int] = set()
+        for index, p in enumerate(primes):
+            words = self._combined([answers[j][index] for j in responders], responders, p)
+            code = self._code(index, responders)
+            if code.contains(words):
+                continue
+            for word in words.T:
+                errors = code.errors(word)
+                if errors is None:
+                    return None
+                wrong.update(responders[at] for at in errors)
+        return tuple(sorted(wrong)) if len(wrong) <= most else None
+
+    def _combined(self, planes: list[Bytes], responders: tuple[int, ...], p: int) -> Floats:
+        """Fresh combinations of every client's plane, shape (N, combinations)."""
+        k, octets = planes[0].shape
+        coefficients = self._secret.uniform(p, (self._combinations, k * octets // 3), self._kernels)
+        words = np.empty((len(planes), self._combinations))
+        for client, plane, word in zip(responders, planes, words, strict=True):
+            if not self._kernels.combine(plane, coefficients, p, word):
+                raise ResidueError(client=client, p=p)
+        return words
+
+    def _code(self, index: int, responders: tuple[int, ...]) -> ReedSolomon:
+        """The code of these responders' answers modulo a prime, made once."""
+        key = index, responders
+        if key not in self._codes:
+            if len(self._codes) >= _CODES_KEPT * len(PRIMES):
+                self._codes.clear()
+            prime, job = PRIMES[index], self._job
+            points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
+            alpha = [points.alpha[j - 1] for j in responders]
+            self._codes[key] = ReedSolomon(points=alpha, dimension=job.threshold, p=prime.p)
+        return self._codes[key]

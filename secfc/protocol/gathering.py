@@ -1,0 +1,201 @@
+"""The answers of a round as they come in: from whom, how many are enough, and who is not waited for.
+
+With A liars tolerated, R + A answers that agree are right: a polynomial of degree below R that differs from
+phi does so in all but R - 1 of them, in more than A. If they do not agree, liars are located once R + 2A are
+here, or all that can come (docs/protocol.md, "Liars in the iteration").
+"""
+
+from secfc.errors import MessageError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
+from secfc.params import Job
+from secfc.protocol.messages import CodedDistances
+
+
+class Gathering:
+    """Answers by part and client.
+
+    Parameters
+    ----------
+    job : Job
+
+    Attributes
+    ----------
+    round : int
+        Question that answers are awaited for, from 1; 0 before the first.
+    head : int
+        Parts of the round that were decoded.
+    absent : set of int
+        Clients that nobody waits for, until they answer again.
+    left_out : dict of int to str
+        Clients whose rows are not in, with the reason. They answer nothing.
+    liars : dict of int to str
+        Clients found out, with the reason. Their answers are dropped, their rows stay.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.round = self.head = 0
+        self.absent: set[int] = set()
+        self.left_out: dict[int, str] = {}
+        self.liars: dict[int, str] = {}
+        self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
+        self._answers: dict[int, dict[int, PackedResidues]] = {}
+        self._doubted = False  # the first answers of the head did not agree
+
+    @property
+    def members(self) -> list[int]:
+        """Clients that questions go to, the absent included: they may come back."""
+        return [j for j in range(1, self._job.n + 1) if j not in self.left_out and j not in self.liars]
+
+    @property
+    def spare(self) -> int:
+        """Liars that may still be among the clients."""
+        return max(0, self._job.max_liars - len(self.liars))
+
+    @property
+    def waiting_for(self) -> int:
+        """Answers to the head that are still needed."""
+        return max(0, self._wanted() - len(self._answers.get(self.head, {})))
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Clients whose answer to the head is not here, unless enough others' are."""
+        answers = self._answers.get(self.head, {})
+        if len(answers) >= self._wanted():
+            return ()
+        return tuple(sorted(self._candidates() - answers.keys()))
+
+    def begin(self) -> None:
+        """Start the next round."""
+        self.round += 1
+        self.head, self._doubted = 0, False
+        self._answers = {}
+
+    def expects(self, message: CodedDistances) -> bool:
+        """Whether an answer is of use; False when it is late or its sender was found out.
+
+        Raises
+        ------
+        MessageError
+            It is not the next one of its sender, nor the first of this round.
+        """
+        sender = message.sender
+        if sender in self.liars or sender in self.left_out:
+            return False
+        expected, at = self._expected[sender], (message.round, message.part)
+        comes_back = at == (self.round, 0) and expected < at
+        if (at != expected and not comes_back) or message.round > self.round:
+            raise MessageError(
+                f"CodedDistances: part {message.part} of round {message.round} from client {sender}, part "
+                f"{expected[1]} of round {expected[0]} is next; the server is in round {self.round}"
+            )
+        return at >= (self.round, self.head)
+
+    def take(self, message: CodedDistances, parts: int, *, keep: bool) -> None:
+        """Note that an expected answer came, and keep it unless it is late; rounds have this many parts."""
+        sender, round_, part = message.sender, message.round, message.part
+        if sender in self.liars or sender in self.left_out:
+            return
+        self._expected[sender] = (round_, part + 1) if part + 1 < parts else (round_ + 1, 0)
+        self.absent.discard(sender)
+        if keep:
+            self._answers.setdefault(part, {})[sender] = message.residues
+
+    def complete(self) -> dict[int, PackedResidues] | None:
+        """The answers to the head when there are enough of them.
+
+        A client sends its parts in order, so parts complete in order too.
+
+        Raises
+        ------
+        TooManyFaultsError
+            There never will be, unless somebody comes back.
+        """
+        answers = self._answers.get(self.head, {})
+        self.require(len(self._candidates()))
+        return answers if len(answers) >= self._wanted() else None
+
+    def require(self, left: int) -> None:
+        """Raise TooManyFaultsError unless this many clients are enough, to decode and to see a lie."""
+        n, threshold, spare = self._job.n, self._job.threshold, self.spare
+        if left >= threshold + spare:
+            return
+        if spare:
+            inequality = f"n >= R + S + A: {n} < {threshold} + {n - left} + {spare}"
+            text = f"to see whether A = {spare} clients lie, {inequality}"
+        else:
+            text = f"to decode, n >= R + S: {n} < {threshold} + {n - left}"
+        raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
+
+    def _candidates(self) -> set[int]:
+        """Who has answered the head or may still."""
+        awaited = {j for j in self.members if j not in self.absent}
+        return awaited | self._answers.get(self.head, {}).keys()
+
+    def _wanted(self) -> int:
+        # When all that may lie were found, one answer more than R still shows whether others do.
+        more = (2 if self._doubted else 1) * self.spare or min(1, self._job.max_liars)
+        enough = self._job.threshold + more
+        return min(enough, len(self._candidates()))
+
+    def locatable(self, answers: int) -> int:
+        """Wrong answers that can be told from right ones with certainty, among this many.
+
+        N - R - A at most: two codewords differ in more than N - R places, so no other one is that near to
+        what up to A liars have changed.
+        """
+        beyond = answers - self._job.threshold
+        return max(0, min(beyond // 2, beyond - self.spare))
+
+    def disagree(self) -> None:
+        """Wait for more answers to the head, for these do not agree.
+
+        Raises
+        ------
+        TooManyFaultsError
+            No more will come.
+        """
+        answered, spare = len(self._answers[self.head]), self.spare
+        most = self._job.threshold + 2 * spare
+        if answered < min(most, len(self._candidates())):
+            self._doubted = True
+            return
+        if answered >= most:
+            raise TooManyFaultsError(
+                f"round {self.round}: {answered} answers do not agree, and more than "
+                f"max_liars={self._job.max_liars} clients lie; {self.describe()}"
+            )
+        raise TooManyFaultsError(
+            f"round {self.round}: answers do not agree, and to locate wrong ones n >= R + S + 2A must hold: "
+            f"{self._job.n} < {self._job.threshold} + {self._job.n - answered} + 2 * {spare}; "
+            f"{self.describe()}"
+        )
+
+    def exclude(self, client: int, reason: str) -> None:
+        """Take no answer of a liar from now on, and forget those that are here."""
+        self.liars[client] = reason
+        self.absent.discard(client)
+        for answers in self._answers.values():
+            answers.pop(client, None)
+
+    def retract(self, client: int) -> None:
+        """Forget a client's answers from the head on, so that it can send them again."""
+        for answers in self._answers.values():
+            answers.pop(client, None)
+        self._expected[client] = (self.round, self.head)
+
+    def advance(self) -> None:
+        """The head was decoded: let go of its answers."""
+        del self._answers[self.head]
+        self.head += 1
+        self._doubted = False
+
+    def close(self) -> None:
+        """No answer is awaited any more."""
+        self._answers = {}
+
+    def describe(self) -> str:
+        """Who is missing, in words."""
+        groups = {"absent": self.absent, "left out": self.left_out, "found lying": self.liars}
+        texts = [f"{name}: {', '.join(map(str, sorted(who)))}" for name, who in groups.items() if who]
+        return f"clients {'; '.join(texts)}" if texts else "no client is missing"

@@ -1,0 +1,61 @@
+"""What the server tells its driver: where the run stands, and who did not do its part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from secfc.protocol.messages import Phase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run stands, for a person who watches it.
+
+    Attributes
+    ----------
+    phase : str
+    waiting_for : int
+        Clients whose message the server still needs to go on.
+    round, iteration : int
+        Questions asked; iterations ended in the current start.
+    moved : int
+        Rows whose label changed in the last iteration.
+    inertia : float or None
+        Of the last iteration, in the data's units squared.
+    """
+
+    phase: Phase
+    waiting_for: int
+    round: int
+    iteration: int
+    moved: int
+    inertia: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """Clients that did not do their part.
+
+    Attributes
+    ----------
+    absent : tuple of int
+        Did not answer when the run ended; their rows are in.
+    left_out : tuple of int
+        Vanished while rows were shared; their rows are not in.
+    liars : tuple of int
+        Sent a wrong answer and were heard no more; their rows are in.
+    """
+
+    absent: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
+    liars: tuple[int, ...] = ()
+
+    def describe(self, names: Sequence[str]) -> str:
+        """One sentence, empty when all did their part; `names` are the clients', client 1's first."""
+        said = {
+            "did not answer to the end": self.absent,
+            "vanished before all rows were shared, and their rows are not in": self.left_out,
+            "sent wrong answers and were excluded": self.liars,
+        }
+        return "; ".join(
+            f"{', '.join(names[j - 1] for j in clients)} {what}" for what, clients in said.items() if clients
+        )

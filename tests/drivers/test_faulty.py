@@ -1,0 +1,229 @@
+"""Runs on a network that goes wrong: the exact result, or a clear stop; never a wrong one, never none."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plaintext_baselines import ExactLloyd
+from secfc.drivers.faulty import KINDS, Fault, Scenario, run_faulty
+from secfc.errors import SecFCError, TooManyFaultsError
+
+COUNTS = (4, 5, 3, 4, 0, 5, 2, 4)
+"""Eight clients where five answers are enough with t=1, ell=2; one has no rows."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+searches = settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def assert_exact(setup, ending):
+    """Labels, centres' start to end, are those of exact Lloyd on the rows that were in."""
+    parties = [
+        rows if count else rows[:0] for rows, count in zip(setup.rows, ending.layout.counts, strict=True)
+    ]
+    ends = np.cumsum(ending.layout.counts)[:-1]
+    exact = ExactLloyd(
+        setup.job.k,
+        init=np.split(ending.clustering.start, ends),
+        precision=setup.job.precision,
+        bound=setup.job.bound,
+        arithmetic="integers",
+        max_iter=setup.job.max_iter,
+    ).fit(parties)
+    np.testing.assert_array_equal(ending.clustering.labels, np.concatenate(exact.labels_))
+    assert ending.clustering.n_iter == exact.n_iter_
+    for client, labels in ending.labels.items():
+        np.testing.assert_array_equal(labels, exact.labels_[client - 1])
+
+
+def run(setup, *faults, seed=0):
+    return run_faulty(setup, Scenario(seed=seed, faults=faults))
+
+
+def left(setup, ending):
+    return {j for j, count in enumerate(ending.layout.counts, 1) if count != len(setup.rows[j - 1])}
+
+
+@pytest.fixture
+def eight(setup_of, part_rows):
+    """Eight clients, R = 5, in parts of three rows; max_liars and others may be given."""
+    part_rows(3)
+    return lambda **more: setup_of(COUNTS, **{"t": 1, "ell": 2} | more)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed):
+    setup = eight()
+    ending = run(setup, seed=seed)
+    assert ending.error is None
+    assert ending.refused == ()
+    assert_exact(setup, ending)
+    assert sorted(ending.labels) == list(range(1, 9))
+
+
+@pytest.mark.parametrize("at", range(30))
+def test_a_client_that_crashes_anywhere_is_in_with_all_its_rows_or_with_none(eight, at):
+    setup = eight()
+    ending = run(setup, Fault(kind="crash", client=2, at=at), seed=at)
+    assert ending.error is None
+    assert_exact(setup, ending)
+    assert left(setup, ending) in ({2}, set())
+    assert left(setup, ending) == set(ending.faults.left_out)
+
+
+@pytest.mark.parametrize("at", [0, 1, 9, 20, 26, 40])
+def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at):
+    crashes = [Fault(kind="crash", client=j, at=at) for j in (1, 4, 6, 8)]
+    three = run(eight(), *crashes[:3])
+    assert three.error is None
+    assert_exact(eight(), three)
+    four = run(eight(), *crashes)
+    assert isinstance(four.error, TooManyFaultsError)
+    assert "n >= R + S: 8 < 5 + 4" in str(four.error)
+    assert four.clustering is None
+
+
+def test_the_rows_of_a_client_that_dies_after_sharing_stay_in(eight):
+    setup = eight()
+    shares = 7 * 2 + 2  # Hello aside: a share of two parts for each other client, and Ready for each
+    ending = run(setup, Fault(kind="crash", client=1, at=1 + shares))
+    assert ending.error is None
+    assert 1 not in ending.labels
+    assert left(setup, ending) == set()
+    assert_exact(setup, ending)
+
+
+def test_a_client_that_missed_a_round_comes_back(eight):
+    setup = eight(max_liars=1)
+    missed = [Fault(kind="deaf", client=j, at=20, count=6) for j in (3, 7)]
+    ending = run(setup, *missed)
+    assert ending.error is None
+    assert ending.faults.absent == ()
+    assert_exact(setup, ending)
+
+
+@pytest.mark.parametrize("liar", range(1, 9))
+def test_a_liar_is_named_and_heard_no_more(eight, liar):
+    setup = eight(max_liars=1)
+    ending = run(setup, Fault(kind="lie", client=liar, at=17, count=1000), seed=liar)
+    assert ending.error is None
+    assert_exact(setup, ending)
+    assert ending.faults.liars == (liar,)
+    assert liar in ending.labels
+
+
+def test_one_wrong_residue_is_enough_to_be_found(eight):
+    setup = eight(max_liars=1, max_iter=20)
+    for at in range(20, 60, 3):
+        ending = run(setup, Fault(kind="lie", client=3, at=at), seed=at)
+        assert ending.error is None
+        assert_exact(setup, ending)
+
+
+def test_without_a_promise_nothing_is_checked_and_r_answers_are_waited_for(eight, monkeypatch):
+    setup = eight()
+    ending = run(setup, Fault(kind="lie", client=1, at=17, count=1000))
+    assert ending.faults.liars == ()
+
+
+def test_three_liars_where_one_is_tolerated_end_the_run(eight):
+    # Any seven answers hold two of their lies, and seven tell only one.
+    lies = [Fault(kind="lie", client=j, at=0, count=1000) for j in (2, 5, 6)]
+    ending = run(eight(max_liars=1), *lies)
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert "more than max_liars=1 clients lie" in str(ending.error)
+
+
+def test_a_liar_and_too_many_absent_name_the_inequality(eight):
+    faults = [Fault(kind="crash", client=j, at=17) for j in (1, 8)]
+    ending = run(eight(max_liars=1), *faults, Fault(kind="lie", client=2, at=0, count=1000))
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert "n >= R + S + 2A must hold: 8 < 5 + 2 + 2 * 1" in str(ending.error)
+    honest = run(eight(max_liars=1), *faults)
+    assert honest.error is None
+    assert_exact(eight(max_liars=1), honest)
+    three = run(eight(max_liars=1), *faults, Fault(kind="crash", client=4, at=17))
+    assert isinstance(three.error, TooManyFaultsError)
+    assert "n >= R + S + A: 8 < 5 + 3 + 1" in str(three.error)
+
+
+def test_a_scenario_replays_delivery_by_delivery(eight):
+    faults = (Fault(kind="delay", client=1, at=5, count=9), Fault(kind="crash", client=2, at=8))
+    first, second = (run(eight(), *faults, seed=7) for _ in range(2))
+    assert first.deliveries == second.deliveries
+    assert first.refused == second.refused
+    np.testing.assert_array_equal(first.clustering.labels, second.clustering.labels)
+
+
+@st.composite
+def within_the_bound(draw):
+    """n, t, ell, A and faults with n >= R + S + 2A."""
+    t, ell = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    liars, vanished = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+    n = 2 * (t + ell) - 1 + vanished + 2 * liars + draw(st.integers(0, 1))
+    order = draw(st.permutations(range(1, n + 1)))
+    ats = st.integers(0, 90)
+    faults = [Fault(kind="crash", client=j, at=draw(ats)) for j in order[:vanished]]
+    faults += [
+        Fault(kind="lie", client=j, at=draw(ats), count=draw(st.sampled_from([1, 3, 1000])))
+        for j in order[vanished : vanished + draw(st.integers(0, liars))]
+    ]
+    faults += [
+        Fault(kind="duplicate", client=draw(st.integers(1, n)), at=draw(ats))
+        for _ in range(draw(st.integers(0, 3)))
+    ]
+    return n, t, ell, liars, faults
+
+
+@searches
+@given(
+    case=within_the_bound(),
+    seed=st.integers(0, 10**6),
+    starts=st.booleans(),
+    rows=st.integers(1, 9),
+)
+def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, starts, rows):
+    n, t, ell, liars, faults = case
+    part_rows(rows)
+    counts = tuple((3, 5, 4, 2, 6)[j % 5] for j in range(n))
+    setup = setup_of(counts, t=t, ell=ell, max_liars=liars, seed=seed, max_iter=6, starts=starts)
+    ending = run_faulty(setup, Scenario(seed=seed, faults=tuple(faults)))
+    if starts and ending.error is not None:
+        # Who is left out may be all that a start cluster had.
+        assert "init: " in str(ending.error)
+        return
+    assert ending.error is None, ending.error
+    assert_exact(setup, ending)
+    assert set(ending.faults.liars) <= {fault.client for fault in faults if fault.kind == "lie"}
+
+
+@searches
+@given(
+    faults=st.lists(
+        st.builds(
+            Fault,
+            kind=st.sampled_from([kind for kind in KINDS if kind not in {"lie", "corrupt"}]),
+            client=st.integers(1, 8),
+            at=st.integers(0, 60),
+            count=st.integers(1, 20),
+        ),
+        max_size=8,
+    ),
+    liar=st.integers(1, 8),
+    lies=st.sampled_from(["lie", "corrupt"]),
+    at=st.integers(0, 60),
+    seed=st.integers(0, 10**6),
+)
+def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(eight, faults, liar, lies, at, seed):
+    setup = eight(max_liars=1, seed=seed, max_iter=6)
+    wrong = Fault(kind=lies, client=liar, at=at)
+    ending = run_faulty(setup, Scenario(seed=seed, faults=(*faults, wrong)))
+    assert (ending.error is None) == (ending.clustering is not None)
+    if ending.error is None:
+        assert_exact(setup, ending)
+    else:
+        assert isinstance(ending.error, SecFCError)
+        assert "waits for nobody" not in str(ending.error)

@@ -1,0 +1,139 @@
+"""Wrong answers are located by name: one residue is enough, and answers that agree blame nobody."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secfc.field.packing import pack
+from secfc.field.primes import PRIMES
+from secfc.field.residues import matmul
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.lagrange.points import evaluation_points
+from secfc.params import Job, primes_of
+from secfc.protocol.consistency import ConsistencyCheck, combinations_for
+from secfc.protocol.disclosure import ResidueError
+from secfc.randomness import MaskSource
+
+KERNELS = [VectorisedKernels(), CompiledKernels()]
+both = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.name)
+
+
+def answers_of(job, rng, *, residues=2, rows=40):
+    """Packed values of random polynomials of degree below R, for every client."""
+    planes = []
+    for prime in PRIMES[:residues]:
+        alpha = np.array(evaluation_points(prime, n=job.n, coded=job.ell + job.t).alpha, dtype=np.int64)
+        powers = np.ones((job.n, job.threshold), dtype=np.int64)
+        for i in range(1, job.threshold):
+            powers[:, i] = powers[:, i - 1] * alpha % prime.p
+        half = prime.p // 2
+        coefficients = rng.integers(-half, half + 1, (job.threshold, job.k * rows)).astype(float)
+        centred = np.where(powers > half, powers - prime.p, powers).astype(float)
+        values = matmul(centred, coefficients, prime.p)
+        planes.append(pack(values, prime.p).reshape(job.n, job.k, 3 * rows))
+    return {j: np.stack([plane[j - 1] for plane in planes]) for j in range(1, job.n + 1)}
+
+
+def lie(answer, at, p):
+    """Add one to a residue."""
+    octets = answer.reshape(-1)
+    value = int.from_bytes(octets[3 * at : 3 * at + 3].tobytes(), "little")
+    octets[3 * at : 3 * at + 3] = np.frombuffer(((value + 1) % p).to_bytes(3, "little"), dtype=np.uint8)
+
+
+@both
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
+    t, ell = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
+    liars, vanished = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 2))
+    n = 2 * (t + ell) - 1 + vanished + 2 * liars
+    job = Job(n=n, k=3, t=t, ell=ell, d=4, bound=1.0, max_liars=liars)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    answers = answers_of(job, rng)
+    gone = rng.choice(n, vanished, replace=False) + 1
+    held = {j: answer for j, answer in answers.items() if j not in gone}
+    guilty = sorted(rng.choice(sorted(held), data.draw(st.integers(0, liars)), replace=False).tolist())
+    for j in guilty:
+        residue = int(rng.integers(2))
+        lie(held[j][residue], int(rng.integers(3 * 40)), PRIMES[residue].p)
+    check = ConsistencyCheck(job, MaskSource(), kernels)
+    assert check.liars(held, primes_of(2), most=liars) == tuple(guilty)
+
+
+@both
+def test_more_liars_than_can_be_told_apart_give_none(kernels):
+    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2)
+    answers = answers_of(job, np.random.default_rng(0))
+    for j in (2, 5, 8):
+        lie(answers[j][0], 7, PRIMES[0].p)
+    assert ConsistencyCheck(job, MaskSource(), kernels).liars(answers, primes_of(2), most=2) is None
+
+
+def test_one_liar_is_not_named_when_only_detection_was_promised():
+    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2)
+    answers = answers_of(job, np.random.default_rng(0))
+    lie(answers[3][1], 0, PRIMES[1].p)
+    check = ConsistencyCheck(job, MaskSource(), KERNELS[0])
+    assert check.liars(answers, primes_of(2), most=0) is None
+    assert check.liars(answers, primes_of(2), most=1) == (3,)
+
+
+def test_r_answers_agree_whatever_they_are():
+    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1)
+    answers = answers_of(job, np.random.default_rng(0))
+    lie(answers[1][0], 0, PRIMES[0].p)
+    held = {j: answers[j] for j in range(1, 6)}
+    assert ConsistencyCheck(job, MaskSource(), KERNELS[0]).liars(held, primes_of(2), most=0) == ()
+
+
+@both
+def test_a_number_that_is_no_residue_names_its_sender(kernels):
+    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1)
+    answers = answers_of(job, np.random.default_rng(0))
+    answers[4][1, 2, -3:] = 255
+    with pytest.raises(ResidueError, match="client 4") as caught:
+        ConsistencyCheck(job, MaskSource(), kernels).liars(answers, primes_of(2), most=1)
+    assert caught.value.client == 4
+
+
+def test_coefficients_are_drawn_anew_for_every_check():
+    """A lie that one set of coefficients misses, and that with a fixed keystream always would, is found."""
+    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1)
+    p = PRIMES[0].p
+    answers = {j: pack(np.zeros((1, 1, 3)), p) for j in range(1, 6)}
+    key = bytes(32)
+    first = MaskSource(key).uniform(p, (2, 3)).astype(np.int64)
+    # Three unknowns, two equations: the cross product of the coefficients is orthogonal to both.
+    a, b = ([int(v) for v in row] for row in first)
+    hidden = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    answers[2] = pack(np.array([[[v % p for v in hidden]]], dtype=float), p)
+    check = ConsistencyCheck(job, MaskSource(key), KERNELS[0])
+    assert check.liars(answers, primes_of(1), most=1) == ()
+    assert check.liars(answers, primes_of(1), most=1) == (2,)
+
+
+def test_misses_of_one_lie_over_a_tiny_field_are_as_rare_as_the_bound_says(monkeypatch):
+    """The same construction modulo 97 with two combinations: a lie is missed in one of 97**2 draws."""
+    p, source = 97, MaskSource()
+    misses = 0
+    draws = 40_000
+    coefficients = source.uniform(p, (draws, 2, 4)).astype(np.int64)
+    for error in ([1, 0, 0, 0], [3, 96, 5, 1]):
+        words = coefficients @ np.array(error) % p
+        misses += int((words == 0).all(axis=1).sum())
+    expected = 2 * draws / p**2  # 8.5
+    assert misses <= expected + 6 * expected**0.5
+
+
+@pytest.mark.parametrize(("liars", "combinations"), [(0, 2), (1, 2), (248, 2), (300, 3), (2047, 3)])
+def test_combinations_keep_the_probability_below_the_bound(liars, combinations):
+    assert combinations_for(liars) == combinations
+    assert liars * 2**40 < min(prime.p for prime in PRIMES) ** combinations
+
+
+def test_repr_shows_no_coefficient():
+    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1)
+    assert repr(ConsistencyCheck(job, MaskSource(), KERNELS[0])) == "ConsistencyCheck(combinations=2)"

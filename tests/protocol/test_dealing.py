@@ -1,0 +1,210 @@
+"""Shares that lie on no polynomial are found before the first assignment, and who dealt them is left out."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from plaintext_baselines import ExactLloyd
+from secfc.errors import MessageError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import PRIMES
+from secfc.params import Job, primes_of
+from secfc.protocol import client as module
+from secfc.protocol.dealing import combined, covers_of, judge
+from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Report
+from secfc.protocol.states import State
+
+P = PRIMES[0].p
+_RNG = np.random.default_rng(8)
+SEVEN = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4)]
+"""Seven clients; R = 5 with t=1, ell=2: one liar is tolerated."""
+
+
+@pytest.fixture
+def seven(wire):
+    return lambda **more: wire(SEVEN, **{"t": 1, "ell": 2, "max_liars": 1, "seed": 4} | more)
+
+
+def deal_badly(net, dealer, victims, at=0):
+    """Let a client add one to a residue of what it deals to some others, in its first part."""
+    client = net.clients[dealer]
+    plan = client._on_plan
+
+    def on_plan(message):
+        real = module.Sharer.share
+
+        def share(sharer, rows):
+            packed = real(sharer, rows)
+            for victim in victims:
+                octets = packed[victim - 1].planes().reshape(-1)
+                value = int.from_bytes(octets[3 * at : 3 * at + 3].tobytes(), "little")
+                octets[3 * at : 3 * at + 3] = list(((value + 1) % P).to_bytes(3, "little"))
+            return packed
+
+        module.Sharer.share = share
+        try:
+            return plan(message)
+        finally:
+            module.Sharer.share = real
+
+    client._on_plan = on_plan
+
+
+def assert_exact(net, left_out=()):
+    rows = [part[:0] if j in left_out else part for j, part in enumerate(net.rows, 1)]
+    best = net.server.outcome
+    exact = ExactLloyd(
+        net.job.k,
+        init=np.split(best.start, np.cumsum([len(part) for part in rows])[:-1]),
+        precision=net.job.precision,
+        bound=net.job.bound,
+        arithmetic="integers",
+    ).fit(rows)
+    np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
+
+
+def test_honest_dealers_are_all_in(seven):
+    net = seven()
+    net.run()
+    assert net.server.faults.left_out == ()
+    assert_exact(net)
+    plain = seven(max_liars=0)
+    plain.run()
+    assert net.labels() == plain.labels()
+
+
+def test_without_liars_tolerated_there_is_no_check_and_no_cover(seven):
+    net = seven(max_liars=0)
+    kinds = Counter()
+    net.run(drop=lambda message: kinds.update([type(message)]) is not None)
+    assert kinds[Challenge] == kinds[Report] == 0
+
+
+@pytest.mark.parametrize("dealer", [1, 4, 7])
+@pytest.mark.parametrize("victims", [(2, 3), (2, 3, 6), (2, 3, 5, 6)])
+def test_a_dealer_whose_shares_lie_on_no_polynomial_is_left_out_as_a_whole(seven, dealer, victims):
+    net = seven()
+    deal_badly(net, dealer, victims)
+    net.run()
+    assert net.server.faults.left_out == (dealer,)
+    assert "no polynomial" in net.server._gathering.left_out[dealer]
+    assert net.server.faults.liars == ()
+    assert net.clients[dealer].labels is None
+    assert_exact(net, left_out={dealer})
+
+
+def test_as_few_bad_shares_as_may_be_lies_of_their_recipients_do_not_speak_against_the_dealer(seven):
+    net = seven()
+    deal_badly(net, 1, (3,))
+    net.run()
+    assert net.server.faults.left_out == ()
+    assert net.server.faults.liars in ((3,), ())  # its answers are off; it may not have been needed
+    assert_exact(net)
+
+
+def test_a_lying_recipient_gets_no_dealer_left_out(seven):
+    net = seven()
+    while (report := net.hold(Report, recipient=SERVER)).sender != 2:
+        net.deliver(report)
+    zeros = PackedResidues(shape=report.residues.shape, payload=bytes(len(report.residues.payload)))
+    net.deliver(replace(report, residues=zeros))
+    net.run()
+    assert net.server.faults.left_out == (2,)  # it disputes six dealers
+    assert "disputes the shares of 6 clients" in net.server._gathering.left_out[2]
+    assert_exact(net, left_out={2})
+
+
+def test_who_vanishes_during_the_check_is_left_out(seven):
+    net = seven()
+    net.run(drop=lambda message: isinstance(message, Report) and message.sender == 6)
+    assert net.server.state is State.CHECK
+    assert net.server.awaited == (6,)
+    net.post(net.server.absent(6))
+    net.run()
+    assert net.server.faults.left_out == (6,)
+    assert_exact(net, left_out={6})
+
+
+def test_a_challenge_is_answered_once_and_not_after_the_first_assignment(seven, refuses):
+    net = seven()
+    challenge = net.hold(Challenge, recipient=1)
+    net.deliver(challenge)
+    refuses(net.clients[1], challenge, MessageError, "^Challenge: ")
+    other = seven(max_liars=0)
+    other.run(until=lambda: other.clients[1].state is State.ITERATE)
+    refuses(other.clients[1], challenge, MessageError, "^Challenge: ")
+
+
+def test_reports_of_wrong_shape_with_no_residues_or_twice_are_refused(seven, refuses):
+    net = seven()
+    report = net.hold(Report, recipient=SERVER)
+    primes, count, asked = report.residues.shape
+    wrong = PackedResidues(shape=(primes, count, asked - 1), payload=bytes(3 * primes * count * (asked - 1)))
+    refuses(net.server, replace(report, residues=wrong), MessageError, "^Report: of shape")
+    full = PackedResidues(shape=report.residues.shape, payload=b"\xff" * len(report.residues.payload))
+    refuses(net.server, replace(report, residues=full), MessageError, "not below its prime")
+    net.deliver(report)
+    refuses(net.server, report, MessageError, "a second one")
+
+
+def test_too_few_reports_name_the_inequality():
+    job = Job(n=7, k=2, t=1, ell=2, d=2, bound=1.0, max_liars=1)
+    empty = PackedResidues(shape=(1, 2, 1), payload=bytes(6))
+    with pytest.raises(
+        TooManyFaultsError, match=r"n >= ell \+ t \+ S \+ 2A must hold: 7 < 2 \+ 1 \+ 3 \+ 2 \* 1"
+    ):
+        judge(job, primes_of(1), [1], dict.fromkeys(range(1, 5), empty))
+
+
+def test_a_combination_is_that_of_integers():
+    rng = np.random.default_rng(0)
+    half = P // 2
+    for width, rows in ((1, 1), (3, 43), (2, 64), (5, 200)):
+        shares = rng.integers(-half, half + 1, (width, rows)).astype(np.float32)
+        coefficients = rng.integers(-half, half + 1, (2, width, rows)).astype(float)
+        covers = rng.integers(0, P, 2).astype(float)
+        exact = [
+            (int(cover) + sum(int(a) * int(b) for a, b in zip(c.flat, shares.flat, strict=True))) % P
+            for cover, c in zip(covers, coefficients, strict=True)
+        ]
+        assert [int(v) % P for v in combined(covers, shares, coefficients, P)] == exact
+
+
+def test_a_combination_and_the_shares_of_t_clients_are_equally_likely_for_every_row():
+    """Exhaustive modulo 7, ell = t = 1: all that the server and one client see of the check."""
+    p, r = 7, 3
+    beta, alpha = (0, 1), 4
+
+    def value(at_0, at_1, z):
+        """The line through both, at z."""
+        return (at_0 + (at_1 - at_0) * (z - beta[0])) % p
+
+    seen = []
+    for x in range(p):
+        views = Counter()
+        for mask, cover_0, cover_1 in product(range(p), repeat=3):
+            combination = ((cover_0 + r * x) % p, (cover_1 + r * mask) % p)
+            views[value(x, mask, alpha), value(cover_0, cover_1, alpha), combination] += 1
+        seen.append(views)
+    assert all(views == seen[0] for views in seen)
+
+
+def test_covers_are_as_many_as_combinations_and_never_used_twice(seven):
+    net = seven()
+    challenge = net.hold(Challenge, recipient=1)
+    covers = net.clients[1]._covers
+    assert {one.shape[1] for one in covers.values()} == {covers_of(net.job)} == {2}
+    net.deliver(challenge)
+    assert net.clients[1]._covers == {}
+
+
+def test_a_client_left_out_by_the_check_is_told(seven):
+    net = seven()
+    deal_badly(net, 4, (1, 2, 3))
+    message = net.hold(LeaveOut, recipient=4)
+    net.deliver(message)
+    assert message.client == 4
+    assert net.clients[4].state is State.DONE
