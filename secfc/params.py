@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
+from secfc.errors import LimitError, ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, residues_needed
@@ -394,6 +394,17 @@ class Limits:
         _check_positive("limits.smallest_set", self.smallest_set)
         if self.most_rounds is not None:
             _check_positive("limits.most_rounds", self.most_rounds)
+
+    def enforce(self, job: Job, *, client: int, smallest: int, round_: int) -> None:
+        """Raise LimitError when a round has too small a set, or is one too many."""
+        if smallest < self.smallest_set:
+            raise LimitError(
+                f"client {client} answers for sets of at least {self.smallest_set} rows, "
+                f"round {round_} has one of {smallest}"
+            )
+        most = min(self.most_rounds or job.max_rounds, job.max_rounds)
+        if round_ > most:
+            raise LimitError(f"client {client} answers {most} rounds, the server asks for round {round_}")
 
 
 def primes_of(count: int) -> tuple[int, ...]:

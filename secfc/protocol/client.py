@@ -6,15 +6,15 @@ from contextlib import suppress
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
-from secfc.errors import LimitError, MessageError, ParameterError, SealError
-from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.errors import MessageError, ParameterError, SealError
+from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
-from secfc.kernels import Kernels, choose
+from secfc.kernels import choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.search import set_sizes
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
-from secfc.params import WINDOW, Job, Layout, Limits, Parts, most_share_bytes, primes_of
+from secfc.params import WINDOW, Job, Layout, Limits, most_share_bytes, primes_of
 from secfc.protocol.dealing import cover_bytes, covers_of, dealers, report
 from secfc.protocol.messages import (
     SERVER,
@@ -36,6 +36,7 @@ from secfc.protocol.messages import (
     UnionVerdict,
     Witness,
 )
+from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
@@ -46,9 +47,6 @@ from secfc.rows import check_labels, check_rows
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Handshake, Session, start_digest
 from secfc.sealing.identity import Identity
-
-_Dealt = list[PackedResidues]
-"""What a share holds: residues of the rows and, in part 0 where liars are tolerated, of covers."""
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -259,11 +257,23 @@ class Client:
             raise MessageError(f"Plan: {error}") from None
         primes, parts = primes_of(self._job.residues(layout.m)), layout.parts(self._job)
         kernels = choose(layout.answer_residues(self._job))
-        early: list[tuple[Share, _Dealt]] = []
+        early: list[tuple[Share, Dealt]] = []
         for held in self._early:
             # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
             with suppress(MessageError):
-                early.append((held, self._open(held, channels, parts, primes, kernels)))
+                early.append(
+                    (
+                        held,
+                        open_share(
+                            held,
+                            job=self._job,
+                            channels=channels,
+                            parts=parts,
+                            primes=primes,
+                            kernels=kernels,
+                        ),
+                    )
+                )
         self._handshake, self._channels = None, channels  # the ephemeral key has done its work
         self._starts = starts
         self._layout, self._parts, self._primes, self._kernels = layout, parts, primes, kernels
@@ -340,46 +350,17 @@ class Client:
                 f"Share: part {message.part} from client {message.sender}, expected part "
                 f"{self._received[message.sender]}"
             )
-        dealt = self._open(message, self._channels, self._parts, self._primes, self._kernels)
+        dealt = open_share(
+            message,
+            job=self._job,
+            channels=self._channels,
+            parts=self._parts,
+            primes=self._primes,
+            kernels=self._kernels,
+        )
         return self._keep(message, dealt)
 
-    def _open(
-        self,
-        message: Share,
-        channels: dict[int, Channel],
-        parts: Parts,
-        primes: tuple[int, ...],
-        kernels: Kernels,
-    ) -> _Dealt:
-        """The residues and covers of a share, or an error and no trace of them."""
-        rows = parts.share_rows(message.sender, message.part)
-        if rows.stop == rows.start:
-            raise MessageError(
-                f"Share: part {message.part} from client {message.sender}, which has no rows for it"
-            )
-        shapes = [(len(primes), self._job.width, rows.stop - rows.start)]
-        if message.part == 0 and covers_of(self._job):
-            shapes.append((len(primes), covers_of(self._job), 1))
-        size, expected = len(message.sealed.payload), sum(map(packed_bytes, shapes)) + TAG_BYTES
-        if size != expected:
-            raise MessageError(
-                f"Share: {size} sealed bytes from client {message.sender}, shape {shapes[0]} takes {expected}"
-            )
-        channel = channels[message.sender]
-        payload = memoryview(channel.open(Share.__name__, part=message.part, sealed=message.sealed.payload))
-        dealt = []
-        for shape in shapes:
-            residues = PackedResidues(shape=shape, payload=payload[: packed_bytes(shape)])
-            payload = payload[packed_bytes(shape) :]
-            for plane, p in zip(residues.planes(), primes, strict=True):
-                if not kernels.below(plane.reshape(-1), p):
-                    raise MessageError(
-                        f"Share: a residue from client {message.sender} is not below its prime {p}"
-                    )
-            dealt.append(residues)
-        return dealt
-
-    def _keep(self, message: Share, dealt: _Dealt) -> list[Message]:
+    def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
         start = self._parts.share_rows(message.sender, message.part).start
         self._keeper.store(dealt[0], message.part, start)
         if len(dealt) > 1:
@@ -477,7 +458,8 @@ class Client:
             raise MessageError("Assignment: every set is empty")
         if message.round == 1 and self._job.init == "labels":
             self._check_start(message, remaining)
-        self._enforce(int(sizes[sizes > 0].min()), message.round)
+        smallest = int(sizes[sizes > 0].min())
+        self._limits.enforce(self._job, client=self.number, smallest=smallest, round_=message.round)
         if self._round == 0 and self._left_out:
             self._take_out()
         self._round, self._sent = message.round, 0
@@ -542,18 +524,6 @@ class Client:
                 residues=self._points.answer(rows.start, rows.stop),
             )
         ]
-
-    def _enforce(self, smallest: int, round_: int) -> None:
-        if smallest < self._limits.smallest_set:
-            raise LimitError(
-                f"client {self.number} answers for sets of at least {self._limits.smallest_set} rows, "
-                f"round {round_} has one of {smallest}"
-            )
-        most = min(self._limits.most_rounds or self._job.max_rounds, self._job.max_rounds)
-        if round_ > most:
-            raise LimitError(
-                f"client {self.number} answers {most} rounds, the server asks for round {round_}"
-            )
 
     def _on_finish(self, message: Finish) -> list[Message]:
         remaining = self._remaining()

@@ -98,7 +98,7 @@ def joined(wire):
 def turn_of(number, kind):
     """The first state in which a party takes a type of message, if it ever does."""
     takes = SERVER_TAKES if number == SERVER else CLIENT_TAKES
-    return next((state for state in ORDINARY if (state, kind) in takes), None)
+    return next((state for state in State if (state, kind) in takes), None)
 
 
 def honest(net, kind, recipient):
