@@ -370,9 +370,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
-    # The recipient knows how many bytes a Share or UnionDeal has.
-    taken = isinstance(message, Share | UnionDeal)
-    # The recipient knows how many bytes a Share and a Witness have.
+    # The recipient knows how many bytes a Share, a UnionDeal or a Witness has.
     taken = isinstance(message, Share | UnionDeal | Witness)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
