@@ -119,18 +119,13 @@ class Coordinator:
             line.start()
         try:
             self._until_done()
-            report = ServerReport.of(self._outcome, self._job)
+            report = ServerReport.of(self._server, self._job)
         except BaseException as error:
             told = as_error(error) if isinstance(error, Exception) else PartyError("interrupted")
             self._close({"ended": f"{type(told).__name__}: {told}"}, now=True)
             raise told from None if isinstance(error, SecFCError) else error
         self._close({"ended": "complete"} | _public(report), now=False)
         return Ended(report=report, costs=self.meter.costs(), lost=self._why_lost(), timeline=self.timeline)
-
-    @property
-    def _outcome(self) -> Any:
-        assert self._server.outcome is not None
-        return self._server.outcome
 
     def _why_lost(self) -> dict[str, str]:
         return {self._name(j): f"{type(error).__name__}: {error}" for j, error in self.lost.items()}
@@ -389,7 +384,8 @@ class _Line:
 
 
 def _public(report: ServerReport) -> dict[str, Any]:
-    return {name: value for name, value in vars(report).items() if name != "start"}
+    told = {name: value for name, value in vars(report).items() if name not in {"start", "labels"}}
+    return told | {"faults": asdict(report.faults)}
 
 
 def summary(
