@@ -10,6 +10,7 @@ learns anything about another's rows, and the coordinating server sees neither r
 
 from secfc._run import run
 from secfc.errors import (
+    AgreementError,
     ConvergenceWarning,
     DataError,
     DuplicateIdError,
@@ -32,6 +33,7 @@ from secfc.result import Result
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgreementError",
     "ConvergenceWarning",
     "DataError",
     "DuplicateIdError",

@@ -8,7 +8,8 @@
     ├── DataError          a party's rows or labels cannot be used (also a ValueError)
     ├── MessageError       a message that another party sent is refused; the receiver is unchanged
     │   └── SealError      it was not signed or sealed by the client it names, or for another place or run
-    ├── LimitError         a client refuses a round because of its own limits
+    ├── LimitError         a party refuses a job or a round because of its own limits
+    ├── AgreementError     parties do not agree: another roster or job, a signature that is missing or wrong
     ├── CheatError         clients were given different assignments or results
     ├── TooManyFaultsError more parties vanished or lied than n >= R + S + 2A allows
     ├── PartyError         a party's process failed or vanished
@@ -48,7 +49,11 @@ class SealError(MessageError):
 
 
 class LimitError(SecFCError):
-    """A client's own limits forbid what the server asks for; the client stops."""
+    """A party's own limits forbid the job, or what the server asks for; the party stops."""
+
+
+class AgreementError(SecFCError):
+    """Parties do not agree on roster or job, or a signature is missing or wrong; the text names the party."""
 
 
 class CheatError(SecFCError):

@@ -11,6 +11,8 @@ from secfc.cli.bench import bench
 from secfc.cli.endings import plain_endings
 from secfc.cli.files import Options, run_files
 from secfc.cli.flare import flare
+from secfc.cli.job import audit, job
+from secfc.cli.keys import keygen, roster
 from secfc.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -22,6 +24,10 @@ app = typer.Typer(
 )
 app.add_typer(bench, name="bench")
 app.add_typer(flare, name="flare")
+app.add_typer(roster, name="roster")
+app.add_typer(job, name="job")
+app.command(epilog="Example: secfc keygen north.key --name north --organisation 'North Hospital'")(keygen)
+app.command(epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
 app.command(epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
 
 

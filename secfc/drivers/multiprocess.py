@@ -16,6 +16,7 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -63,20 +64,28 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         too few clients' processes are left. Every process has ended then.
     """
     meter = Meter()
-    # Compile here, once, if need be: the parties then read the code from the cache.
-    choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
+    if setup.sites is None:
+        # Compile here, once, if need be: the parties then read the code from the cache.
+        choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
     if setup.tokens is not None:
         kernels_for(UnionPlan.of(setup.job))
     with _Parties(setup, meter) as parties:
-        reports, arrays = _collect(parties, setup, meter, on_progress)
+        try:
+            reports, arrays = _collect(parties, setup, meter, on_progress)
+        except SecFCError as error:
+            if setup.sites is not None:
+                _take_leave(parties, setup, error)
+            raise
     server = reports[SERVER]
     start, labels = arrays[SERVER]
-    reported = {j: arrays[j] for j, report in reports.items() if j != SERVER and not report["left_out"]}
+    report = ServerReport(start=start, labels=labels, **server | {"faults": _faults(server["faults"])})
+    if setup.sites is not None:  # what they received stays with them
+        return report.outcome({}, report.counts, meter.costs())
+    reported = {j: arrays[j] for j, told in reports.items() if j != SERVER and not told["left_out"]}
     rows: dict[int, Ints] | None = None
     if setup.tokens is not None:  # labels and, below, numbers in the union
         rows = {j: both[1] for j, both in reported.items()}
         reported = {j: both[0].astype(np.int32) for j, both in reported.items()}
-    report = ServerReport(start=start, labels=labels, **server | {"faults": _faults(server["faults"])})
     return report.outcome(reported, [part.shape[0] for part in setup.rows], meter.costs(), rows)
 
 
@@ -105,6 +114,9 @@ def _collect(
             arrays[party] = framing.load_array(payload)
         elif kind == framing.JSON:
             event = json.loads(payload)
+            if "statement" in event:
+                _keep_statement(setup, party, event["statement"])
+                continue
             if "error" in event:
                 raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
             if "report" in event:
@@ -154,6 +166,30 @@ def _check_confirmed(setup: Setup, reported: set[int], gone: dict[int, str]) -> 
     clients = (j for j in range(1, setup.job.n + 1) if j not in reported and j not in gone)
     waiting = ", ".join(_name(setup, j) for j in clients)
     raise TooManyFaultsError("; ".join([f"nobody confirms the result to {waiting}", *gone.values()]))
+
+
+def _keep_statement(setup: Setup, party: int, statement: object) -> None:
+    from secfc.agreement.statement import statement_of  # noqa: PLC0415 - simulations have none
+
+    assert setup.sites is not None
+    setup.sites.statements[party] = statement_of(statement, name=_name(setup, party))
+
+
+def _take_leave(parties: "_Parties", setup: Setup, error: SecFCError) -> None:
+    """Tell the sites how the run ended and wait for their statements, but not for long."""
+    parties.tell_clients({"ending": f"{type(error).__name__}: {error}"})
+    until = time.monotonic() + _GRACE_SECONDS
+    running = set(range(1, setup.job.n + 1)) - setup.sites.statements.keys() if setup.sites else set()
+    while running:
+        try:
+            party, kind, payload = parties.events.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            return
+        if kind == framing.JSON and "statement" in (event := json.loads(payload)):
+            _keep_statement(setup, party, event["statement"])
+            running.discard(party)
+        elif not kind:
+            running.discard(party)
 
 
 def _name(setup: Setup, party: int) -> str:
@@ -209,6 +245,8 @@ class _Parties:
         self._identities[party] = public
         if len(self._identities) == self._setup.job.n:
             keys = [key for _, key in sorted(self._identities.items())]
+            if self._setup.sites is not None:  # these are pinned, whatever the sites say
+                keys = [key.hex() for key in self._setup.sites.agreement.consortium.roster.keys]
             for outgoing in self._outgoing:
                 outgoing.put((framing.JSON, json.dumps({"roster": keys}).encode()))
 
@@ -225,6 +263,11 @@ class _Parties:
     def tell_server(self, order: dict[str, Any]) -> None:
         """Put something to the server's process between its messages."""
         self._outgoing[SERVER].put((framing.JSON, json.dumps(order).encode()))
+
+    def tell_clients(self, notice: dict[str, Any]) -> None:
+        """Put something to the clients' processes, after the messages that they have not taken yet."""
+        for outgoing in self._outgoing[1:]:
+            outgoing.put((framing.JSON, json.dumps(notice).encode()))
 
     def exit(self, party: int) -> str:
         """How a party's process ended, in words."""
@@ -269,11 +312,15 @@ class _Parties:
                 stream.close()
 
     def _introduce(self, stream: BinaryIO, party: int, run: str) -> None:
-        """Give a party its job and, to a client, its own rows."""
-        setup = self._setup
+        """Give a party its job and, to a client, its own rows or the place of its own site file."""
+        setup, sites = self._setup, self._setup.sites
         introduction: dict[str, Any] = {"party": party, "job": asdict(setup.job), "run": run}
+        introduction["agreement"] = None if sites is None else sites.agreement.digest.hex()
         if party == SERVER:
             framing.write_json(stream, introduction | {"seed": setup.seed})
+            return
+        if sites is not None:
+            framing.write_json(stream, introduction | {"site": str(sites.files[party - 1])})
             return
         introduction |= {
             "limits": asdict(setup.limits),

@@ -1,7 +1,8 @@
 """The program of one party's process: frames in on standard input, frames out on standard output.
 
 `secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A client's
-identity is made here, for this run alone, and its private key stays here.
+identity is made here, for this run alone, and its private key stays here; a client with a site file is
+`secfc.drivers.site_process`.
 """
 
 import json
@@ -50,6 +51,11 @@ def main() -> int:
 
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     setup = framing.read_json(inbox)
+    if "site" in setup:
+        from secfc.drivers.site_process import run_site  # noqa: PLC0415 - simulations have no site files
+
+        run_site(inbox, outbox, setup)
+        return
     party, job = setup["party"], Job(**setup["job"])
     meter = Meter()
     role: Server | Client
@@ -104,8 +110,13 @@ def _tokens(both: NDArray[np.uint64], check: str) -> Tokens:
 
 def _session(inbox: BinaryIO, setup: dict[str, Any], job: Job) -> Session:
     """The run, once the driver has told everybody's public keys."""
-    roster = Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"])))
-    return Session.of(job=job, roster=roster, run=bytes.fromhex(setup["run"]))
+    roster, run = (
+        Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"]))),
+        bytes.fromhex(setup["run"]),
+    )
+    if setup["agreement"] is not None:
+        return Session(run=run, agreement=bytes.fromhex(setup["agreement"]), roster=roster)
+    return Session.of(job=job, roster=roster, run=run)
 
 
 def _give_up(server: Server, order: dict[str, Any], outbox: BinaryIO, job: Job) -> None:

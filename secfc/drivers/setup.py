@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,30 @@ from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import Tokens
 
+if TYPE_CHECKING:  # reading files takes a library that runs from arrays do without
+    from secfc.agreement.job_file import Agreement
+    from secfc.agreement.statement import SignedStatement
+
 OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sites:
+    """Parties that act by files of their own, instead of rows that the driver hands them.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        Site files, client 1's first.
+    agreement : Agreement
+        The coordinator's.
+    statements : dict of int to SignedStatement
+        Filled by the driver: what clients stated when the run ended, whichever way.
+    """
+
+    files: tuple[Path, ...]
+    agreement: "Agreement"
+    statements: dict[int, "SignedStatement"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +62,8 @@ class Setup:
         Folder for the clients' shares; None keeps them in memory.
     deadline : float or None
         Seconds without progress after which those who are waited for count as absent; None waits for ever.
+    sites : Sites or None
+        Where clients take rows, limits and storage from; `rows` is empty then.
     """
 
     job: Job
@@ -49,6 +75,7 @@ class Setup:
     storage: Path | None = None
     tokens: list[Tokens] | None = field(default=None, repr=False)
     deadline: float | None = None
+    sites: Sites | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,9 @@ MAGIC = b"SFC1"
 
 # magic, type, run, sender, recipient, round
 _HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
+HEADER_BYTES = _HEADER.size
+"""What stands before the body of every message."""
+
 _COUNT = struct.Struct("<I")
 _RESIDUES = struct.Struct("<BII")  # primes, columns, rows
 _AGREEMENT = struct.Struct(f"<{DIGEST_BYTES}s")

@@ -1,0 +1,118 @@
+"""What holds of a summary: whose signatures are on it, and whether all speak of one run of one job."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.signatures import decoded
+from secfc.agreement.statement import COMPLETE, SignedStatement, Summary
+from secfc.errors import SealError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes
+    ----------
+    holds : bool
+    text : str
+        What holds, or what does not and why.
+    """
+
+    holds: bool
+    text: str
+
+
+def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
+    """Check a summary against the agreement that the auditor has, roster included; nothing in it is trusted.
+
+    Returns
+    -------
+    list of Finding
+        The job, each party's signature, signers unknown, and whether the statements agree.
+    """
+    findings = [_of_job(summary, agreement)]
+    by_name: dict[str, list[SignedStatement]] = {name: [] for name in agreement.names}
+    for one in summary.statements:
+        party = one.statement.party
+        if party in by_name:
+            by_name[party].append(one)
+        else:
+            findings.append(_wrong(f"{party!r}: an unknown signer, no party of the roster has this name"))
+    valid: list[SignedStatement] = []
+    for number, (name, given) in enumerate(by_name.items(), 1):
+        finding = _of_party(number, name, given, agreement)
+        findings.append(finding)
+        if finding.holds:
+            valid += given
+    if valid:
+        findings += [
+            _agree(valid, "run", "run", "they state different runs"),
+            _agree(
+                [one for one in valid if one.statement.introductions is not None],
+                "introductions",
+                "keys and row counts of all parties",
+                "they were shown different introductions",
+            ),
+            _of_ending(valid, agreement),
+        ]
+    return findings
+
+
+def _wrong(text: str) -> Finding:
+    return Finding(holds=False, text=text)
+
+
+def _of_job(summary: Summary, agreement: Agreement) -> Finding:
+    if summary.agreement == agreement.to_json():
+        return Finding(holds=True, text=f"job and roster are those of the job file ({_short(agreement)})")
+    return _wrong(f"job or roster in it are not those of the job file ({_short(agreement)})")
+
+
+def _short(agreement: Agreement) -> str:
+    return agreement.digest.hex()[:16]
+
+
+def _of_party(number: int, name: str, given: list[SignedStatement], agreement: Agreement) -> Finding:
+    if not given:
+        return _wrong(f"{name}: its statement is missing")
+    if len(given) > 1:
+        return _wrong(f"{name}: {len(given)} statements in its name, there must be one")
+    statement = given[0].statement
+    try:
+        agreement.consortium.roster.verify(number, decoded(given[0].signature), statement.signed_bytes())
+    except SealError:
+        return _wrong(f"{name}: its statement was changed, or signed by another key than the roster's")
+    if statement.client != number:
+        return _wrong(f"{name}: signed as client {statement.client}, in the roster it is client {number}")
+    if statement.job != agreement.digest.hex():
+        return _wrong(f"{name}: signed for another job, {statement.job[:16]}")
+    sent = sum(one.bytes for one in statement.sent.values())
+    return Finding(
+        holds=True, text=f"{name}: its signature holds; {sent} bytes left it; ended: {statement.ended}"
+    )
+
+
+def _agree(valid: list[SignedStatement], key: str, what: str, otherwise: str) -> Finding:
+    values = Counter(getattr(one.statement, key) for one in valid)
+    if len(values) <= 1:
+        shown = f" {next(iter(values))[:16]}" if values else ""
+        return Finding(holds=True, text=f"those signatures speak of the same {what}{shown}")
+    usual = values.most_common(1)[0][0]
+    others = [one.statement.party for one in valid if getattr(one.statement, key) != usual]
+    return _wrong(f"{otherwise}: {', '.join(others)} differ from the others")
+
+
+def _of_ending(valid: list[SignedStatement], agreement: Agreement) -> Finding:
+    """Whether all parties had the same result; a run that failed is no fault of its summary."""
+    done = [one.statement for one in valid if one.statement.ended == COMPLETE]
+    results = {(one.iterations, one.converged) for one in done}
+    if len(results) > 1:
+        return _wrong("they state different results: numbers of iterations, or whether the run converged")
+    if not done:
+        return Finding(holds=True, text="the run did not end with a result")
+    iterations, converged = results.pop()
+    how = "converged" if converged else "ended without converging"
+    text = f"the run {how} after {iterations} iterations; {len(done)} of {len(agreement.names)} state it"
+    return Finding(holds=True, text=text)

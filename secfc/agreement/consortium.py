@@ -1,0 +1,217 @@
+"""The roster file: who takes part, in the order of client numbers, with the keys that everybody pins.
+
+A public key file, which an organisation hands over, is a roster file of one.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import Field
+
+from secfc.agreement.files import replace_text
+from secfc.agreement.keys import key_bytes, key_text, key_words
+from secfc.agreement.toml_file import Schema, TomlFile, read_text
+from secfc.agreement.words import to_words
+from secfc.errors import AgreementError, ParameterError
+from secfc.params import MAX_CLIENTS
+from secfc.sealing.identity import Roster
+
+_FINGERPRINT = b"secfc roster fingerprint 1"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_HEAD = "# secfc roster: the order of parties is that of their client numbers.\n"
+_MOST_ORGANISATION = 200
+
+
+class MemberSchema(Schema):
+    """A party in a file."""
+
+    name: str
+    organisation: str = ""
+    key: str
+
+
+class RosterSchema(Schema):
+    """A roster file."""
+
+    party: list[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A party.
+
+    Attributes
+    ----------
+    name : str
+        Short: letters, digits, ``-`` and ``_``; what files, errors and sites are called by.
+    organisation : str
+        Its full name, for people; may be empty.
+    key : bytes of length 32
+        Its public key.
+    """
+
+    name: str
+    organisation: str = ""
+    key: bytes = field(repr=False)
+
+    @property
+    def words(self) -> str:
+        """Twelve words of its key."""
+        return key_words(self.key)
+
+    def to_schema(self) -> MemberSchema:
+        """As files show it."""
+        return MemberSchema(name=self.name, organisation=self.organisation, key=key_text(self.key))
+
+    def to_toml(self) -> str:
+        """Its entry in a roster file."""
+        # A JSON text of these characters is a TOML text too: both escape quotes and backslashes alike.
+        lines = ["[[party]]", f"name = {json.dumps(self.name)}"]
+        if self.organisation:
+            lines.append(f"organisation = {json.dumps(self.organisation, ensure_ascii=False)}")
+        return "\n".join([*lines, f"key = {json.dumps(key_text(self.key))}", ""])
+
+
+@dataclass(frozen=True)
+class Consortium:
+    """All parties, client 1 first. `read_roster` checks that names and keys differ."""
+
+    members: tuple[Member, ...]
+
+    @cached_property
+    def roster(self) -> Roster:
+        """The keys alone."""
+        return Roster(tuple(member.key for member in self.members))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parties, client 1's first."""
+        return tuple(member.name for member in self.members)
+
+    def to_schema(self) -> RosterSchema:
+        """As files show it."""
+        return RosterSchema(party=[member.to_schema() for member in self.members])
+
+    @property
+    def words(self) -> str:
+        """Twenty-four words of all names, keys and their order."""
+        content = json.dumps(self.to_schema().model_dump(), sort_keys=True)
+        return to_words(hashlib.sha256(_FINGERPRINT + content.encode()).digest())
+
+    def number_of(self, name: str, key: bytes, *, file: Path) -> int:
+        """Client number of the party with this name and public key.
+
+        Raises
+        ------
+        AgreementError
+            When no party has that name, or it has another key than that in the file.
+        """
+        if name not in self.names:
+            raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
+        number = self.names.index(name) + 1
+        if self.members[number - 1].key != key:
+            raise AgreementError(f"{file}: not the key that the roster has for {name} (client {number})")
+        return number
+
+    def number_with(self, key: bytes, *, file: Path) -> int:
+        """Client number of the party with this public key.
+
+        Raises
+        ------
+        AgreementError
+            Naming the key's file when no party has it.
+        """
+        for number, member in enumerate(self.members, 1):
+            if member.key == key:
+                return number
+        raise AgreementError(f"{file}: its public key is not in the roster ({', '.join(self.names)})")
+
+
+def check_member(name: str, organisation: str) -> None:
+    """Raise ParameterError unless a party can be called this."""
+    text = _check_name(name) or _check_organisation(organisation)
+    if text:
+        raise ParameterError(text)
+
+
+def _check_name(name: str) -> str | None:
+    """What is wrong with a party's name."""
+    if _NAME.fullmatch(name):
+        return None
+    return "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
+
+
+def _check_organisation(text: str) -> str | None:
+    if text.isprintable() and len(text) <= _MOST_ORGANISATION:
+        return None
+    return f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
+
+
+def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[tuple[int, str, str]]]:
+    """The parties, and what is wrong with them: position, key and text."""
+    members: list[Member] = []
+    wrong: list[tuple[int, str, str]] = []
+    names: dict[str, int] = {}
+    keys: dict[bytes, int] = {}
+    for at, one in enumerate(schema.party):
+        for key, text in (
+            ("name", _check_name(one.name)),
+            ("organisation", _check_organisation(one.organisation)),
+        ):
+            if text:
+                wrong.append((at, key, f"party {at + 1}: {text}"))
+        first = names.setdefault(one.name.lower(), at)
+        if first != at:
+            wrong.append((at, "name", f"party {at + 1}: {one.name!r} is the name of party {first + 1} too"))
+        try:
+            public = key_bytes(one.key)
+        except ValueError as error:
+            wrong.append((at, "key", f"party {at + 1} ({one.name}): key: {error}"))
+            continue
+        first = keys.setdefault(public, at)
+        if first != at:
+            wrong.append((at, "key", f"party {at + 1} ({one.name}): the key of party {first + 1} too"))
+        members.append(Member(name=one.name, organisation=one.organisation, key=public))
+    return Consortium(tuple(members)), wrong
+
+
+def read_roster(path: Path) -> Consortium:
+    """The parties in a roster file or a public key file.
+
+    Raises
+    ------
+    ParameterError
+        With file, line and party.
+    """
+    return _parsed(TomlFile(path))
+
+
+def add_members(path: Path, members: list[Member]) -> Consortium:
+    """Append parties to a roster file, which is made if there is none. What stands in it stays as it is.
+
+    Raises
+    ------
+    ParameterError
+        When the file is no valid roster or would not be one; it is then as it was.
+    """
+    text = _HEAD
+    if path.exists():
+        read_roster(path)
+        text = read_text(path)
+    text += "" if text.endswith("\n") else "\n"
+    text += "".join(f"\n{member.to_toml()}" for member in members)
+    consortium = _parsed(TomlFile(path, text))
+    replace_text(path, text)
+    return consortium
+
+
+def _parsed(file: TomlFile) -> Consortium:
+    consortium, wrong = consortium_of(file.check(RosterSchema))
+    if wrong:
+        texts = sorted((file.line("party", at, key), text) for at, key, text in wrong)
+        raise ParameterError("\n".join(f"{file.path}:{line}: {text}" for line, text in texts))
+    return consortium

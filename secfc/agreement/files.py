@@ -1,0 +1,52 @@
+"""Files written whole or not at all."""
+
+import os
+import secrets
+from pathlib import Path
+
+from secfc.errors import ParameterError
+
+
+def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write a file that must not exist yet.
+
+    Raises
+    ------
+    ParameterError
+        When it exists, which leaves it as it is, or cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    except FileExistsError:
+        raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
+    except OSError as error:
+        raise ParameterError(f"{path}: {error.strerror}") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink()
+        raise ParameterError(f"{path}: {error.strerror}") from None
+    except BaseException:
+        path.unlink()
+        raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file in place of the one that is there, if any.
+
+    Raises
+    ------
+    ParameterError
+        When it cannot be written; the file is then as it was.
+    """
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        raise ParameterError(f"{path}: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,255 @@
+"""The job file: what all organisations agree to run, and the agreement that it makes with the roster."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import inf, isfinite, nextafter, sqrt
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
+from secfc.agreement.toml_file import Schema, TomlFile, check_values
+from secfc.errors import ParameterError
+from secfc.params import MAX_ROWS, Disclosure, Job, Limits
+from secfc.protocol.messages import Phase
+from secfc.sealing.handshake import Session
+
+FileStart = Literal["random", "separation"]
+"""Starts that a job file can name."""
+
+Range = tuple[float, float]
+"""Least and largest value."""
+
+RUN_PHASES: tuple[Phase, ...] = ("identify", "share", "iterate", "reveal")
+"""Phases that this version runs."""
+
+_DIGEST = b"secfc agreement 1"
+_TITLE_MOST = 200
+_SEED_BITS = 63
+
+
+class ClusteringSchema(Schema):
+    """Parameters of the job; defaults are those of `secfc.run`."""
+
+    k: int
+    t: int
+    ell: int
+    precision: int = Job.precision
+    init: FileStart = "random"
+    n_init: int = Job.n_init
+    max_iter: int = Job.max_iter
+    disclosure: Disclosure = Job.disclosure
+    seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
+
+
+class LimitsSchema(Schema):
+    """What the job asks the parties to bear."""
+
+    smallest_set: int = 1
+    most_rounds: int | None = None
+
+
+class JobSchema(Schema):
+    """A job file."""
+
+    title: str
+    roster: str
+    phases: list[Phase] = Field(default=list(RUN_PHASES))
+    clustering: ClusteringSchema
+    columns: dict[str, list[float]] = Field(min_length=1)
+    limits: LimitsSchema = LimitsSchema()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """What every organisation has agreed to.
+
+    Attributes
+    ----------
+    title : str
+    phases : tuple of str
+        That the run has, in order.
+    job : Job
+    columns : dict of str to (float, float)
+        Columns that are clustered, in order, and the range of their values.
+    limits : Limits
+        What every client refuses, whatever the server asks.
+    seed : int or None
+        Of public choices; None: the coordinator's choice.
+    consortium : Consortium
+    """
+
+    title: str
+    phases: tuple[Phase, ...]
+    job: Job
+    columns: dict[str, Range]
+    limits: Limits
+    seed: int | None
+    consortium: Consortium
+    _content: JobSchema = field(repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parties, client 1's first."""
+        return self.consortium.names
+
+    def to_json(self) -> str:
+        """The canonical content of job and roster: equal agreements give equal texts, others others.
+
+        Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
+        and the roster stands in it, so where its file lies does not matter.
+        """
+        job = self._content.model_dump(exclude={"roster"})
+        job["columns"] = [[name, *values] for name, values in self.columns.items()]
+        content = {"job": job, "roster": self.consortium.to_schema().model_dump()}
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the canonical content and of the parameters that this version makes of it, 32 bytes."""
+        content = hashlib.sha256(self.to_json().encode()).digest()
+        return hashlib.sha256(_DIGEST + content + self.job.digest + self.consortium.roster.digest).digest()
+
+    def session(self, run: bytes) -> Session:
+        """A run of this agreement.
+
+        Parameters
+        ----------
+        run : bytes of length 16
+        """
+        return Session(run=run, agreement=self.digest, roster=self.consortium.roster)
+
+
+def read_job(path: Path) -> Agreement:
+    """The agreement of a job file and the roster file that it names.
+
+    Raises
+    ------
+    ParameterError
+        With file and line, what is wrong and what is possible; `ThresholdError` for too few clients.
+    """
+    file = TomlFile(path)
+    schema = file.check(JobSchema)
+    consortium = read_roster(path.parent / schema.roster)
+    return _agreement(schema, consortium, lambda text, *keys: file.error(*keys, text=text))
+
+
+def agreement_of(text: str, *, name: str) -> Agreement:
+    """The agreement of canonical content that somebody sent.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    ParameterError
+        When it is no such content.
+    """
+
+    def fault(text: str, *keys: str | int) -> ParameterError:
+        return ParameterError(f"{name}: {text}")
+
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise fault("not JSON") from None
+    if not isinstance(values, dict) or not isinstance(values.get("job"), dict):
+        raise fault("no job in it")
+    job = dict(values["job"])
+    columns = job.get("columns")
+    if not isinstance(columns, list) or not all(
+        isinstance(one, list) and len(one) == 3 and isinstance(one[0], str) for one in columns
+    ):
+        raise fault("columns: a list of names and ranges is needed")
+    job |= {"columns": {one[0]: one[1:] for one in columns}, "roster": ""}
+    schema = check_values(job, JobSchema, name=name)
+    consortium, wrong = consortium_of(check_values(values.get("roster"), RosterSchema, name=name))
+    if wrong:
+        raise fault(wrong[0][2])
+    agreement = _agreement(schema, consortium, fault)
+    if agreement.to_json() != text:
+        raise fault("not the canonical content of an agreement")
+    return agreement
+
+
+_Fault = Callable[..., ParameterError]
+"""Makes the error of a text and the keys that it is about."""
+
+
+def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agreement:
+    if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
+        raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
+    if tuple(schema.phases) != RUN_PHASES:
+        listed = ", ".join(RUN_PHASES)
+        raise fault(f"phases: this version runs {listed}, in this order and no others", "phases")
+    columns = _columns(schema, fault)
+    values = schema.clustering.model_dump(exclude={"seed"})
+    try:
+        job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(columns.values()), **values)
+    except ParameterError as error:
+        name = str(error).split(":", 1)[0]
+        keys = ("clustering", name) if name in values else ("clustering",)
+        raise type(error)(*fault(str(error), *keys).args) from None
+    try:
+        limits = Limits(**schema.limits.model_dump())
+    except ParameterError as error:
+        text = str(error)
+        raise fault(text, *text.split(":", 1)[0].split(".")) from None
+    if limits.smallest_set > MAX_ROWS:
+        raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
+    return Agreement(
+        title=schema.title,
+        phases=RUN_PHASES,
+        job=job,
+        columns=columns,
+        limits=limits,
+        seed=schema.clustering.seed,
+        consortium=consortium,
+        _content=schema,
+    )
+
+
+def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:
+    columns: dict[str, Range] = {}
+    for name, values in schema.columns.items():
+        if len(values) != 2 or not all(map(isfinite, values)) or values[0] > values[1]:
+            raise fault(
+                f"columns.{name}: its range is needed, [least, largest], finite and in this order",
+                "columns",
+                name,
+            )
+        columns[name] = values[0], values[1]
+    return columns
+
+
+def norm_bound(ranges: Any) -> float:
+    """The least float64 that no norm of a row with values in these ranges exceeds.
+
+    Parameters
+    ----------
+    ranges : iterable of (float, float)
+        Of each column.
+
+    Raises
+    ------
+    ParameterError
+        When it exceeds the largest float64.
+    """
+    square = sum((Fraction(max(abs(low), abs(high))) ** 2 for low, high in ranges), Fraction(0))
+    try:
+        bound = sqrt(square)
+    except OverflowError:
+        raise ParameterError("columns: the bound on a row's norm exceeds the largest float64") from None
+    while bound and Fraction(before := nextafter(bound, 0.0)) ** 2 >= square:
+        bound = before
+    while Fraction(bound) ** 2 < square:
+        bound = nextafter(bound, inf)
+    return bound

@@ -1,0 +1,97 @@
+"""An organisation's key: the private part in a file that its owner alone reads, the public part to hand over."""
+
+import base64
+import binascii
+import hashlib
+import stat
+import sys
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from secfc.agreement.files import write_new
+from secfc.agreement.toml_file import read_text
+from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
+from secfc.errors import ParameterError
+from secfc.sealing.identity import KEY_BYTES, Identity
+
+_OWNER_ONLY = 0o600
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_KIND = "ed25519:"
+_FINGERPRINT = b"secfc key fingerprint 1"
+
+
+def key_text(public: bytes) -> str:
+    """A public key as files show it."""
+    return _KIND + base64.b64encode(public).decode()
+
+
+def key_bytes(text: str) -> bytes:
+    """A public key as files show it, 32 bytes.
+
+    Raises
+    ------
+    ValueError
+        With what is needed.
+    """
+    try:
+        key = base64.b64decode(text.removeprefix(_KIND), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not text.startswith(_KIND) or len(key) != KEY_BYTES or key_text(key) != text:
+        raise ValueError(f"'{_KIND}' and {KEY_BYTES} bytes in base64 are needed")
+    return key
+
+
+def key_words(public: bytes) -> str:
+    """Twelve words of a public key's fingerprint."""
+    return to_words(hashlib.sha256(_FINGERPRINT + public).digest()[:KEY_FINGERPRINT_BYTES])
+
+
+def write_new_key(path: Path) -> Identity:
+    """Make a key and write its private part, readable by its owner only (PKCS #8 in PEM).
+
+    Raises
+    ------
+    ParameterError
+        When the file exists or cannot be written: no key is ever overwritten.
+    """
+    private = Ed25519PrivateKey.generate()
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_new(path, pem, mode=_OWNER_ONLY)
+    return Identity(private.private_bytes_raw())
+
+
+def read_key(path: Path) -> Identity:
+    """The key in a private key file.
+
+    Raises
+    ------
+    ParameterError
+        When it cannot be read, others may read it too, or it holds another kind of key. The text never shows
+        what is in it.
+    """
+    text = read_text(path)
+    if sys.platform != "win32":
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _OTHERS:
+            raise ParameterError(
+                f"{path}: a private key that others may read (mode {mode:04o}); chmod 600 and, if anybody "
+                f"else has had access, make a new one"
+            )
+    try:
+        key = load_pem_private_key(text.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise ParameterError(
+            f"{path}: no private key without a password, as secfc keygen writes it"
+        ) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise ParameterError(f"{path}: a key of another kind; an Ed25519 key is needed (secfc keygen)")
+    return Identity(key.private_bytes_raw())

@@ -1,0 +1,179 @@
+"""Signing off a job: each party's detached Ed25519 signature over its digest, collected in a file beside it.
+
+::
+
+    signed = "secfc job signature 1" | digest (32)
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from secfc.agreement.files import replace_text
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.toml_file import Schema, TomlFile
+from secfc.errors import AgreementError, SealError
+from secfc.params import MAX_CLIENTS
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity
+
+_SIGNED = b"secfc job signature 1"
+_DIGEST_BYTES = 32
+
+
+class SignatureSchema(Schema):
+    """A party's signature in a file."""
+
+    party: str
+    digest: str
+    signature: str
+
+
+class SignaturesSchema(Schema):
+    """A file of signatures."""
+
+    signature: list[SignatureSchema] = Field(default=[], max_length=4 * MAX_CLIENTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """A party's signature. `standing` tells what it is worth."""
+
+    party: str
+    digest: bytes
+    signature: bytes
+
+    def to_toml(self) -> str:
+        """Its entry in a file; no character in it needs an escape."""
+        return (
+            f'\n[[signature]]\nparty = "{self.party}"\ndigest = "{self.digest.hex()}"\n'
+            f'signature = "{encoded(self.signature)}"\n'
+        )
+
+
+def signatures_path(job: Path) -> Path:
+    """The file of a job file's signatures, beside it."""
+    return job.with_suffix(".signatures")
+
+
+def sign_job(agreement: Agreement, identity: Identity) -> bytes:
+    """A party's signature of a job, 64 bytes."""
+    return identity.sign(_SIGNED + agreement.digest)
+
+
+def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str]:
+    """For each party "signed", or what is wrong, client 1's first.
+
+    One signature of the job is enough, whatever else a party has signed.
+    """
+    found = {}
+    for number, name in enumerate(agreement.names, 1):
+        states = [_state(agreement, number, one) for one in signatures if one.party == name]
+        found[name] = "signed" if "signed" in states else states[-1] if states else "not signed"
+    return found
+
+
+def _state(agreement: Agreement, number: int, signature: Signature) -> str:
+    if signature.digest != agreement.digest:
+        return f"signed another job, {signature.digest.hex()[:16]}"
+    try:
+        agreement.consortium.roster.verify(number, signature.signature, _SIGNED + agreement.digest)
+    except SealError:
+        return "wrong signature: not by the key in the roster"
+    return "signed"
+
+
+def check_signed(agreement: Agreement, path: Path) -> None:
+    """Raise AgreementError, naming the parties, unless all have signed the job.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    path : Path
+        Of the file of signatures.
+    """
+    found = standing(agreement, read_signatures(path))
+    wrong = [f"{name} ({state})" for name, state in found.items() if state != "signed"]
+    if wrong:
+        raise AgreementError(
+            f"{path}: not all parties have signed the job {agreement.digest.hex()[:16]}: {', '.join(wrong)}"
+        )
+
+
+def read_signatures(path: Path) -> list[Signature]:
+    """The signatures in a file, none when there is no file.
+
+    Raises
+    ------
+    ParameterError
+        With file, line and party.
+    """
+    if not path.exists():
+        return []
+    file = TomlFile(path)
+    signatures = []
+    for at, one in enumerate(file.check(SignaturesSchema).signature):
+        try:
+            digest = bytes.fromhex(one.digest)
+        except ValueError:
+            digest = b""
+        if len(digest) != _DIGEST_BYTES or digest.hex() != one.digest:
+            text = f"signature {at + 1}: digest: {_DIGEST_BYTES} bytes in hexadecimal are needed"
+            raise file.error("signature", at, "digest", text=text)
+        try:
+            value = decoded(one.signature)
+        except ValueError as error:
+            text = f"signature {at + 1} ({one.party}): signature: {error}"
+            raise file.error("signature", at, "signature", text=text) from None
+        signatures.append(Signature(party=one.party, digest=digest, signature=value))
+    return signatures
+
+
+def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[str, str]:
+    """Add signatures to a job's file and drop those that are of no use; return what then stands in it.
+
+    Raises
+    ------
+    AgreementError
+        When one of those added is of no party, of another job, or wrong; the file is then as it was.
+    """
+    for one in added:
+        if one.party not in agreement.names:
+            raise AgreementError(f"{one.party!r} has signed, but is no party ({', '.join(agreement.names)})")
+        state = _state(agreement, agreement.names.index(one.party) + 1, one)
+        if state != "signed":
+            raise AgreementError(f"{one.party}: {state}; the job is {agreement.digest.hex()[:16]}")
+    kept = {}
+    for one in [*read_signatures(path), *added]:
+        if (
+            one.party in agreement.names
+            and _state(agreement, agreement.names.index(one.party) + 1, one) == "signed"
+        ):
+            kept[one.party] = one
+    ordered = [kept[name] for name in agreement.names if name in kept]
+    replace_text(path, "# Signatures of a secfc job.\n" + "".join(one.to_toml() for one in ordered))
+    return standing(agreement, ordered)
+
+
+def encoded(signature: bytes) -> str:
+    """A signature as files show it."""
+    return base64.b64encode(signature).decode()
+
+
+def decoded(text: str) -> bytes:
+    """A signature as files show it, 64 bytes.
+
+    Raises
+    ------
+    ValueError
+        With what is needed.
+    """
+    try:
+        value = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        value = b""
+    if len(value) != SIGNATURE_BYTES or encoded(value) != text:
+        raise ValueError(f"{SIGNATURE_BYTES} bytes in base64 are needed")
+    return value

@@ -1,0 +1,186 @@
+"""A site's own file: where its rows and its key are, and what it refuses. None of it leaves the site."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.toml_file import Schema, TomlFile
+from secfc.errors import LimitError, ParameterError
+from secfc.params import Disclosure
+
+
+class DataSchema(Schema):
+    """Where rows are: a file, or a query to a SQLite database."""
+
+    path: str | None = None
+    database: str | None = None
+    query: str | None = None
+    id: str | None = None
+    columns: dict[str, str] = Field(default={})
+
+
+class LimitsSchema(Schema):
+    """What a site refuses in a job."""
+
+    smallest_set: int = Field(default=1, ge=1)
+    most_rounds: int | None = Field(default=None, ge=1)
+    least_t: int = Field(default=1, ge=1)
+    least_segment_columns: int = Field(default=1, ge=1)
+    most_precision: int | None = Field(default=None, ge=1)
+    disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
+    columns: list[str] | None = Field(default=None, min_length=1)
+
+
+class SiteSchema(Schema):
+    """A site file."""
+
+    party: str
+    job: str
+    key: str
+    results: str
+    storage: str | None = None
+    data: DataSchema
+    limits: LimitsSchema = LimitsSchema()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a site's rows are.
+
+    Attributes
+    ----------
+    path : Path
+        A .csv, .parquet or .npy file, or with `query` a SQLite database.
+    query : str or None
+    id_column : str or None
+        Column of row IDs: not clustered, written beside the labels.
+    columns : dict of str to str
+        What the site calls the job's columns, where that differs.
+    """
+
+    path: Path
+    query: str | None = field(default=None, repr=False)
+    id_column: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What a site has decided for itself.
+
+    Attributes
+    ----------
+    path : Path
+        Of the site file.
+    party : str
+        Its name in the roster.
+    job : Path
+        The site's own copy of the job file: other jobs are refused.
+    key : Path
+        Its private key.
+    results : Path
+        Folder for labels and summaries, a folder per run.
+    storage : Path or None
+        Folder for its shares; None: memory.
+    source : Source
+    refuses : LimitsSchema
+        Its limits.
+    """
+
+    path: Path
+    party: str
+    job: Path
+    key: Path
+    results: Path
+    storage: Path | None
+    source: Source
+    refuses: LimitsSchema
+    _file: TomlFile = field(repr=False)
+
+    def check(self, agreement: Agreement) -> None:
+        """Raise LimitError, with a line for each limit of this site that the job breaks."""
+        job, refuses = agreement.job, self.refuses
+        most_rounds = agreement.limits.most_rounds or job.max_rounds
+        broken: list[tuple[str, str]] = []
+        if agreement.limits.smallest_set < refuses.smallest_set:
+            asked = f"the job asks about sets of {agreement.limits.smallest_set} rows"
+            broken.append(("smallest_set", f"{asked}, {refuses.smallest_set} is the smallest"))
+        if refuses.most_rounds is not None and most_rounds > refuses.most_rounds:
+            asked = f"the job asks for up to {most_rounds} rounds"
+            broken.append(("most_rounds", f"{asked}, {refuses.most_rounds} are the most"))
+        if job.t < refuses.least_t:
+            broken.append(("least_t", f"the job has t = {job.t}, {refuses.least_t} is the least"))
+        if job.width < refuses.least_segment_columns:
+            asked = f"segments of the job have {job.width} columns (ell = {job.ell})"
+            broken.append(
+                ("least_segment_columns", f"{asked}, {refuses.least_segment_columns} are the least")
+            )
+        if refuses.most_precision is not None and job.precision > refuses.most_precision:
+            asked = f"the job has a precision of {job.precision} bits"
+            broken.append(("most_precision", f"{asked}, {refuses.most_precision} are the most"))
+        if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
+            allowed = ", ".join(map(repr, refuses.disclosure))
+            broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
+        if refuses.columns is not None:
+            others = [column for column in agreement.columns if column not in refuses.columns]
+            if others:
+                allowed = ", ".join(refuses.columns)
+                broken.append(("columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"))
+        if broken:
+            texts = [(self._file.line("limits", key), f"limits.{key}: {text}") for key, text in broken]
+            refusal = f"{self.party} refuses the job"
+            raise LimitError("\n".join(f"{self.path}:{line}: {refusal}: {text}" for line, text in texts))
+
+    def check_columns(self, agreement: Agreement) -> None:
+        """Raise ParameterError when the file names a column that the job does not have."""
+        for column in self.source.columns:
+            if column not in agreement.columns:
+                possible = ", ".join(agreement.columns)
+                text = f"data.columns.{column}: the job has no such column ({possible})"
+                raise self._file.error("data", "columns", column, text=text)
+
+
+def read_site(path: Path) -> Site:
+    """The site file; relative paths in it are relative to its folder.
+
+    Raises
+    ------
+    ParameterError
+        With file and line, what is wrong and what is possible.
+    """
+    file = TomlFile(path)
+    schema = file.check(SiteSchema)
+    folder = path.absolute().parent
+    for key in ("party", "job", "key", "results"):
+        if not getattr(schema, key):
+            raise file.error(key, text=f"{key} is needed, a text")
+    return Site(
+        path=path,
+        party=schema.party,
+        job=folder / schema.job,
+        key=folder / schema.key,
+        results=folder / schema.results,
+        storage=None if schema.storage is None else folder / schema.storage,
+        source=_source(file, schema.data, folder),
+        refuses=schema.limits,
+        _file=file,
+    )
+
+
+_Given = Literal["path", "database", "query"]
+
+
+def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
+    def fault(text: str, *keys: str) -> ParameterError:
+        return file.error("data", *keys, text=text)
+
+    given: set[_Given] = {name for name in ("path", "database", "query") if getattr(data, name) is not None}
+    if given not in ({"path"}, {"database", "query"}):
+        raise fault("data: either path, or database and query, are needed")
+    name = data.path or data.database
+    if not name:
+        raise fault("data: the path of a file is needed", "path" if data.database is None else "database")
+    return Source(path=folder / name, query=data.query, id_column=data.id, columns=dict(data.columns))

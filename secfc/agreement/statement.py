@@ -1,0 +1,198 @@
+"""What each organisation states and signs of a run that ended, and the summary that collects all statements.
+
+::
+
+    signed = "secfc statement 1" | canonical JSON of the statement
+
+A statement is a party's own: which job ran and in which versions, who took part, how many bytes of each type
+of message left it, and how it ended. It holds no row, label, share or distance.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from secfc.agreement.files import replace_text
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.signatures import decoded, encoded
+from secfc.agreement.toml_file import Schema, check_values, read_text
+from secfc.errors import ParameterError
+from secfc.sealing.identity import Identity
+
+_SIGNED = b"secfc statement 1"
+_FORMAT = "secfc summary 1"
+COMPLETE = "complete"
+"""How a run ended for a party that has its labels."""
+
+MOST_TEXT = 2000
+"""Characters of how a run ended; the rest is cut off."""
+
+Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Hex16 = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+Text = Annotated[str, Field(max_length=MOST_TEXT)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Sent(Schema):
+    """Messages of one type that left a party."""
+
+    messages: Count
+    bytes: Count
+
+
+class Statement(Schema):
+    """What a party states.
+
+    Attributes
+    ----------
+    job : str
+        Digest of the agreement, in hexadecimal.
+    run : str
+        Identifier of the run.
+    party : str
+    client : int
+        Its number.
+    versions : dict of str to str
+        Of secfc, Python and the libraries that arithmetic and secrecy rest on.
+    began, ended_at : str
+        Times in UTC, by the party's own clock.
+    introductions : str or None
+        Digest of the signed introductions of all clients, as this one received them; None when it received
+        none.
+    took_part : list of str
+        Parties whose introductions it verified.
+    sent : dict of str to Sent
+        What left it, by type of message.
+    ended : str
+        "complete" when it received its labels, else its own error, or what it was told.
+    iterations : int or None
+        Of the result.
+    converged : bool or None
+    """
+
+    job: Hex32
+    run: Hex16
+    party: Text
+    client: Count
+    versions: dict[Text, Text]
+    began: Text
+    ended_at: Text
+    introductions: Hex32 | None
+    took_part: list[Text]
+    sent: dict[Text, Sent]
+    ended: Text
+    iterations: int | None
+    converged: bool | None
+
+    def signed_bytes(self) -> bytes:
+        """What is signed."""
+        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+        return _SIGNED + text.encode()
+
+
+class SignedStatement(Schema):
+    """A statement and its party's signature, as summaries hold them."""
+
+    statement: Statement
+    signature: str
+
+
+class SummarySchema(Schema):
+    """A summary file. Nothing rests on `coordinator`, which nobody signs."""
+
+    format: Literal["secfc summary 1"]
+    agreement: str
+    statements: list[SignedStatement]
+    coordinator: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A summary that was read; `secfc.agreement.audit` checks it.
+
+    Attributes
+    ----------
+    agreement : str
+        Canonical content of the agreement that it says it is about.
+    statements : list of SignedStatement
+    coordinator : dict
+        What the coordinator says, unsigned.
+    """
+
+    agreement: str
+    statements: list[SignedStatement]
+    coordinator: dict[str, Any] = field(repr=False)
+
+
+def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
+    """The statement with its party's signature."""
+    return SignedStatement(statement=statement, signature=encoded(identity.sign(statement.signed_bytes())))
+
+
+def write_summary(
+    path: Path,
+    agreement: Agreement,
+    statements: Iterable[SignedStatement],
+    coordinator: dict[str, Any],
+) -> None:
+    """Write the summary of a run.
+
+    Parameters
+    ----------
+    path : Path
+    agreement : Agreement
+    statements : iterable of SignedStatement
+        Of the parties that gave one.
+    coordinator : dict
+        What the coordinator adds, for JSON.
+    """
+    content = {
+        "format": _FORMAT,
+        "agreement": agreement.to_json(),
+        "statements": [one.model_dump() for one in sorted(statements, key=lambda one: one.statement.client)],
+        "coordinator": coordinator,
+    }
+    replace_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def statement_of(values: object, *, name: str) -> SignedStatement:
+    """A signed statement that somebody sent, its form checked and not its signature.
+
+    Raises
+    ------
+    ParameterError
+        Naming who sent it.
+    """
+    return _checked(check_values(values, SignedStatement, name=name), name)
+
+
+def read_summary(path: Path) -> Summary:
+    """The summary in a file, its form checked and not its signatures.
+
+    Raises
+    ------
+    ParameterError
+        Naming the file, and the line or key.
+    """
+    try:
+        values = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise ParameterError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise ParameterError(f"{path}: not JSON that can be read") from None
+    schema = check_values(values, SummarySchema, name=str(path))
+    for at, one in enumerate(schema.statements):
+        _checked(one, f"{path}: statements[{at + 1}]")
+    return Summary(agreement=schema.agreement, statements=schema.statements, coordinator=schema.coordinator)
+
+
+def _checked(one: SignedStatement, name: str) -> SignedStatement:
+    try:
+        decoded(one.signature)
+    except ValueError as error:
+        raise ParameterError(f"{name}: signature: {error}") from None
+    return one

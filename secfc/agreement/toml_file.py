@@ -1,0 +1,201 @@
+"""TOML files, read against a schema; every fault is told with its file, line and key, and what is possible.
+
+`tomllib` parses and pydantic checks types. Neither tells where a key stands. A file's statements end where
+its first lines alone are valid TOML, so the line of a key is found by parsing ever longer beginnings of the
+file. That is done for faults only.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from secfc.errors import ParameterError
+
+Keys = tuple[str | int, ...]
+"""Where a value stands: names of keys, and positions in lists."""
+
+MAX_BYTES = 1 << 22
+"""Larger files are refused unread: 4 MiB hold the ranges of 100,000 columns."""
+
+_AT_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
+_FAULTS_SHOWN = 20
+_NEEDED = {
+    "missing": "is needed",
+    "int_type": "an integer is needed",
+    "float_type": "a number is needed",
+    "string_type": "a text is needed",
+    "bool_type": "true or false is needed",
+    "list_type": "a list is needed",
+    "dict_type": "a table is needed",
+    "model_type": "a table is needed",
+}
+
+
+class Schema(BaseModel):
+    """A table of a file: no other keys, no conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+S = TypeVar("S", bound=Schema)
+
+
+class TomlFile:
+    """A file's values, and where they stand.
+
+    Parameters
+    ----------
+    path : Path
+    text : str, optional
+        What is to stand in it; by default what does.
+
+    Raises
+    ------
+    ParameterError
+        When it cannot be read or is no TOML.
+    """
+
+    def __init__(self, path: Path, text: str | None = None) -> None:
+        self.path = path
+        self._text = read_text(path) if text is None else text
+        try:
+            self.values = tomllib.loads(self._text)
+        except tomllib.TOMLDecodeError as error:
+            found = _AT_LINE.search(str(error))
+            line = int(found[1]) if found and found[1] else len(self._text.splitlines())
+            raise ParameterError(f"{path}:{max(line, 1)}: {_AT_LINE.sub('', str(error))}") from None
+
+    def line(self, *keys: str | int) -> int:
+        """The line where a key's statement begins; of a key that is missing, its table's."""
+        while keys and not _has(self.values, keys):
+            keys = keys[:-1]
+        if not keys:
+            return 1
+        lines = self._text.splitlines(keepends=True)
+        begins = 0  # lines before the statement that is read
+        for end in range(1, len(lines) + 1):
+            try:
+                values = tomllib.loads("".join(lines[:end]))
+            except tomllib.TOMLDecodeError:
+                continue  # inside a list or text of several lines
+            if _has(values, keys):
+                return begins + 1
+            begins = end
+        raise AssertionError(keys)
+
+    def error(self, *keys: str | int, text: str) -> ParameterError:
+        """A fault of the value under these keys."""
+        return ParameterError(f"{self.path}:{self.line(*keys)}: {text}")
+
+    def check(self, schema: type[S]) -> S:
+        """The values as the schema has them.
+
+        Raises
+        ------
+        ParameterError
+            With a line for each fault.
+        """
+        try:
+            return schema.model_validate(self.values)
+        except ValidationError as error:
+            faults = [(one["loc"], fault_text(schema, one)) for one in _faults(error)]
+            told = sorted((self.line(*keys), text) for keys, text in faults)
+            texts = [f"{self.path}:{line}: {text}" for line, text in told[:_FAULTS_SHOWN]]
+            if len(told) > _FAULTS_SHOWN:
+                texts.append(f"{self.path}: {len(told) - _FAULTS_SHOWN} more")
+            raise ParameterError("\n".join(texts)) from None
+
+
+def read_text(path: Path) -> str:
+    """A file of UTF-8 text.
+
+    Raises
+    ------
+    ParameterError
+        Naming the file.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ParameterError(f"{path}: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise ParameterError(f"{path}: at most {MAX_BYTES} bytes are read, it has more")
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path}: not a text in UTF-8") from None
+
+
+def check_values(values: object, schema: type[S], *, name: str) -> S:
+    """Values that come from no TOML file, as the schema has them.
+
+    Raises
+    ------
+    ParameterError
+        Naming where they come from and the key.
+    """
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise ParameterError(f"{name}: {fault_text(schema, _faults(error)[0])}") from None
+
+
+def fault_text(schema: type[Schema], fault: Mapping[str, Any]) -> str:
+    """What is wrong with a value and what is possible, in our words; never the value itself."""
+    keys, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
+    shown = shown_keys(keys) or "the file"
+    if kind == "extra_forbidden":
+        possible = _possible(schema, keys[:-1])
+        near = get_close_matches(str(keys[-1]), possible, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        return f"{shown}: unknown key{meant} ({', '.join(possible)} are possible)"
+    if kind == "missing":
+        return f"{shown} {_NEEDED[kind]}"
+    if kind == "literal_error":
+        return f"{shown}: {context['expected']} is possible"
+    if kind in {"too_short", "too_long"}:
+        least, most = context.get("min_length"), context.get("max_length")
+        number = f"at least {least}" if kind == "too_short" else f"at most {most}"
+        return f"{shown}: {number} values are needed, {context['actual_length']} were given"
+    return f"{shown}: {_NEEDED.get(kind, fault['msg'])}"
+
+
+def shown_keys(keys: Sequence[str | int]) -> str:
+    """Keys as people write them; list positions count from 1, as client numbers do."""
+    text = ""
+    for key in keys:
+        text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
+    return text
+
+
+def _faults(error: ValidationError) -> Sequence[Mapping[str, Any]]:
+    return error.errors(include_url=False, include_input=False)
+
+
+def _possible(schema: type[Schema], keys: Keys) -> list[str]:
+    """Keys of the table that stands under these keys."""
+    table = schema
+    for key in keys:
+        if isinstance(key, str):
+            found: Any = table.model_fields[key].annotation
+            while not (isinstance(found, type) and issubclass(found, Schema)):
+                found = next(one for one in get_args(found) if one is not type(None))
+            table = found
+    return list(table.model_fields)
+
+
+def _has(values: Any, keys: Sequence[str | int]) -> bool:
+    for key in keys:
+        if isinstance(key, int):
+            if not isinstance(values, list) or not key < len(values):
+                return False
+        elif not isinstance(values, dict) or key not in values:
+            return False
+        values = values[key]
+    return True

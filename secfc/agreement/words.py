@@ -1,0 +1,58 @@
+"""Fingerprints as words that people can read to each other: those of BIP-39, the last with a checksum.
+
+There are 2,048, and they differ in their first four letters. A word that was misheard fails the checksum of 12
+words with probability 15/16, of 24 words with 255/256: a mistake in reading is told from a difference.
+"""
+
+from functools import lru_cache
+
+from mnemonic import Mnemonic
+
+from secfc.errors import ParameterError
+
+KEY_FINGERPRINT_BYTES = 16
+"""12 words. Who wants a key of their own with another's words has to try 2**128."""
+
+ROSTER_FINGERPRINT_BYTES = 32
+"""24 words. Whoever writes the roster could look for two with the same words, 2**(bits / 2) tries."""
+
+_GROUP = 4
+
+
+@lru_cache(maxsize=1)
+def _scheme() -> Mnemonic:
+    return Mnemonic("english")
+
+
+def to_words(fingerprint: bytes) -> str:
+    """The words of 16 or 32 bytes."""
+    return str(_scheme().to_mnemonic(fingerprint))
+
+
+def in_lines(words: str) -> list[str]:
+    """The words in lines of four, as they are read out."""
+    each = words.split()
+    return [" ".join(each[at : at + _GROUP]) for at in range(0, len(each), _GROUP)]
+
+
+def check_words(text: str) -> str:
+    """Words as somebody typed them, in one line and lower case.
+
+    Raises
+    ------
+    ParameterError
+        When one is not in the list, their number is wrong, or the checksum says that one was misheard.
+    """
+    words = text.lower().split()
+    known = set(_scheme().wordlist)
+    for at, word in enumerate(words, 1):
+        if word not in known:
+            near = [one for one in _scheme().wordlist if one[:4] == word[:4]]
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise ParameterError(f"words: {word!r}, the {at}. word, is not in the list{meant}")
+    if len(words) not in (12, 24):
+        raise ParameterError(f"words: a key has 12 and a roster 24, {len(words)} were given")
+    joined = " ".join(words)
+    if not _scheme().check(joined):
+        raise ParameterError("words: their checksum is wrong, one of them was misread or misheard")
+    return joined

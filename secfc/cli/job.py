@@ -1,0 +1,204 @@
+"""`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from secfc.cli.endings import plain_endings
+from secfc.cli.render import console, cost_table, our_warnings, progress_bar, threshold_line
+
+if TYPE_CHECKING:
+    from secfc.agreement.job_file import Agreement
+    from secfc.agreement.statement import SignedStatement
+
+job = typer.Typer(
+    help="A job that organisations agree on: show, sign, collect, verify, run.", no_args_is_help=True
+)
+
+_DOES_NOT_HOLD = 1
+
+JobFile = Annotated[Path, typer.Argument(help="The job file.")]
+
+
+@job.command()
+def show(file: JobFile) -> None:
+    """Show what a job file means: parties, parameters, threshold, bound, digest, and who has signed it."""
+    with plain_endings():
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.signatures import (  # noqa: PLC0415
+            read_signatures,
+            signatures_path,
+            standing,
+        )
+
+        agreement, out = read_job(file), console()
+        task = agreement.job
+        out.print(f"{agreement.title}\n{', '.join(agreement.phases)}", markup=False)
+        out.print(threshold_line(task))
+        table = Table(show_header=False)
+        table.add_column()
+        table.add_column(overflow="fold")
+        most_rounds = agreement.limits.most_rounds or task.max_rounds
+        for name, value in (
+            ("digest", agreement.digest.hex()),
+            ("clusters", f"k = {task.k}"),
+            ("start", f"{task.init}, {task.n_init} of them, seed {agreement.seed}"),
+            ("most iterations", f"{task.max_iter} of a start; at most {most_rounds} rounds are answered"),
+            ("smallest set", f"{agreement.limits.smallest_set} rows"),
+            ("disclosure", task.disclosure),
+            ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
+            (
+                "columns",
+                f"{task.d}: "
+                + ", ".join(f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()),
+            ),
+        ):
+            table.add_row(name, value)
+        out.print(table)
+        warning = task.privacy_warning()
+        if warning is not None:
+            out.print(f"note: {warning}", markup=False)
+        _show_standing(standing(agreement, read_signatures(signatures_path(file))))
+
+
+@job.command(epilog="Example: secfc job sign north.toml")
+def sign(
+    site: Annotated[Path, typer.Argument(help="Your site file: it names the job, your key and your limits.")],
+) -> None:
+    """Sign off a job, unless it breaks your limits; the signature is added to the file beside the job."""
+    with plain_endings():
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.keys import read_key  # noqa: PLC0415
+        from secfc.agreement.signatures import (  # noqa: PLC0415
+            Signature,
+            collect,
+            sign_job,
+            signatures_path,
+        )
+        from secfc.agreement.site_file import read_site  # noqa: PLC0415
+
+        own = read_site(site)
+        agreement, identity = read_job(own.job), read_key(own.key)
+        agreement.consortium.number_of(own.party, identity.public, file=own.key)
+        own.check(agreement)
+        signature = Signature(
+            party=own.party, digest=agreement.digest, signature=sign_job(agreement, identity)
+        )
+        path = signatures_path(own.job)
+        found = collect(agreement, path, [signature])
+        console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True, markup=False)
+        console().print(f"{path}: hand it over", soft_wrap=True, markup=False)
+        _show_standing(found)
+
+
+@job.command(name="collect", epilog="Example: secfc job collect job.toml from-south/job.signatures")
+def collect_(
+    file: JobFile,
+    others: Annotated[list[Path], typer.Argument(help="Files of signatures that others have sent.")],
+) -> None:
+    """Add signatures that others have sent to the file beside the job; wrong ones are refused."""
+    with plain_endings():
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.signatures import (  # noqa: PLC0415
+            collect,
+            read_signatures,
+            signatures_path,
+        )
+        from secfc.errors import ParameterError  # noqa: PLC0415
+
+        agreement = read_job(file)
+        added = []
+        for path in others:
+            if not path.is_file():
+                raise ParameterError(f"{path}: no such file")
+            added += read_signatures(path)
+        _show_standing(collect(agreement, signatures_path(file), added))
+
+
+@job.command()
+def verify(file: JobFile) -> None:
+    """Check that all parties have signed a job."""
+    with plain_endings():
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.signatures import check_signed, signatures_path  # noqa: PLC0415
+
+        agreement = read_job(file)
+        check_signed(agreement, signatures_path(file))
+        text = f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}"
+        console().print(text, soft_wrap=True)
+
+
+@job.command(epilog="Example: secfc job run job.toml north.toml south.toml west.toml")
+def run(
+    file: JobFile,
+    sites: Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")],
+    summary: Annotated[
+        Path | None, typer.Option(help="The summary to write; by default beside the job.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
+) -> None:
+    """Run a job on this machine with a process per party; each reads its own site file and nobody else's.
+
+    Labels and signed statements are where the site files say, the summary of all statements beside the job.
+    """
+    with plain_endings():
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.drivers.agreed import run_agreed  # noqa: PLC0415
+        from secfc.errors import ParameterError  # noqa: PLC0415
+
+        agreement = read_job(file)
+        path = summary or file.with_suffix(".summary.json")
+        if path.exists():
+            raise ParameterError(f"--summary: {path} exists; name another file")
+        with our_warnings(), progress_bar(n=agreement.job.n, quiet=quiet) as progress:
+            outcome = run_agreed(agreement, file=file, sites=sites, summary=path, on_progress=progress)
+        if quiet:
+            return
+        out = console()
+        out.print(threshold_line(agreement.job))
+        end = "converged" if outcome.converged else "stopped at max_iter"
+        out.print(f"{end} after {outcome.n_iter} iterations")
+        out.print(cost_table(outcome.costs, n=agreement.job.n))
+        out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True, markup=False)
+
+
+def audit(
+    summary: Annotated[Path, typer.Argument(help="The summary of a run.")],
+    job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
+) -> None:
+    """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
+    with plain_endings():
+        from secfc.agreement.audit import audit as audited  # noqa: PLC0415
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.statement import read_summary  # noqa: PLC0415
+
+        agreement = read_job(job)
+        read = read_summary(summary)
+        findings, out = audited(read, agreement), console()
+        for finding in findings:
+            mark = "[green]holds[/]" if finding.holds else "[bold red]DOES NOT HOLD[/]"
+            out.print(mark, end="  ")
+            out.print(finding.text, soft_wrap=True, markup=False)
+        if not all(finding.holds for finding in findings):
+            raise typer.Exit(_DOES_NOT_HOLD)
+        _show_sent(agreement, read.statements)
+
+
+def _show_standing(found: dict[str, str]) -> None:
+    for name, state in found.items():
+        console().print(f"  {name}: {state}", soft_wrap=True, markup=False)
+
+
+def _show_sent(agreement: "Agreement", statements: list["SignedStatement"]) -> None:
+    """What left each party, by type of message."""
+    table = Table(title="Bytes that left each party", title_justify="left")
+    table.add_column("message")
+    for name in agreement.names:
+        table.add_column(name, justify="right")
+    sent = {one.statement.party: one.statement.sent for one in statements}
+    for kind in sorted({kind for one in sent.values() for kind in one}):
+        left = [sent[name].get(kind) for name in agreement.names]
+        table.add_row(kind, *("0" if one is None else str(one.bytes) for one in left))
+    console().print(table)

@@ -1,0 +1,131 @@
+"""`secfc keygen` and `secfc roster`: keys, and who has which."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from secfc.cli.endings import plain_endings
+from secfc.cli.render import console
+
+roster = typer.Typer(
+    help="Who takes part: names and public keys, in the order of client numbers.", no_args_is_help=True
+)
+
+RosterFile = Annotated[Path, typer.Argument(help="The roster file.")]
+
+
+def keygen(
+    file: Annotated[Path, typer.Argument(help="The private key file to write, such as north.key.")],
+    name: Annotated[str, typer.Option(help="Short name: letters, digits, - and _.")],
+    organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
+) -> None:
+    """Make a key: a private file for yourself, and beside it a public one (.pub) to hand over."""
+    with plain_endings():
+        from secfc.agreement.consortium import Member, check_member  # noqa: PLC0415
+        from secfc.agreement.files import write_new  # noqa: PLC0415
+        from secfc.agreement.keys import write_new_key  # noqa: PLC0415
+        from secfc.agreement.words import in_lines  # noqa: PLC0415
+        from secfc.errors import ParameterError  # noqa: PLC0415
+
+        check_member(name, organisation)
+        public = file.with_suffix(".pub")
+        if public == file or public.exists():
+            raise ParameterError(f"{public}: it exists and is left as it is; name another file")
+        identity = write_new_key(file)
+        member = Member(name=name, organisation=organisation, key=identity.public)
+        write_new(public, member.to_toml().encode())
+        out = console()
+        out.print(f"{file}: the private key; it stays with you", soft_wrap=True, markup=False)
+        out.print(
+            f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True, markup=False
+        )
+        for line in in_lines(member.words):
+            out.print(f"  {line}")
+
+
+@roster.command(epilog="Example: secfc roster add roster.toml north.pub south.pub west.pub")
+def add(
+    file: RosterFile,
+    keys: Annotated[list[Path], typer.Argument(help="Public key files, in the order of client numbers.")],
+) -> None:
+    """Append parties to a roster, which is made if there is none."""
+    with plain_endings():
+        from secfc.agreement.consortium import add_members, read_roster  # noqa: PLC0415
+
+        added = [member for key in keys for member in read_roster(key).members]
+        consortium = add_members(file, added)
+        _show(file, len(consortium.members) - len(added))
+
+
+@roster.command()
+def show(
+    file: RosterFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show the parties of a roster and the words of their keys and of the roster as a whole."""
+    with plain_endings():
+        if as_json:
+            from secfc.agreement.consortium import read_roster  # noqa: PLC0415
+
+            consortium = read_roster(file)
+            parties = [
+                {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
+                for number, one in enumerate(consortium.members, 1)
+            ]
+            typer.echo(json.dumps({"parties": parties, "words": consortium.words}))
+            return
+        _show(file, 0)
+
+
+@roster.command(
+    epilog="Example: secfc roster verify roster.toml --key north.key --words 'quality tuition ...'"
+)
+def verify(
+    file: RosterFile,
+    key: Annotated[
+        Path | None, typer.Option(help="Your private key: is its public part in the roster?")
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option(help="Words that somebody read to you, of the roster (24) or of a key (12).")
+    ] = None,
+) -> None:
+    """Check a roster file, whether your key is in it, and words that somebody read to you."""
+    with plain_endings():
+        from secfc.agreement.consortium import read_roster  # noqa: PLC0415
+        from secfc.agreement.keys import read_key  # noqa: PLC0415
+        from secfc.agreement.words import check_words  # noqa: PLC0415
+        from secfc.errors import AgreementError  # noqa: PLC0415
+
+        consortium, out = read_roster(file), console()
+        out.print(f"{file}: {len(consortium.members)} parties with different names and keys", markup=False)
+        if key is not None:
+            number = consortium.number_with(read_key(key).public, file=key)
+            out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}", markup=False)
+        if words is not None:
+            given = check_words(words)
+            of = {member.words: f"of the key of {member.name}" for member in consortium.members}
+            of[consortium.words] = "of this roster"
+            if given not in of:
+                raise AgreementError(f"words: they are not those of {file}, nor of a key in it")
+            out.print(f"words: {of[given]}", markup=False)
+
+
+def _show(file: Path, before: int) -> None:
+    """Print the parties from a position on, and the roster's words."""
+    from secfc.agreement.consortium import read_roster  # noqa: PLC0415
+    from secfc.agreement.words import in_lines  # noqa: PLC0415
+
+    consortium, out = read_roster(file), console()
+    table = Table(show_lines=True)
+    for heading in ("client", "name", "words of its key"):
+        table.add_column(heading)
+    for number, member in enumerate(consortium.members[before:], before + 1):
+        name = f"{member.name}\n{member.organisation}" if member.organisation else member.name
+        table.add_row(str(number), name, "\n".join(in_lines(member.words)))
+    out.print(table)
+    out.print(f"words of the roster as it stands, {len(consortium.members)} parties:")
+    for line in in_lines(consortium.words):
+        out.print(f"  {line}")

@@ -1,0 +1,88 @@
+"""A run of an agreed job on this machine: a process per party, each acting by its own files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import secfc
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.site_file import read_site
+from secfc.agreement.statement import write_summary
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites
+from secfc.errors import AgreementError, SecFCError
+from secfc.params import Limits
+
+
+def run_agreed(
+    agreement: Agreement,
+    *,
+    file: Path,
+    sites: Sequence[Path],
+    summary: Path,
+    on_progress: OnProgress | None = None,
+) -> Outcome:
+    """Run an agreed job with a process per party and write the summary of what the parties state.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        The coordinator's.
+    file : Path
+        Its job file; signatures are beside it.
+    sites : sequence of Path
+        Site files of all parties, in any order.
+    summary : Path
+        Written also when the run fails after a party has begun it.
+    on_progress : callable, optional
+
+    Raises
+    ------
+    SecFCError
+        A party's own error, named.
+    """
+    check_signed(agreement, signatures_path(file))
+    parties = Sites(files=_in_order(agreement, sites), agreement=agreement)
+    setup = Setup(
+        job=agreement.job,
+        rows=[],
+        starts=None,
+        names=list(agreement.names),
+        limits=Limits(),
+        seed=agreement.seed,
+        sites=parties,
+    )
+    try:
+        outcome = run_multiprocess(setup, on_progress)
+    except SecFCError as error:
+        if parties.statements:
+            _write(summary, parties, {"ended": f"{type(error).__name__}: {error}"})
+        raise
+    _write(summary, parties, {"ended": "complete", "costs": outcome.costs.to_dict()})
+    return outcome
+
+
+def _in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
+    """Each party's site file, client 1's first."""
+    found: dict[str, Path] = {}
+    for path in sites:
+        party = read_site(path).party
+        if party not in agreement.names:
+            raise AgreementError(f"{path}: {party!r} is not in the roster ({', '.join(agreement.names)})")
+        if party in found:
+            raise AgreementError(f"{path}: {found[party]} is the site file of {party} too")
+        found[party] = path
+    missing = [name for name in agreement.names if name not in found]
+    if missing:
+        raise AgreementError(f"no site file of {', '.join(missing)} was given; all parties take part")
+    return tuple(found[name].absolute() for name in agreement.names)
+
+
+def _write(path: Path, parties: Sites, coordinator: dict[str, Any]) -> None:
+    write_summary(
+        path,
+        parties.agreement,
+        parties.statements.values(),
+        {"secfc": secfc.__version__} | coordinator,
+    )

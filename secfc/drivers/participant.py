@@ -1,0 +1,246 @@
+"""One organisation's side of a run: its own files in, labels and a signed statement out. Whoever carries its
+messages, be it a pipe or a federation, drives this object.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+import secfc
+from secfc.agreement.job_file import read_job
+from secfc.agreement.keys import read_key
+from secfc.agreement.rows import read_rows
+from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.site_file import read_site
+from secfc.agreement.statement import (
+    COMPLETE,
+    MOST_TEXT,
+    Sent,
+    SignedStatement,
+    Statement,
+    sign_statement,
+)
+from secfc.drivers.costs import Meter
+from secfc.drivers.storage import allocator
+from secfc.errors import AgreementError, ParameterError
+from secfc.protocol.client import Client
+from secfc.protocol.messages import Finish, Message, Plan
+from secfc.protocol.states import State
+from secfc.protocol.wire import HEADER_BYTES, decode, encode, envelope
+from secfc.randomness import MaskSource
+from secfc.tables import write_labels
+
+LABELS, STATEMENT = "labels.csv", "statement.json"
+"""Files of a run in the site's folder of results."""
+
+
+class Participant:
+    """A party that acts by its site file.
+
+    Parameters
+    ----------
+    site_file : Path
+
+    Attributes
+    ----------
+    agreement : Agreement
+        Of the site's own copies of job and roster.
+    name : str
+    number : int
+        Client number.
+    meter : Meter
+        What left it and the CPU seconds of its work.
+
+    Raises
+    ------
+    ParameterError
+        When one of its files cannot be used.
+    LimitError
+        When the job breaks one of the site's limits.
+    AgreementError
+        When its key is not the roster's, or a party has not signed the job.
+    """
+
+    def __init__(self, site_file: Path) -> None:
+        self._site = site = read_site(site_file)
+        self.agreement = read_job(site.job)
+        self.name = site.party
+        self._identity = read_key(site.key)
+        self.number = self.agreement.consortium.number_of(self.name, self._identity.public, file=site.key)
+        site.check(self.agreement)
+        check_signed(self.agreement, signatures_path(site.job))
+        self.meter = Meter()
+        self._client: Client | None = None
+        self._run: bytes | None = None  # until the run is written down
+        self._introductions: str | None = None
+        self._took_part: list[str] = []
+        self._iterations: int | None = None
+        self._converged: bool | None = None
+
+    @property
+    def public(self) -> bytes:
+        """Its public key."""
+        return self._identity.public
+
+    def __repr__(self) -> str:
+        return f"Participant({self.name!r})"
+
+    @property
+    def done(self) -> bool:
+        """Whether it has its labels."""
+        return self._client is not None and self._client.state is State.DONE
+
+    def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
+        """Take part in a run; return its first messages, encoded.
+
+        Parameters
+        ----------
+        run : bytes of length 16
+        digest : bytes of length 32
+            Of the agreement that the coordinator runs.
+        number : int
+            The client that the coordinator takes it for.
+
+        Raises
+        ------
+        AgreementError
+            When that is another agreement or client; nothing has been read or sent then.
+        DataError
+            When its rows cannot be used.
+        """
+        own = self.agreement.digest
+        if digest != own:
+            raise AgreementError(
+                f"{self.name}: it agreed to the job {own.hex()[:16]}, the coordinator runs "
+                f"{digest.hex()[:16]}"
+            )
+        if number != self.number:
+            raise AgreementError(
+                f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
+            )
+        self._run, self._began = run, _now()
+        self._table = read_rows(self._site, self.agreement)
+        storage = self._site.storage
+        if storage is not None:
+            try:
+                storage.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ParameterError(f"{self.name}: storage: {storage}: {error.strerror}") from None
+        with self.meter.work("identify", number):
+            self._client = Client(
+                number=number,
+                rows=self._table.rows,
+                job=self.agreement.job,
+                session=self.agreement.session(run),
+                identity=self._identity,
+                masks=MaskSource(),
+                # Those of the job: they are at least as strict as the site's own, or it would have refused.
+                limits=self.agreement.limits,
+                name=self.name,
+                allocate=allocator(storage),
+            )
+            self._table = replace(self._table, rows=np.empty((0, self.agreement.job.d)))
+            return self._encoded(self._client.start())
+
+    def receive(self, data: bytes) -> list[bytes | memoryview]:
+        """Take an encoded message, return those it causes, encoded.
+
+        Raises
+        ------
+        MessageError, LimitError
+        """
+        assert self._client is not None
+        with self.meter.work(envelope(data).work, self.number):
+            message = decode(data, k=self.agreement.job.k)
+            replies = self._client.receive(message)
+            if isinstance(message, Plan):
+                self._introductions = hashlib.sha256(data[HEADER_BYTES:]).hexdigest()
+                shown = zip(self.agreement.names, message.introductions, strict=True)
+                self._took_part = [name for name, one in shown if one is not None]
+            if isinstance(message, Finish):
+                self._iterations, self._converged = message.n_iter, message.converged
+            return self._encoded(replies)
+
+    def close(self, ended: str) -> SignedStatement | None:
+        """Write labels, if there are any, and the signed statement into a folder of the run; forget the rest.
+
+        Parameters
+        ----------
+        ended : str
+            How the run ended for a party without labels.
+
+        Returns
+        -------
+        SignedStatement or None
+            None when no run was opened, or it is closed already.
+        """
+        if self._run is None:
+            return None
+        run, self._run = self._run, None
+        client, self._client = self._client, None
+        labels = client.labels if client is not None and client.state is State.DONE else None
+        signed = sign_statement(
+            self._statement(run, COMPLETE if labels is not None else ended[:MOST_TEXT]), self._identity
+        )
+        results = self._site.results
+        draft: Path | None = None
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=f".{run.hex()}-", dir=results))
+            if labels is not None:
+                write_labels(draft / LABELS, self._table, labels)
+            text = json.dumps(signed.model_dump(), indent=2)
+            (draft / STATEMENT).write_text(text + "\n", encoding="utf-8")
+            os.replace(draft, results / run.hex())
+        except OSError as error:
+            raise ParameterError(f"{self.name}: results: {results}: {error.strerror}") from None
+        finally:
+            if draft is not None:
+                shutil.rmtree(draft, ignore_errors=True)
+        return signed
+
+    def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
+        encoded = []
+        for message in messages:
+            data = encode(message, k=self.agreement.job.k)
+            self.meter.sent(envelope(data), len(data))
+            encoded.append(data)
+        return encoded
+
+    def _statement(self, run: bytes, ended: str) -> Statement:
+        sent: dict[str, list[int]] = defaultdict(list)
+        for record in self.meter.costs().messages:
+            sent[record.kind].append(record.size)
+        return Statement(
+            job=self.agreement.digest.hex(),
+            run=run.hex(),
+            party=self.name,
+            client=self.number,
+            versions={
+                "secfc": secfc.__version__,
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("numpy", "cryptography")},
+            },
+            began=self._began,
+            ended_at=_now(),
+            introductions=self._introductions,
+            took_part=self._took_part,
+            sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
+            ended=ended,
+            iterations=self._iterations,
+            converged=self._converged,
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
