@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import inf, isfinite, nextafter, sqrt
+from math import inf, isfinite, isqrt, nextafter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -196,7 +196,7 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(columns.values()), **values)
     except ParameterError as error:
         name = str(error).split(":", 1)[0]
-        keys = ("clustering", name) if name in values else ("clustering",)
+        keys = ("clustering", name) if name in values else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
     try:
         limits = Limits(**schema.limits.model_dump())
@@ -220,6 +220,8 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
 def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:
     columns: dict[str, Range] = {}
     for name, values in schema.columns.items():
+        if not name.isprintable() or not name:
+            raise fault(f"columns: {name!a}: a name of printable characters is needed", "columns", name)
         if len(values) != 2 or not all(map(isfinite, values)) or values[0] > values[1]:
             raise fault(
                 f"columns.{name}: its range is needed, [least, largest], finite and in this order",
@@ -244,12 +246,18 @@ def norm_bound(ranges: Any) -> float:
         When it exceeds the largest float64.
     """
     square = sum((Fraction(max(abs(low), abs(high))) ** 2 for low, high in ranges), Fraction(0))
+    if not square:
+        return 0.0
+    # A root of 64 bits or more of the square times 2**shift: then float's neighbours are a step or two away.
+    shift = 2 * max(0, 64 + square.denominator.bit_length() - square.numerator.bit_length() // 2)
     try:
-        bound = sqrt(square)
+        bound = float(Fraction(isqrt(int(square * (1 << shift))), 1 << shift // 2))
     except OverflowError:
         raise ParameterError("columns: the bound on a row's norm exceeds the largest float64") from None
-    while bound and Fraction(before := nextafter(bound, 0.0)) ** 2 >= square:
+    while Fraction(before := nextafter(bound, 0.0)) ** 2 >= square:
         bound = before
-    while Fraction(bound) ** 2 < square:
+    while bound < inf and Fraction(bound) ** 2 < square:
         bound = nextafter(bound, inf)
+    if bound == inf:
+        raise ParameterError("columns: the bound on a row's norm exceeds the largest float64")
     return bound

@@ -1,4 +1,4 @@
-"""An organisation's key: the private part in a file that its owner alone reads, the public part to hand over."""
+"""An organisation's key: the private part in a file of its owner, the public part to hand over."""
 
 import base64
 import binascii

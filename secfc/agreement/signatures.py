@@ -125,7 +125,7 @@ def read_signatures(path: Path) -> list[Signature]:
         try:
             value = decoded(one.signature)
         except ValueError as error:
-            text = f"signature {at + 1} ({one.party}): signature: {error}"
+            text = f"signature {at + 1} ({one.party!r}): signature: {error}"
             raise file.error("signature", at, "signature", text=text) from None
         signatures.append(Signature(party=one.party, digest=digest, signature=value))
     return signatures

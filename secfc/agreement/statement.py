@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from secfc.agreement.files import replace_text
 from secfc.agreement.job_file import Agreement
@@ -33,7 +33,15 @@ MOST_TEXT = 2000
 
 Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Hex16 = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-Text = Annotated[str, Field(max_length=MOST_TEXT)]
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():  # it is shown on terminals
+        raise ValueError("printable characters are needed")
+    return text
+
+
+Text = Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_printable)]
 Count = Annotated[int, Field(ge=0)]
 
 

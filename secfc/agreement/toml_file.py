@@ -69,6 +69,8 @@ class TomlFile:
             found = _AT_LINE.search(str(error))
             line = int(found[1]) if found and found[1] else len(self._text.splitlines())
             raise ParameterError(f"{path}:{max(line, 1)}: {_AT_LINE.sub('', str(error))}") from None
+        except (ValueError, RecursionError):  # a number of thousands of digits, lists in lists in lists
+            raise ParameterError(f"{path}: not TOML that can be read") from None
 
     def line(self, *keys: str | int) -> int:
         """The line where a key's statement begins; of a key that is missing, its table's."""
@@ -77,16 +79,19 @@ class TomlFile:
         if not keys:
             return 1
         lines = self._text.splitlines(keepends=True)
-        begins = 0  # lines before the statement that is read
-        for end in range(1, len(lines) + 1):
-            try:
-                values = tomllib.loads("".join(lines[:end]))
-            except tomllib.TOMLDecodeError:
-                continue  # inside a list or text of several lines
-            if _has(values, keys):
-                return begins + 1
-            begins = end
-        raise AssertionError(keys)
+        # Where a beginning of the file has the key, every longer one has it. `without` lines have not.
+        without, candidates = 0, len(lines)
+        while candidates - without > 1:
+            middle = (without + candidates) // 2
+            ends = (end for end in range(middle, candidates) if _values(lines[:end]) is not None)
+            end = next(ends, None)
+            if end is None:  # all inside one list or text of several lines
+                candidates = middle
+            elif _has(_values(lines[:end]), keys):
+                candidates = end
+            else:
+                without = end
+        return without + 1
 
     def error(self, *keys: str | int, text: str) -> ParameterError:
         """A fault of the value under these keys."""
@@ -163,6 +168,8 @@ def fault_text(schema: type[Schema], fault: Mapping[str, Any]) -> str:
         least, most = context.get("min_length"), context.get("max_length")
         number = f"at least {least}" if kind == "too_short" else f"at most {most}"
         return f"{shown}: {number} values are needed, {context['actual_length']} were given"
+    if kind == "value_error":
+        return f"{shown}: {context['error']}"
     return f"{shown}: {_NEEDED.get(kind, fault['msg'])}"
 
 
@@ -170,7 +177,8 @@ def shown_keys(keys: Sequence[str | int]) -> str:
     """Keys as people write them; list positions count from 1, as client numbers do."""
     text = ""
     for key in keys:
-        text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
+        name = f"[{key + 1}]" if isinstance(key, int) else key if key.isprintable() else ascii(key)
+        text += f".{name}" if text and isinstance(key, str) else name
     return text
 
 
@@ -188,6 +196,13 @@ def _possible(schema: type[Schema], keys: Keys) -> list[str]:
                 found = next(one for one in get_args(found) if one is not type(None))
             table = found
     return list(table.model_fields)
+
+
+def _values(lines: list[str]) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads("".join(lines))
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _has(values: Any, keys: Sequence[str | int]) -> bool:

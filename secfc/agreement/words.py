@@ -1,7 +1,7 @@
 """Fingerprints as words that people can read to each other: those of BIP-39, the last with a checksum.
 
-There are 2,048, and they differ in their first four letters. A word that was misheard fails the checksum of 12
-words with probability 15/16, of 24 words with 255/256: a mistake in reading is told from a difference.
+There are 2,048, and they differ in their first four letters. A word that was misheard fails the checksum of
+12 words with probability 15/16, of 24 words with 255/256: a mistake in reading is told from a difference.
 """
 
 from functools import lru_cache

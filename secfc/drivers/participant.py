@@ -189,8 +189,9 @@ class Participant:
         run, self._run = self._run, None
         client, self._client = self._client, None
         labels = client.labels if client is not None and client.state is State.DONE else None
+        shown = "".join(one if one.isprintable() else " " for one in ended[:MOST_TEXT])
         signed = sign_statement(
-            self._statement(run, COMPLETE if labels is not None else ended[:MOST_TEXT]), self._identity
+            self._statement(run, COMPLETE if labels is not None else shown), self._identity
         )
         results = self._site.results
         draft: Path | None = None

@@ -1,0 +1,184 @@
+"""The job file: what it means, its digest, and what is wrong with it by line."""
+
+import json
+from dataclasses import fields
+from fractions import Fraction
+from math import nextafter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secfc.agreement.job_file import ClusteringSchema, agreement_of, norm_bound, read_job
+from secfc.errors import ParameterError, ThresholdError
+from secfc.params import Job, Limits
+
+
+def test_a_job_file_and_its_roster_make_an_agreement(organisations):
+    agreement = organisations.agreement
+    assert agreement.job == Job(n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]))
+    assert agreement.names == ("north", "south", "west")
+    assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
+    assert agreement.limits == Limits()
+    assert agreement.seed == 7
+    assert agreement.phases == ("identify", "share", "iterate", "reveal")
+    session = agreement.session(bytes(16))
+    assert session.agreement == agreement.digest
+    assert session.roster == agreement.consortium.roster
+
+
+def test_every_parameter_of_a_job_can_be_agreed_on():
+    derived = {"n", "d", "bound"}  # from roster and columns
+    agreed = set(ClusteringSchema.model_fields) - {"seed"}
+    assert agreed == {field.name for field in fields(Job)} - derived
+    for field in fields(Job):
+        if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
+            assert ClusteringSchema.model_fields[field.name].default == field.default
+
+
+CHANGES = {
+    "title": ('"Readmissions"', '"Readmission"'),
+    "k": ("k = 2", "k = 3"),
+    "seed": ("seed = 7", "seed = 8"),
+    "no seed": ("seed = 7", ""),
+    "range": ("[0, 120]", "[0, 121]"),
+    "column": ("age =", "years ="),
+    "order of columns": ('age = [0, 120]\n"bmi" = [10.5, 60]', '"bmi" = [10.5, 60]\nage = [0, 120]'),
+    "precision": ("k = 2", "k = 2\nprecision = 31"),
+    "start": ("k = 2", 'k = 2\ninit = "separation"'),
+    "limits": ("[columns]", "[limits]\nsmallest_set = 2\n[columns]"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_digest_changes_with_whatever_is_agreed(organisations, change):
+    before = organisations.agreement
+    organisations.replace(organisations.job, *change)
+    assert organisations.agreement.digest != before.digest
+    assert organisations.agreement.to_json() != before.to_json()
+
+
+def test_the_digest_changes_with_the_roster(organisations):
+    before = organisations.agreement.digest
+    organisations.replace(organisations.roster, "Hospital south", "Hospital South")
+    assert organisations.agreement.digest != before
+
+
+def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
+    before = organisations.agreement
+    organisations.replace(organisations.job, "k = 2", "  k=2 # clusters\nprecision = 32\nn_init = 1")
+    organisations.replace(organisations.job, "[0, 120]", "[0.0, 12e1]")
+    (tmp_path / "other").mkdir()
+    organisations.roster.rename(tmp_path / "other" / "r.toml")
+    organisations.replace(organisations.job, '"roster.toml"', '"other/r.toml"')
+    assert organisations.agreement.digest == before.digest
+    assert organisations.agreement.to_json() == before.to_json()
+
+
+def test_the_digest_covers_what_this_version_makes_of_the_file(organisations, monkeypatch):
+    before = organisations.agreement.digest
+    monkeypatch.setattr("secfc.agreement.job_file.norm_bound", lambda ranges: 200.0)
+    assert organisations.agreement.digest != before
+
+
+def test_canonical_content_is_an_agreement_again(organisations):
+    agreement = organisations.agreement
+    again = agreement_of(agreement.to_json(), name="summary.json")
+    assert again.digest == agreement.digest
+    assert again.job == agreement.job
+    assert list(again.columns.items()) == list(agreement.columns.items())
+    assert again.consortium == agreement.consortium
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda c: c.pop("roster"), "a table is needed"),
+        (lambda c: c["roster"]["party"].append(c["roster"]["party"][0]), "is the name of party 1 too"),
+        (lambda c: c["job"]["clustering"].update(k=0), "k: at least 1 is needed"),
+        (lambda c: c["job"]["clustering"].update(k="2"), r"clustering\.k: an integer is needed"),
+        (lambda c: c["job"].update(columns={}), "columns: a list"),
+        (lambda c: c["job"]["columns"].append(c["job"]["columns"][0]), "not the canonical content"),
+        (lambda c: c["job"]["clustering"].pop("precision"), "not the canonical content"),
+        (lambda c: c["job"].update(extra=1), "extra: unknown key"),
+        (lambda c: c.update(extra=1), "not the canonical content"),
+    ],
+)
+def test_what_is_no_canonical_content_is_refused(organisations, change, told):
+    content = json.loads(organisations.agreement.to_json())
+    change(content)
+    with pytest.raises(ParameterError, match=rf"^from north: .*{told}"):
+        agreement_of(json.dumps(content, sort_keys=True, separators=(",", ":")), name="from north")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"job": 1}', "[" * 100_000, "NaN"])
+def test_what_is_no_content_at_all_is_refused(text):
+    with pytest.raises(ParameterError, match="^from north: no"):
+        agreement_of(text, name="from north")
+
+
+WRONG = {
+    "unknown key": ("k = 2", "k = 2\nkk = 3", "6: clustering.kk: unknown key; did you mean k?"),
+    "type": ("k = 2", 'k = "2"', "5: clustering.k: an integer is needed"),
+    "boolean": ("t = 1", "t = true", "6: clustering.t: an integer is needed"),
+    "range": ("t = 1", "t = 0", "6: t: at least 1 is needed, 0 was given"),
+    "precision": ("seed = 7", "precision = 53", "8: precision: at most 52 bits, 53 was given"),
+    "seed": ("seed = 7", "seed = -1", "8: clustering.seed: "),
+    "start": ("seed = 7", 'init = "labels"', "8: clustering.init: 'random' or 'separation' is possible"),
+    "disclosure": ("seed = 7", 'disclosure = "all"', "8: clustering.disclosure: 'coded' is possible"),
+    "missing": ("k = 2\n", "", "4: clustering.k is needed"),
+    "no columns": ('age = [0, 120]\n"bmi" = [10.5, 60]\n', "", "10: columns: at least 1 values are needed"),
+    "backwards": ("[0, 120]", "[120, 0]", "11: columns.age: its range is needed, [least, largest]"),
+    "infinite": ("[0, 120]", "[0, inf]", "11: columns.age: its range is needed"),
+    "not a number": ("[0, 120]", "[nan, 1]", "11: columns.age: its range is needed"),
+    "three values": ("[10.5, 60]", "[0, 1, 2]", "12: columns.bmi: its range is needed"),
+    "text": ("[10.5, 60]", '["0", "1"]', "12: columns.bmi[1]: a number is needed"),
+    "too large": ("[10.5, 60]", "[0, 1.7e308]", "10: columns: the bound on a row's norm exceeds"),
+    "beyond floats": ("[10.5, 60]", "[0, 1" + "0" * 400 + "]", "12: columns.bmi[2]: "),
+    "nested name": ("age =", "a.ge =", "11: columns.a: a list is needed"),
+    "phases": ("[clustering]", 'phases = ["identify", "union"]\n[clustering]', "4: phases: this version runs"),
+    "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "4: phases[1]: 'identify', 'union'"),
+    "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "11: limits.smallest_set: at least 1"),
+    "rounds": ("[columns]", "[limits]\nmost_rounds = 0\n[columns]", "11: limits.most_rounds: at least 1"),
+    "title": ('"Readmissions"', '""', "1: title: 1 to 200 printable characters"),
+    "terminal": ('"Readmissions"', '"\\u001b[2J"', "1: title: 1 to 200 printable characters"),
+    "data in the job": ("[columns]", '[data]\npath = "x.csv"\n[columns]', "10: data: unknown key"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "told"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_in_a_job_file_is_told_by_line(organisations, old, new, told):
+    organisations.replace(organisations.job, old, new)
+    if "1.7e308" in new:
+        organisations.replace(organisations.job, "[0, 120]", "[0, 1.7e308]")
+    with pytest.raises(ParameterError) as caught:
+        read_job(organisations.job)
+    assert told in str(caught.value).replace(f"{organisations.job}:", "")
+    assert str(caught.value).startswith(f"{organisations.job}:")
+
+
+def test_too_few_clients_is_told_by_line_with_the_inequality(organisations):
+    organisations.replace(organisations.job, "ell = 1", "ell = 2")
+    with pytest.raises(ThresholdError, match=r"job\.toml:4: too few clients: .*3 < 2\(2 \+ 1\) - 1 = 5; .*t=1, ell=1"):
+        read_job(organisations.job)
+
+
+def test_a_roster_that_is_wrong_is_told_by_its_own_line(organisations):
+    organisations.replace(organisations.roster, '"south"', '"north"')
+    with pytest.raises(ParameterError, match=r"roster\.toml:9: party 2: 'north' is the name of party 1 too"):
+        read_job(organisations.job)
+    organisations.roster.unlink()
+    with pytest.raises(ParameterError, match=r"roster\.toml: No such file"):
+        read_job(organisations.job)
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e307, max_value=1e307)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8))
+def test_the_bound_is_the_least_float_that_no_norm_exceeds(ranges):
+    bound = norm_bound(ranges)
+    square = sum(max(Fraction(low) ** 2, Fraction(high) ** 2) for low, high in ranges)
+    assert Fraction(bound) ** 2 >= square
+    if bound:
+        assert Fraction(nextafter(bound, 0.0)) ** 2 < square

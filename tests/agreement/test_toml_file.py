@@ -1,0 +1,176 @@
+"""Faults of files are told with the line where the key stands."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from secfc.agreement.toml_file import MAX_BYTES, Schema, TomlFile, shown_keys
+from secfc.errors import ParameterError
+
+TEXT = """\
+# a comment
+name = "x"
+
+list = [
+  1,
+  2,
+]
+text = \"\"\"
+[table]
+number = 5
+\"\"\"
+
+[table]
+number = 1
+inline = { a = 1, b = { c = 2 } }
+
+[[party]]
+key = "a"
+
+[[party]]
+key = "b"
+other.dotted = 3
+"""
+
+
+def line_by_reading(text, keys):
+    """The slow way: the first line up to which the file is valid and has the key."""
+    lines, begins = text.splitlines(keepends=True), 0
+    for end in range(1, len(lines) + 1):
+        try:
+            values = tomllib.loads("".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        try:
+            for key in keys:
+                values = values[key]
+        except (KeyError, IndexError):
+            begins = end
+        else:
+            return begins + 1
+    raise AssertionError
+
+
+def located(tmp_path, text):
+    (tmp_path / "a.toml").write_text(text)
+    return TomlFile(tmp_path / "a.toml")
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (("name",), 2),
+        (("list",), 4),
+        (("list", 1), 4),
+        (("text",), 8),
+        (("table",), 13),
+        (("table", "number"), 14),
+        (("table", "inline", "b", "c"), 15),
+        (("party", 0, "key"), 18),
+        (("party", 1), 20),
+        (("party", 1, "key"), 21),
+        (("party", 1, "other", "dotted"), 22),
+        (("party", 1, "missing"), 20),
+        (("party", 7, "key"), 17),
+        (("table", "missing"), 13),
+        (("missing",), 1),
+        ((), 1),
+    ],
+)
+def test_line_of_a_key_is_where_its_statement_begins(tmp_path, keys, line):
+    assert located(tmp_path, TEXT).line(*keys) == line
+
+
+STATEMENTS = st.sampled_from(["\n", "# no = 1\n", "[\n 1,\n]", '"""\nz = 1\n"""', "1", "{ b = 2 }"])
+
+
+@given(st.lists(STATEMENTS, min_size=1, max_size=20), st.data())
+def test_line_found_by_halving_is_the_line_found_by_reading(tmp_path_factory, statements, data):
+    lines, keys = [], []
+    for at, one in enumerate(statements):
+        if one.endswith("\n") and not one.startswith("["):
+            lines.append(one)
+        else:
+            keys.append((f"k{at}",))
+            lines.append(f"k{at} = {one}\n")
+    text = "".join(lines)
+    file = TomlFile(tmp_path_factory.getbasetemp() / "not-read.toml", text)
+    if keys:
+        wanted = data.draw(st.sampled_from(keys))
+        assert file.line(*wanted) == line_by_reading(text, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = 1\nb = \n", "a.toml:2: Invalid value"),
+        ("a = 1\n\na = 2\n", "a.toml:3: Cannot overwrite a value"),
+        ('a = 1\nb = "', "a.toml:2: "),
+        ("a = " + "9" * 5000, "a.toml: not TOML that can be read"),
+        ("a = " + "[" * 5000, "a.toml: not TOML that can be read"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path, text, told):
+    with pytest.raises(ParameterError) as caught:
+        located(tmp_path, text)
+    assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(told)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ParameterError, match=r"none\.toml: No such file"):
+        TomlFile(tmp_path / "none.toml")
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ParameterError, match=r"b\.toml: not a text in UTF-8"):
+        TomlFile(tmp_path / "b.toml")
+    (tmp_path / "c.toml").write_bytes(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(ParameterError, match=r"c\.toml: at most 4194304 bytes"):
+        TomlFile(tmp_path / "c.toml")
+
+
+class Inner(Schema):
+    number: int
+    share: float = 0.5
+
+
+class Outer(Schema):
+    name: str
+    table: Inner
+    more: list[Inner] = Field(default=[], max_length=2)
+    maybe: Inner | None = None
+
+
+def test_every_fault_of_a_file_has_its_line_and_what_is_possible(tmp_path):
+    text = 'nane = "x"\n\n[table]\nnumber = "secret"\nshare = true\n'
+    text += "\n[[more]]\nnumbre = 1\n\n[maybe]\nx = 1\n"
+    with pytest.raises(ParameterError) as caught:
+        located(tmp_path, text).check(Outer)
+    told = str(caught.value).replace(f"{tmp_path}/a.toml:", "").splitlines()
+    assert sorted(told) == sorted(
+        [
+            "1: name is needed",
+            "1: nane: unknown key; did you mean name? (name, table, more, maybe are possible)",
+            "4: table.number: an integer is needed",
+            "5: table.share: a number is needed",
+            "7: more[1].number is needed",
+            "8: more[1].numbre: unknown key; did you mean number? (number, share are possible)",
+            "10: maybe.number is needed",
+            "11: maybe.x: unknown key (number, share are possible)",
+        ]
+    )
+    assert "secret" not in str(caught.value)
+
+
+def test_an_integer_is_a_number_and_nothing_else_is_converted(tmp_path):
+    assert located(tmp_path, 'name = "x"\n[table]\nnumber = 1\nshare = 1').check(Outer).table.share == 1.0
+    with pytest.raises(ParameterError, match=r"a\.toml:3: table\.number: an integer is needed"):
+        located(tmp_path, 'name = "x"\n[table]\nnumber = 1.0\n').check(Outer)
+
+
+def test_keys_from_a_file_cannot_write_to_a_terminal(tmp_path):
+    with pytest.raises(ParameterError, match="unknown key") as caught:
+        located(tmp_path, 'name = "x"\n"\\u001b[2J" = 1\n[table]\nnumber = 1\n').check(Outer)
+    assert "\x1b" not in str(caught.value)
+    assert shown_keys(("a", 0, "b")) == "a[1].b"
