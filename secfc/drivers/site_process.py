@@ -1,6 +1,6 @@
 """The program of a party's process that acts by its own site file: `party_process` runs it when told a file.
 
-The process that started it learns neither rows nor keys nor labels; these stay where the site file says.
+The process that started it is given neither rows nor private keys; these stay where the site file says.
 """
 
 import json

@@ -113,7 +113,7 @@ def test_what_is_no_canonical_content_is_refused(organisations, change, told):
 
 @pytest.mark.parametrize("text", ["", "[]", '{"job": 1}', "[" * 100_000, "NaN"])
 def test_what_is_no_content_at_all_is_refused(text):
-    with pytest.raises(ParameterError, match="^from north: no"):
+    with pytest.raises(ParameterError, match=r"^from north: no"):
         agreement_of(text, name="from north")
 
 
@@ -136,7 +136,11 @@ WRONG = {
     "too large": ("[10.5, 60]", "[0, 1.7e308]", "10: columns: the bound on a row's norm exceeds"),
     "beyond floats": ("[10.5, 60]", "[0, 1" + "0" * 400 + "]", "12: columns.bmi[2]: "),
     "nested name": ("age =", "a.ge =", "11: columns.a: a list is needed"),
-    "phases": ("[clustering]", 'phases = ["identify", "union"]\n[clustering]', "4: phases: this version runs"),
+    "phases": (
+        "[clustering]",
+        'phases = ["identify", "union"]\n[clustering]',
+        "4: phases: this version runs",
+    ),
     "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "4: phases[1]: 'identify', 'union'"),
     "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "11: limits.smallest_set: at least 1"),
     "rounds": ("[columns]", "[limits]\nmost_rounds = 0\n[columns]", "11: limits.most_rounds: at least 1"),
@@ -159,7 +163,9 @@ def test_what_is_wrong_in_a_job_file_is_told_by_line(organisations, old, new, to
 
 def test_too_few_clients_is_told_by_line_with_the_inequality(organisations):
     organisations.replace(organisations.job, "ell = 1", "ell = 2")
-    with pytest.raises(ThresholdError, match=r"job\.toml:4: too few clients: .*3 < 2\(2 \+ 1\) - 1 = 5; .*t=1, ell=1"):
+    with pytest.raises(
+        ThresholdError, match=r"job\.toml:4: too few clients: .*3 < 2\(2 \+ 1\) - 1 = 5; .*t=1, ell=1"
+    ):
         read_job(organisations.job)
 
 

@@ -5,9 +5,9 @@ import os
 import stat
 
 import pytest
-from support.bip39 import BIP39_VECTORS
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from support.bip39 import BIP39_VECTORS
 
 from secfc.agreement.consortium import Consortium, Member, add_members, check_member, read_roster
 from secfc.agreement.files import replace_text, write_new
@@ -114,7 +114,9 @@ def test_words_that_were_misheard_are_told_from_other_words():
     words = BIP39_VECTORS[0][1]
     with pytest.raises(ParameterError, match="their checksum is wrong"):
         check_words(words.replace("about", "abandon"))
-    with pytest.raises(ParameterError, match=r"'abandom', the 1\. word, is not in the list; did you mean 'aban"):
+    with pytest.raises(
+        ParameterError, match=r"'abandom', the 1\. word, is not in the list; did you mean 'aban"
+    ):
         check_words("abandom " + words)
     with pytest.raises(ParameterError, match=r"'zzzz', the 2\. word, is not in the list$"):
         check_words("zoo zzzz")
@@ -203,7 +205,9 @@ def test_a_key_is_found_by_name_or_by_itself(tmp_path):
     consortium = Consortium((north, south))
     file = tmp_path / "a.key"
     assert consortium.number_of("south", south.key, file=file) == consortium.number_with(south.key, file=file)
-    with pytest.raises(AgreementError, match=r"a\.key: not the key that the roster has for south \(client 2\)"):
+    with pytest.raises(
+        AgreementError, match=r"a\.key: not the key that the roster has for south \(client 2\)"
+    ):
         consortium.number_of("south", north.key, file=file)
     with pytest.raises(AgreementError, match=r"'east' is not in the roster \(north, south\)"):
         consortium.number_of("east", north.key, file=file)

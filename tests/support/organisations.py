@@ -1,0 +1,80 @@
+"""Three organisations with their files in one folder, as `docs/agreeing-on-a-job.md` has them."""
+
+from pathlib import Path
+
+import numpy as np
+
+from secfc.agreement.consortium import Member, add_members
+from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.keys import read_key, write_new_key
+from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+
+NAMES = ("north", "south", "west")
+
+JOB = """\
+title = "Readmissions"
+roster = "roster.toml"
+
+[clustering]
+k = 2
+t = 1
+ell = 1
+seed = 7
+
+[columns]
+age = [0, 120]
+"bmi" = [10.5, 60]
+"""
+
+
+class Organisations:
+    """Their files, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        members = []
+        for name in NAMES:
+            identity = write_new_key(folder / f"{name}.key")
+            members.append(Member(name=name, organisation=f"Hospital {name}", key=identity.public))
+            self.write_site(name)
+        self.roster = folder / "roster.toml"
+        add_members(self.roster, members)
+        self.job = folder / "job.toml"
+        self.job.write_text(JOB)
+        rng = np.random.default_rng(3)
+        self.rows = {
+            name: np.column_stack([rng.choice([20, 80], m) + rng.normal(0, 3, m), rng.uniform(20, 30, m)])
+            for name, m in zip(NAMES, (12, 9, 5), strict=True)
+        }
+        for name, rows in self.rows.items():
+            lines = [f"{name}-{at},{age!r},{bmi!r}" for at, (age, bmi) in enumerate(rows.tolist())]
+            (folder / f"{name}.csv").write_text("\n".join(["patient,age,bmi", *lines, ""]))
+
+    def site(self, name: str) -> Path:
+        return self.folder / f"{name}.toml"
+
+    def write_site(self, name: str, *, data: str | None = None, more: str = "") -> Path:
+        """Write a site file; `more` comes after its tables."""
+        source = data or f'path = "{name}.csv"\nid = "patient"\n'
+        self.site(name).write_text(
+            f'party = "{name}"\njob = "job.toml"\nkey = "{name}.key"\nresults = "results-{name}"\n\n'
+            f"[data]\n{source}\n{more}"
+        )
+        return self.site(name)
+
+    def replace(self, path: Path, old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    @property
+    def agreement(self) -> Agreement:
+        return read_job(self.job)
+
+    def signature(self, name: str) -> Signature:
+        agreement = self.agreement
+        identity = read_key(self.folder / f"{name}.key")
+        return Signature(party=name, digest=agreement.digest, signature=sign_job(agreement, identity))
+
+    def sign(self, *names: str) -> None:
+        collect(self.agreement, signatures_path(self.job), [self.signature(name) for name in names or NAMES])
