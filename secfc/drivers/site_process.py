@@ -20,7 +20,9 @@ def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
     """Run a site to its end; it states how that came about, whatever it was."""
     participant = Participant(Path(setup["site"]))
     framing.write_json(outbox, {"identity": participant.public.hex()})
-    framing.read_json(inbox)  # everybody's keys, which this party has pinned itself
+    # Everybody's keys, which this party has pinned itself; or that another has ended the run before it began.
+    if "roster" not in framing.read_json(inbox):
+        return
     try:
         ended = _until_end(inbox, outbox, participant, setup)
     except Exception as error:

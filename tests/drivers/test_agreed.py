@@ -122,6 +122,8 @@ def test_a_site_whose_limits_the_job_breaks_refuses_before_anything_is_read(orga
     organisations.write_site("west", data='path = "missing.csv"\n', more="[limits]\nleast_t = 2\n")
     with pytest.raises(LimitError, match=r"west\.toml:10: west refuses the job: limits\.least_t"):
         run(organisations)
+    assert not list(organisations.folder.glob("results-*"))
+    assert not (organisations.folder / "summary.json").exists()
 
 
 @pytest.mark.processes
