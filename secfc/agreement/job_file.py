@@ -15,7 +15,8 @@ from pydantic import Field
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
 from secfc.agreement.toml_file import Schema, TomlFile, check_values
 from secfc.errors import ParameterError
-from secfc.params import MAX_ROWS, Disclosure, Job, Limits
+from secfc.params import MAX_ROWS, Comparison, Disclosure, Job, Limits
+from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.sealing.handshake import Session
 
@@ -24,9 +25,6 @@ FileStart = Literal["random", "separation"]
 
 Range = tuple[float, float]
 """Least and largest value."""
-
-RUN_PHASES: tuple[Phase, ...] = ("identify", "share", "iterate", "reveal")
-"""Phases that this version runs."""
 
 _DIGEST = b"secfc agreement 1"
 _TITLE_MOST = 200
@@ -44,6 +42,8 @@ class ClusteringSchema(Schema):
     n_init: int = Job.n_init
     max_iter: int = Job.max_iter
     disclosure: Disclosure = Job.disclosure
+    max_liars: int = Job.max_liars
+    comparison: Comparison = Job.comparison
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
@@ -59,7 +59,7 @@ class JobSchema(Schema):
 
     title: str
     roster: str
-    phases: list[Phase] = Field(default=list(RUN_PHASES))
+    phases: list[Phase] | None = None
     clustering: ClusteringSchema
     columns: dict[str, list[float]] = Field(min_length=1)
     limits: LimitsSchema = LimitsSchema()
@@ -105,6 +105,7 @@ class Agreement:
         and the roster stands in it, so where its file lies does not matter.
         """
         job = self._content.model_dump(exclude={"roster"})
+        job["phases"] = list(self.phases)
         job["columns"] = [[name, *values] for name, values in self.columns.items()]
         content = {"job": job, "roster": self.consortium.to_schema().model_dump()}
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -187,9 +188,6 @@ _Fault = Callable[..., ParameterError]
 def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agreement:
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
-    if tuple(schema.phases) != RUN_PHASES:
-        listed = ", ".join(RUN_PHASES)
-        raise fault(f"phases: this version runs {listed}, in this order and no others", "phases")
     columns = _columns(schema, fault)
     values = schema.clustering.model_dump(exclude={"seed"})
     try:
@@ -198,6 +196,9 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         name = str(error).split(":", 1)[0]
         keys = ("clustering", name) if name in values else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
+    phases = phases_of(job)
+    if schema.phases is not None and tuple(schema.phases) != phases:
+        raise fault(f"phases: this job has {', '.join(phases)}, in this order and no others", "phases")
     try:
         limits = Limits(**schema.limits.model_dump())
     except ParameterError as error:
@@ -207,7 +208,7 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
     return Agreement(
         title=schema.title,
-        phases=RUN_PHASES,
+        phases=phases,
         job=job,
         columns=columns,
         limits=limits,
@@ -230,6 +231,11 @@ def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:
             )
         columns[name] = values[0], values[1]
     return columns
+
+
+def phases_of(job: Job) -> tuple[Phase, ...]:
+    """Phases that a run of this job has; membership privacy is not agreed on in files."""
+    return ("identify", "share", *(("check",) if covers_of(job) else ()), "iterate", "reveal")
 
 
 def norm_bound(ranges: Any) -> float:

@@ -28,6 +28,9 @@ _FORMAT = "secfc summary 1"
 COMPLETE = "complete"
 """How a run ended for a party that has its labels."""
 
+LEFT_OUT = "the run went on without its rows"
+"""How a run ended for a party that was thought absent while rows were shared."""
+
 MOST_TEXT = 2000
 """Characters of how a run ended; the rest is cut off."""
 

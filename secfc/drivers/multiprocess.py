@@ -114,9 +114,6 @@ def _collect(
             arrays[party] = framing.load_array(payload)
         elif kind == framing.JSON:
             event = json.loads(payload)
-            if "statement" in event:
-                _keep_statement(setup, party, event["statement"])
-                continue
             if "error" in event:
                 raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
             if "report" in event:
@@ -124,7 +121,7 @@ def _collect(
                 for phase, role, seconds in event["report"].pop("seconds"):
                     meter.seconds[phase, role] += seconds
             else:
-                _note(parties, party, event, on_progress)
+                _note(parties, setup, party, event, on_progress)
         elif payload:
             raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
         elif party not in arrays:
@@ -149,8 +146,13 @@ def _warning(setup: Setup, party: int, parties: "_Parties") -> str:
     )
 
 
-def _note(parties: "_Parties", party: int, event: dict[str, Any], on_progress: OnProgress | None) -> None:
+def _note(
+    parties: "_Parties", setup: Setup, party: int, event: dict[str, Any], on_progress: OnProgress | None
+) -> None:
     """Take what a party says on its way."""
+    if "statement" in event:
+        _keep_statement(setup, party, event["statement"])
+        return
     if "identity" in event:
         parties.identify(party, event["identity"])
         return

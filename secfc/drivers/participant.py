@@ -97,8 +97,13 @@ class Participant:
 
     @property
     def done(self) -> bool:
-        """Whether it has its labels."""
+        """Whether the run has ended for it."""
         return self._client is not None and self._client.state is State.DONE
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the run ended without its rows."""
+        return self.done and self._client is not None and self._client.labels is None
 
     def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
         """Take part in a run; return its first messages, encoded.

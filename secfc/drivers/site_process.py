@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from secfc.agreement.statement import COMPLETE
+from secfc.agreement.statement import COMPLETE, LEFT_OUT
 from secfc.drivers import framing
 from secfc.drivers.failures import as_error
 from secfc.drivers.participant import Participant
@@ -31,7 +31,7 @@ def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
         raise
     _state(outbox, participant, ended)
     seconds = [[*key, value] for key, value in participant.meter.seconds.items()]
-    framing.write_json(outbox, {"report": {"seconds": seconds}})
+    framing.write_json(outbox, {"report": {"seconds": seconds, "left_out": ended != COMPLETE}})
     framing.write_array(outbox, np.empty(0, dtype=np.int32))  # its labels stay with it
 
 
@@ -43,7 +43,7 @@ def _until_end(inbox: BinaryIO, outbox: BinaryIO, participant: Participant, setu
         for data in messages:
             framing.write_frame(outbox, framing.MESSAGE, data)
         if participant.done:
-            return COMPLETE
+            return LEFT_OUT if participant.left_out else COMPLETE
         frame = framing.read_frame(inbox)
         if frame is None:
             raise PartyError("the coordinator has gone")

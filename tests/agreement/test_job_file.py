@@ -69,6 +69,8 @@ def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
     before = organisations.agreement
     organisations.replace(organisations.job, "k = 2", "  k=2 # clusters\nprecision = 32\nn_init = 1")
     organisations.replace(organisations.job, "[0, 120]", "[0.0, 12e1]")
+    phases = 'phases = ["identify", "share", "iterate", "reveal"]'
+    organisations.replace(organisations.job, "[clustering]", f"{phases}\n[clustering]")
     (tmp_path / "other").mkdir()
     organisations.roster.rename(tmp_path / "other" / "r.toml")
     organisations.replace(organisations.job, '"roster.toml"', '"other/r.toml"')
@@ -140,7 +142,7 @@ WRONG = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "union"]\n[clustering]',
-        "4: phases: this version runs",
+        "4: phases: this job has identify, share, iterate",
     ),
     "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "4: phases[1]: 'identify', 'union'"),
     "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "11: limits.smallest_set: at least 1"),
