@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from plaintext_baselines._ratios import RationalCentres, ratio_to_float
+from plaintext_baselines._ratios import Integers, RationalCentres, ratio_to_float
 from plaintext_baselines._rounds import Assignment, BoolArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -65,6 +65,14 @@ class PythonIntegers:
             for distances, own in zip(self._distances(centres), assignment.labels.tolist(), strict=True)
         ]
         return np.array(core, dtype=np.bool_)
+
+    def distances_from(self, row: int) -> Integers:
+        """Squared distances of all rows to one of them."""
+        origin = self._rows[row]
+        found = np.empty(len(self._rows), dtype=object)
+        for at, other in enumerate(self._rows):
+            found[at] = sum((x - y) ** 2 for x, y in zip(other, origin, strict=True))
+        return found
 
     def _distances(self, centres: RationalCentres) -> list[dict[int, Fraction]]:
         """Squared distances of each row to every existing centre, clusters ascending."""

@@ -36,7 +36,7 @@ class Limbs:
     Parameters
     ----------
     pool : ndarray of shape (n_rows, n_features), float64
-        Whole numbers |x| <= 2^52: the data times ``2^exponent``, rounded. Fewer than 2^26 rows, 2^30 columns.
+        Whole numbers |x| <= 2^52: the data times ``2^exponent``, rounded. Fewer than 2^26 rows, 2^22 columns.
     n_clusters : int
     exponent : int
     """
@@ -44,7 +44,7 @@ class Limbs:
     def __init__(self, pool: FloatArray, n_clusters: int, exponent: int) -> None:
         n_rows, n_features = pool.shape
         assert 0 < n_rows < 2**26
-        assert 0 < n_features < 2**30
+        assert 0 < n_features < 2**22
         assert float(np.abs(pool).max()) <= 2**52
         self.n_clusters = n_clusters
         self._exponent = exponent
@@ -134,6 +134,22 @@ class Limbs:
                 below = [9 * mine > theirs for mine, theirs in zip(own, other, strict=True)]
                 result[rows[below] + block.start] = False
         return result
+
+    def distances_from(self, row: int) -> Integers:
+        """Squared distances of all rows to one of them, shape (n_rows,)."""
+        found = np.empty(len(self._rows), dtype=object)
+        for block in blocks(*self._rows.shape):
+            # Differences of whole numbers of at most 2^53 are below 2^54: exact in int64.
+            steps = np.abs(self._rows[block].astype(np.int64) - self._rows[row].astype(np.int64))
+            limbs = _limbs_of_rows(steps, self._bits + 1, SQUARE_LIMB)
+            total = np.zeros(len(steps), dtype=object)
+            for i, left in enumerate(limbs):
+                for j, right in enumerate(limbs[: i + 1]):
+                    # Products below 2^40, fewer than 2^22 of them.
+                    sums = np.einsum("ij,ij->i", left, right).astype(object)
+                    total += sums << (SQUARE_LIMB * (i + j) + (i != j))
+            found[block] = total
+        return found
 
     def _localise(self, centres: RationalCentres) -> RationalCentres:
         return centres.translated([-entry for entry in self._shift])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from plaintext_baselines._base import FloatArray, IntArray, check_choice, check_count
 from plaintext_baselines._integers import PythonIntegers
 from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, quantise, scale_exponent
 from plaintext_baselines._ratios import RationalCentres
@@ -33,9 +34,10 @@ class ExactLloyd(PooledClusterer):
     Parameters
     ----------
     n_clusters : int
-    init : {"random", "separation"}, ndarray of shape (n_clusters, n_features), or list of int ndarray
-        As for :class:`Lloyd`. Centres given as an array are not quantised: the first round's distances are
-        computed against exactly the numbers given.
+    init : {"random", "separation", "k-means++"}, ndarray of shape (n_clusters, n_features), or list of int
+        ndarray. As for :class:`Lloyd`; "k-means++" is scikit-learn's greedy one, on exact distances. Centres
+        given as an array are not quantised: the first round's distances are computed against exactly the
+        numbers given.
     max_iter : int
     precision : int
         Bits of a quantised row relative to `bound`, 1 to 52.
@@ -129,7 +131,7 @@ class ExactLloyd(PooledClusterer):
         exponent = scale_exponent(bound, self.precision)
         arithmetic = self._make_arithmetic(quantise(data, exponent), exponent)
         if centres is None:
-            first = arithmetic.means(starting_sets(arithmetic, self.init, data, self.random_state))
+            first = arithmetic.means(self._starting_sets(arithmetic, data))
         else:
             first = RationalCentres.from_floats(centres, exponent)
         rounds = run_rounds(arithmetic, first, self.max_iter)
@@ -169,6 +171,15 @@ class ExactLloyd(PooledClusterer):
             else:
                 labels.append(np.empty(0, dtype=np.int64))
         return labels
+
+    def _starting_sets(self, arithmetic: PythonIntegers | Limbs, data: Sequence[FloatArray]) -> IntArray:
+        if not (isinstance(self.init, str) and self.init == "k-means++"):
+            return starting_sets(arithmetic, self.init, data, self.random_state)
+        n_rows = sum(len(rows) for rows in data)
+        rows = plus_plus_rows(arithmetic.distances_from, n_rows, self.n_clusters, self.random_state)
+        sets = np.full(n_rows, -1, dtype=np.int64)
+        sets[rows] = np.arange(self.n_clusters)
+        return sets
 
     def _make_arithmetic(self, pool: FloatArray, exponent: int) -> PythonIntegers | Limbs:
         small = pool.size * self.n_clusters <= SMALL

@@ -8,7 +8,10 @@ learns anything about another's rows, and the coordinating server sees neither r
 >>> result.labels[0]  # doctest: +SKIP
 """
 
+from typing import TYPE_CHECKING, Any
+
 from secfc._run import run
+from secfc.choose import Candidate, Choice, choose_k
 from secfc.errors import (
     AgreementError,
     ConvergenceWarning,
@@ -30,10 +33,15 @@ from secfc.params import Job, Limits
 from secfc.protocol.progress import Faults, Progress
 from secfc.result import Result
 
+if TYPE_CHECKING:
+    from secfc.estimator import SecureKMeans
+
 __version__ = "0.1.0"
 
 __all__ = [
     "AgreementError",
+    "Candidate",
+    "Choice",
     "ConvergenceWarning",
     "DataError",
     "DuplicateIdError",
@@ -50,8 +58,23 @@ __all__ = [
     "Result",
     "SealError",
     "SecFCError",
+    "SecureKMeans",
     "ThresholdError",
     "TooManyFaultsError",
     "UnionError",
+    "choose_k",
     "run",
 ]
+
+_LATE = {"SecureKMeans": "secfc.estimator"}
+"""Names whose modules take a second to import (scikit-learn), so only who asks for them pays."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'secfc' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(_LATE[name]), name)
+    globals()[name] = value
+    return value

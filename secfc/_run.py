@@ -5,6 +5,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -16,14 +17,17 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.drivers.storage import check_storage
 from secfc.errors import ConvergenceWarning, DataError, FaultWarning, ParameterError
-from secfc.kmeans.search import set_sizes
+from secfc.kmeans.sets import set_sizes
 from secfc.params import Comparison, Disclosure, Job, Layout, Limits, Start, UnionMethod
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
 
 Driver = Literal["in-process", "multiprocess"]
-_NAMED_STARTS = ("random", "separation")
+Watcher = OnProgress | Literal["bar"] | None
+"""How a run is watched: called with each `Progress`, shown as a bar, or not at all."""
+
+_NAMED_STARTS = ("random", "separation", "k-means++")
 _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
     "in-process": run_in_process,
     "multiprocess": run_multiprocess,
@@ -55,14 +59,15 @@ def run(
     comparison: Comparison = "end",
     deadline: float | None = None,
     seed: int | None = None,
-    progress: OnProgress | None = None,
+    progress: Watcher = None,
 ) -> Result:
     """Cluster the rows of all parties as Lloyd's k-means would if they were pooled (SecFC).
 
     Parameters
     ----------
-    parties : sequence of array of shape (m_j, d), or DataFrame
-        One per client, numbers only; a party may be empty.
+    parties : sequence of array of shape (m_j, d), DataFrame (pandas, Polars) or SciPy sparse matrix
+        One per client, numbers only; a party may be empty. A sparse matrix is made dense: shares have no
+        zeros to leave out.
     k : int
         Clusters.
     t : int
@@ -70,10 +75,13 @@ def run(
     ell : int
         Segments a row is split in: more make shares and iterations cheaper and need more clients. At least
         2(ell + t) - 1 clients are needed.
-    init : {"random", "separation"} or sequence of integer arrays of shape (m_j,)
+    init : {"random", "separation", "k-means++"} or sequence of integer arrays of shape (m_j,)
         "random": the means of a random partition (the paper). "separation": the cores after one Lloyd step
         from a random partition, rows at most a third as far from their centre as from any other (the paper,
-        section 5). Or start labels, one array a party, each cluster with at least one row.
+        section 5). "k-means++": single rows drawn by their distance to those drawn before, of several
+        candidates the best, as scikit-learn's; the server learns every row's distance to each candidate, and
+        a client whose `limits` forbid sets of one row refuses. Or start labels, one array a party, each
+        cluster with at least one row.
     n_init : int
         Starts; the result of least inertia is returned. Sharing is paid once.
     max_iter : int
@@ -120,8 +128,9 @@ def run(
         absent. By default only a client whose process has ended is.
     seed : int, optional
         Of public choices (the random start). Masks never depend on it.
-    progress : callable, optional
-        Called with a `Progress` whenever the server has taken a message.
+    progress : "bar" or callable, optional
+        A bar in the terminal or the notebook, or what is called with a `Progress` whenever the server has
+        taken a message.
 
     Returns
     -------
@@ -184,23 +193,30 @@ def run(
     )
 
 
-def run_parties(
+def run_parties(members: list[Party], **arguments: Any) -> Result:
+    """`run` for parties that have names of their own."""
+    outcome, job, held = run_outcome(members, stacklevel=4, **arguments)
+    return _result(outcome, members, job, held)
+
+
+def run_outcome(
     members: list[Party],
     *,
     init: str | Sequence[Any],
     bound: float | None,
-    ids: Sequence[Any] | None,
-    id_key: bytes | None,
-    ids_cap: int | None,
+    ids: Sequence[Any] | None = None,
+    id_key: bytes | None = None,
+    ids_cap: int | None = None,
     limits: Limits | None,
     storage: str | os.PathLike[str] | None,
     driver: Driver,
-    deadline: float | None,
+    deadline: float | None = None,
     seed: int | None,
-    progress: OnProgress | None,
+    progress: Watcher,
+    stacklevel: int = 3,
     **parameters: Any,
-) -> Result:
-    """`run` for parties that have names of their own."""
+) -> tuple[Outcome, Job, Membership | None]:
+    """What the driver gave, the job and the IDs; warnings are about the line that called the caller."""
     if driver not in get_args(Driver):
         allowed = ", ".join(repr(one) for one in get_args(Driver))
         raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
@@ -210,8 +226,8 @@ def run_parties(
         raise ParameterError("deadline: None or a number of seconds > 0 is needed")
     if limits is not None and not isinstance(limits, Limits):
         raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
-    if progress is not None and not callable(progress):
-        raise ParameterError(f"progress: a callable is needed, {type(progress).__name__} was given")
+    if progress is not None and progress != "bar" and not callable(progress):
+        raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
     held = None if ids is None else membership(members, ids, key=id_key, cap=ids_cap, seed=seed)
     setup = _setup(
         members,
@@ -226,15 +242,24 @@ def run_parties(
     )
     warning = setup.job.privacy_warning()
     if warning is not None:
-        warnings.warn(warning, stacklevel=3)
-    outcome = _DRIVERS[driver](setup, progress)
+        warnings.warn(warning, stacklevel=stacklevel)
+    with _watched(progress, setup.job) as on_progress:
+        outcome = _DRIVERS[driver](setup, on_progress)
     faults = outcome.faults.describe([member.name for member in members])
     if faults:
-        warnings.warn(FaultWarning(faults), stacklevel=3)
+        warnings.warn(FaultWarning(faults), stacklevel=stacklevel)
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
-        warnings.warn(ConvergenceWarning(text), stacklevel=3)
-    return _result(outcome, members, setup.job, held)
+        warnings.warn(ConvergenceWarning(text), stacklevel=stacklevel)
+    return outcome, setup.job, held
+
+
+def _watched(progress: Watcher, job: Job) -> AbstractContextManager[OnProgress | None]:
+    if progress == "bar":
+        from secfc.progress import progress_bar  # noqa: PLC0415 - rich, for those who look
+
+        return progress_bar(n=job.n, max_iter=job.max_iter)
+    return nullcontext(None if isinstance(progress, str) else progress)
 
 
 def _setup(
@@ -336,6 +361,9 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership |
         union_rows=rows,
         near_ties=outcome.near_ties,
         faults=outcome.faults,
+        distance_counts=np.array(outcome.histogram, dtype=np.int64),
+        distance_edges=np.linspace(0.0, outcome.largest, len(outcome.histogram) + 1),
         costs=outcome.costs,
         job=job,
+        run_id=outcome.run_id,
     )

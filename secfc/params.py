@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+import sys
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
-from math import inf, isfinite
+from itertools import accumulate, pairwise
+from math import inf, isfinite, ldexp
 from typing import Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, residues_needed
 from secfc.lagrange.sharing import segment_width
 
-Start = Literal["random", "separation", "labels"]
+Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
 
 Comparison = Literal["end", "rounds"]
@@ -117,6 +118,8 @@ class Job:
         those do not agree; 0 checks nothing and waits for R.
     comparison : {"end", "rounds"}
         When clients compare digests of what the server gave them.
+    compared : tuple of int
+        Numbers of clusters that are compared on one sharing, ascending, the last is k; () for k alone.
 
     Raises
     ------
@@ -141,8 +144,10 @@ class Job:
     count_duplicates: bool = False
     max_liars: int = 0
     comparison: Comparison = "end"
+    compared: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "compared", tuple(self.compared))  # JSON gives a list
         for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
             _check_positive(name, getattr(self, name))
         if self.precision > MAX_PRECISION:
@@ -164,6 +169,7 @@ class Job:
             self._check_membership(self.ids_cap)
         if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
             raise ParameterError(f"max_liars: an integer >= 0 is needed, {self.max_liars!r} was given")
+        self._check_compared()
         self._check_threshold()
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
@@ -184,6 +190,16 @@ class Job:
             fits = False
         if not fits:
             raise ParameterError(f"ids_salt: {SALT_BYTES} bytes in hexadecimal are needed")
+
+    def _check_compared(self) -> None:
+        for k in self.compared:
+            _check_positive("compared", k)
+        if self.compared and not (
+            self.compared[-1] == self.k and all(a < b for a, b in pairwise(self.compared))
+        ):
+            raise ParameterError(f"compared: ascending numbers up to k={self.k} are needed")
+        if self.compared and self.init == "labels":
+            raise ParameterError("init: given start labels are of one k, several are compared")
 
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
@@ -235,6 +251,13 @@ class Job:
         except OverflowError:
             return inf
 
+    def distance_in_data_units(self, distance: float) -> float:
+        """A quantised distance in the data's units, at most the largest float64."""
+        try:
+            return ldexp(distance, -self.exponent)
+        except OverflowError:
+            return sys.float_info.max
+
     def check_start(self, start: Labels) -> None:
         """Raise ParameterError unless every cluster has a row in the given start labels."""
         missing = np.setdiff1d(np.arange(self.k), start)
@@ -246,8 +269,10 @@ class Job:
 
     @property
     def max_rounds(self) -> int:
-        """Most rounds of a job: for each start two before it, its iterations and a last assignment."""
-        return self.n_init * (self.max_iter + 3)
+        """Most rounds of a job: for each start those before it, its iterations and a last assignment."""
+        before = self.k if self.init == "k-means++" else 2
+        starts = self.n_init * len(self.compared) + 1 if self.compared else self.n_init
+        return starts * (before + self.max_iter + 1)
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""

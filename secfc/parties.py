@@ -1,4 +1,4 @@
-"""What users hand over as parties: arrays or DataFrames, made into checked float64 rows."""
+"""What users hand over as parties: arrays, frames or sparse matrices, made into checked float64 rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -85,7 +85,9 @@ def _as_array(party: Any, name: str) -> Floats | None:
     if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
         raise DataError(f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)")
     if hasattr(party, "toarray"):
-        raise DataError(f"{name}: sparse matrices are not supported, pass a dense array")
+        if party.ndim == 2 and party.dtype.kind not in "buif":  # before zeros take memory
+            raise DataError(f"{name}: numbers are needed, dtype {party.dtype} was given")
+        party = party.toarray()  # shares of a row have no zeros to leave out
     try:
         array = np.asarray(party)
     except ValueError:

@@ -1,6 +1,9 @@
 """What `secfc.run` returns."""
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from secfc._arrays import Floats, Ints, Labels
@@ -39,10 +42,16 @@ class Result:
         Comparisons of the best start that floating point could not decide and exact integers did.
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
+    distance_counts : ndarray of shape (24,), int64
+        Rows by distance to their centre, in equal bins.
+    distance_edges : ndarray of shape (25,), float64
+        Ends of the bins, from 0 to the largest distance, in the data's units.
     costs : Costs
         Messages, bytes and CPU seconds per phase and role.
     job : Job
         The public parameters.
+    run_id : str
+        The run's identifier, 32 hexadecimal digits, as messages and logs carry it.
     """
 
     labels: list[Any] = field(repr=False)
@@ -56,8 +65,11 @@ class Result:
     union_rows: list[Ints] | None = field(repr=False)
     near_ties: int
     faults: Faults
+    distance_counts: Ints = field(repr=False)
+    distance_edges: Floats = field(repr=False)
     costs: Costs
     job: Job
+    run_id: str
 
     def by_id(self) -> dict[Any, int]:
         """The cluster of every ID of the union.
@@ -74,3 +86,43 @@ class Result:
             for names, labels in zip(self.ids, self.labels, strict=True)
             for name, label in zip(names, labels, strict=True)
         }
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        party: int | None = None,
+        pooled: Sequence[Any] | None = None,
+    ) -> Path:
+        """Write one self-contained HTML page: what ran, who learned what, clusters, convergence, costs.
+
+        Parameters
+        ----------
+        path : path
+            Written whole or not at all; a file there is replaced.
+        names : sequence of str, optional
+            Of the parties.
+        party : int, optional
+            Position of the party whose copy this is: it shows that party's cluster sizes, and leaves out the
+            distances, which no party learns.
+        pooled : sequence, optional
+            The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ParameterError, DataError
+            Naming the argument that cannot be used.
+        """
+        from secfc.report.html import write_report  # noqa: PLC0415 - only who wants a page pays
+
+        return write_report(self, path, names=names, party=party, pooled=pooled)
+
+    def _repr_html_(self) -> str:
+        from secfc.report.html import summary_table  # noqa: PLC0415
+
+        return summary_table(self)

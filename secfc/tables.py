@@ -1,4 +1,4 @@
-"""A party's file: rows from CSV, Parquet or .npy, and labels back beside it."""
+"""A party's file or query: rows from CSV, Parquet, .npy or a database, and labels back beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +12,7 @@ import pyarrow.parquet
 
 from secfc._arrays import Floats, Labels
 from secfc.errors import DataError
+from secfc.sources import Query
 
 READERS = (".csv", ".parquet", ".npy")
 """File types by their ending."""
@@ -23,7 +24,8 @@ class Table:
 
     Attributes
     ----------
-    path : Path
+    path : Path or Query
+        Where the rows are from.
     columns : tuple of str
         Names of the columns clustered, in order; positions for .npy.
     rows : ndarray of shape (m, d), float64
@@ -33,7 +35,7 @@ class Table:
         Its name.
     """
 
-    path: Path
+    path: Path | Query
     columns: tuple[str, ...]
     rows: Floats = field(repr=False)
     ids: pa.ChunkedArray | None = field(default=None, repr=False)
@@ -41,14 +43,14 @@ class Table:
 
 
 def read_table(
-    path: Path, *, columns: Sequence[str] = (), drop: Sequence[str] = (), id_column: str | None = None
+    path: Path | Query, *, columns: Sequence[str] = (), drop: Sequence[str] = (), id_column: str | None = None
 ) -> Table:
     """Read a party's rows.
 
     Parameters
     ----------
-    path : Path
-        A .csv file with a header, a .parquet file, or a .npy array of shape (m, d).
+    path : Path or Query
+        A .csv file with a header, a .parquet file, a .npy array of shape (m, d), or a query of a database.
     columns : sequence of str
         Columns to cluster, in this order; all others by default. Positions ("0", "1") for .npy.
     drop : sequence of str
@@ -67,7 +69,7 @@ def read_table(
 def chosen_columns(
     table: pa.Table,
     *,
-    path: Path,
+    path: Path | Query,
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
@@ -109,7 +111,7 @@ def chosen_columns(
 
 
 def read_tables(
-    paths: Sequence[Path],
+    paths: Sequence[Path | Query],
     *,
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
@@ -161,7 +163,9 @@ def write_labels(path: Path, table: Table, labels: Labels) -> None:
     pyarrow.csv.write_csv(pa.table({table.id_name: ids, name: pa.array(labels)}), path)
 
 
-def _load(path: Path) -> pa.Table:
+def _load(path: Path | Query) -> pa.Table:
+    if isinstance(path, Query):
+        return path.read()
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     try:
@@ -190,7 +194,7 @@ def _from_array(path: Path) -> pa.Table:
     return pa.table({str(at): pa.array(np.ascontiguousarray(array[:, at])) for at in range(array.shape[1])})
 
 
-def _numbers(column: pa.ChunkedArray, path: Path, name: str) -> Floats:
+def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
     if column.null_count:
         raise DataError(f"{path}: column {name!r} has {column.null_count} missing values")
     kind = column.type

@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import typer
 from support.signals import heed_ctrl_c
 
 import secfc
+from secfc.cli.app import app
 from secfc.cli.files import label_names
 from secfc.cli.render import bytes_text
 
@@ -282,3 +284,86 @@ def test_label_files_of_inputs_with_one_name_are_told_apart(tmp_path):
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2e9, "2.00 GB")])
 def test_bytes_are_shown_in_decimal_units(count, text):
     assert bytes_text(count) == text
+
+
+def test_run_writes_a_report_beside_the_results(files):
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--report", "r.html", cwd=files)
+    assert done.returncode == 0, done.stderr
+    page = (files / "r.html").read_text(encoding="utf-8")
+    run = json.loads((files / "result" / "summary.json").read_text())["run"]
+    assert run in page
+    assert "21 of 21" in page
+
+
+def test_a_report_that_is_there_already_is_refused_before_anything_runs(files):
+    (files / "r.html").write_text("mine")
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--report", "r.html", cwd=files)
+    assert done.returncode == 2
+    assert "--report: r.html is there already" in done.stderr
+    assert not (files / "result").exists()
+
+
+def test_json_is_the_summary_and_nothing_else(files):
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--json", cwd=files)
+    assert json.loads(done.stdout) == json.loads((files / "result" / "summary.json").read_text())
+
+
+def test_a_log_file_has_the_run_and_no_id_of_a_row(files):
+    secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--log", "run.log", "-q", cwd=files)
+    log = (files / "run.log").read_text()
+    assert json.loads((files / "result" / "summary.json").read_text())["run"] in log
+    assert "p0" not in log
+
+
+CHOOSE = (
+    "choose-k",
+    "a.csv",
+    "b.parquet",
+    "c.csv",
+    "--t",
+    1,
+    "--ell",
+    1,
+    "--seed",
+    1,
+    "--from",
+    1,
+    "--to",
+    4,
+)
+
+
+def test_choose_k_prints_a_table(files):
+    done = secfc_command(*CHOOSE, "--drop", "diagnosis,patient", "-q", cwd=files)
+    assert done.returncode == 0, done.stderr
+    assert "the silhouette is best at k = 2" in done.stdout
+
+
+def test_choose_k_prints_json(files):
+    done = secfc_command(*CHOOSE, "--drop", "diagnosis,patient", "-q", "--json", cwd=files)
+    assert [one["k"] for one in json.loads(done.stdout)["candidates"]] == [1, 2, 3, 4]
+
+
+def test_choose_k_names_the_file_that_cannot_be_used(files):
+    done = secfc_command(*CHOOSE, "-q", cwd=files)
+    assert done.returncode == 2
+    assert "a.csv: column 'patient' is not numeric" in done.stderr
+
+
+def leaves(command, path=()):
+    """Every subcommand that does something."""
+    for name, one in getattr(command, "commands", {}).items():
+        yield from leaves(one, (*path, name)) if hasattr(one, "commands") else [((*path, name), one)]
+
+
+@pytest.mark.parametrize(("path", "command"), list(leaves(typer.main.get_command(app))), ids=str)
+def test_every_subcommand_has_an_example(path, command):
+    assert command.epilog, path
+    assert command.epilog.startswith("Example: secfc " + " ".join(path))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete(tmp_path, shell):
+    done = secfc_command("--show-completion", shell, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "_SECFC_COMPLETE" in done.stdout

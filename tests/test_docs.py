@@ -16,21 +16,34 @@ README = (ROOT / "README.md").read_text()
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 
 
-def examples():
-    pattern = r"```python\n(.*?)```.*?<!-- output -->\n```\n(.*?)```"
-    return re.findall(pattern, README, flags=re.DOTALL)
+EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n<!-- output -->\n```\n(.*?)```)?", flags=re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_EXAMPLES = [  # the baselines page has a test of its own
+    page for page in PAGES if "<!-- output -->" in page.read_text() and page.stem != "baselines"
+]
 
 
-@pytest.mark.parametrize(("code", "output"), examples())
-def test_readme_example_prints_what_it_says(code, output):
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(code, {})
-    assert printed.getvalue() == output
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
+@pytest.mark.filterwarnings("ignore::secfc.PrivacyWarning")
+def test_examples_of_a_page_print_what_it_says(page):
+    names = {"__name__": "example"}
+    for code, output in EXAMPLE.findall(page.read_text()):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, names)
+        assert printed.getvalue() == output, code
 
 
-def test_readme_has_an_example():
-    assert examples()
+def test_the_readme_and_the_tutorial_have_examples():
+    assert {page.stem for page in WITH_EXAMPLES} >= {"README", "tutorial"}
+
+
+def test_the_site_lists_every_page_but_decisions():
+    listed = set(
+        re.findall(r"^ *- .*?: ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
+    )
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert listed == {page for page in pages if not page.startswith("decisions/")}
 
 
 def test_readme_table_of_clients_agrees_with_the_threshold():

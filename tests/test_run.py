@@ -8,7 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+import scipy.sparse
 
 import secfc
 from secfc.kmeans.start import random_partition
@@ -51,6 +53,9 @@ def pooled_labels(result):
         lambda rows: np.array(rows).tolist(),
         lambda rows: tuple(map(tuple, rows)),
         pd.DataFrame,
+        lambda rows: pl.DataFrame(rows, schema=["a", "b"], orient="row"),
+        lambda rows: scipy.sparse.csr_array(np.array(rows)),
+        lambda rows: scipy.sparse.coo_matrix(np.array(rows, dtype=np.int8)),
     ],
     ids=[
         "lists of lists",
@@ -66,6 +71,9 @@ def pooled_labels(result):
         "tolist",
         "tuples",
         "frame",
+        "Polars frame",
+        "sparse array",
+        "sparse matrix",
     ],
 )
 def test_every_kind_of_numbers_gives_the_same_labels(convert):

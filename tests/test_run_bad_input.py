@@ -80,8 +80,14 @@ ROWS = {
         second(np.ma.masked_greater(SOME, 5.0)),
         "parties[1]: 2 values are masked (missing)",
     ),
-    "sparse array": (second(scipy.sparse.csr_array(SOME)), "parties[1]: sparse matrices are not supported"),
-    "sparse matrix": (second(scipy.sparse.coo_matrix(SOME)), "parties[1]: sparse matrices are not supported"),
+    "sparse of complex numbers": (
+        second(scipy.sparse.csr_array(np.array(SOME) * 1j)),
+        "parties[1]: numbers are needed, dtype complex128",
+    ),
+    "sparse of one dimension": (
+        second(scipy.sparse.coo_array(np.ones(2))),
+        "parties[1]: an array of shape (rows, columns) is needed, (2,)",
+    ),
     "norm above float64": (second(np.full((2, 2), 1.7e308)), "parties[1]: a row's norm exceeds"),
     "text column": (
         frames(pd.DataFrame({"age": [1.0], "dose": ["much"]})),

@@ -5,4 +5,4 @@ from secfc.cli.app import app
 
 def main() -> None:
     """Entry point."""
-    app()
+    app(prog_name="secfc")

@@ -1,5 +1,6 @@
 """Subcommands and their options."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ import typer
 import secfc
 from secfc.cli.bench import bench
 from secfc.cli.endings import plain_endings
-from secfc.cli.files import Options, run_files
+from secfc.cli.files import Options, run_files, sources
 from secfc.cli.flare import flare
 from secfc.cli.job import audit, job
 from secfc.cli.keys import keygen, roster
@@ -36,6 +37,7 @@ class StartName(StrEnum):
 
     random = "random"
     separation = "separation"
+    plus_plus = "k-means++"
 
 
 class DriverName(StrEnum):
@@ -62,11 +64,20 @@ def _main(
 
 @app.command(epilog="Example: secfc run a.csv b.csv c.csv -k 4 --t 1 --ell 1 --out result --drop label")
 def run(
-    files: Annotated[
-        list[Path], typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
-    ],
     k: Annotated[int, typer.Option("-k", "--clusters", help="Clusters.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the results; must not hold anything.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
+    ] = None,
+    urls: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from", help="A party's database, as a SQLAlchemy URL without a password; repeatable."
+        ),
+    ] = None,
+    queries: Annotated[
+        list[str] | None, typer.Option("--query", help="SELECT for all databases, or one for each.")
+    ] = None,
     t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4,
     ell: Annotated[
         int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
@@ -112,11 +123,14 @@ def run(
         float | None,
         typer.Option(help="Seconds without progress after which parties that are waited for are given up."),
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write one self-contained HTML page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not tables.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Append log lines to this file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
     options = Options(
-        files=files,
+        files=[],
         k=k,
         out=out,
         t=t,
@@ -138,9 +152,12 @@ def run(
         comparison="rounds" if compare_rounds else "end",
         deadline=deadline,
         quiet=quiet,
+        report=report,
+        as_json=as_json,
+        log=log,
     )
     with plain_endings():
-        run_files(options)
+        run_files(replace(options, files=sources(files or [], urls or [], queries or [])))
 
 
 @app.command(epilog="Example: secfc demo")
@@ -152,6 +169,54 @@ def demo(
 
     with plain_endings():
         run_demo(seed=seed)
+
+
+@app.command(epilog="Example: secfc choose-k a.csv b.csv c.csv --from 2 --to 8 --t 1 --ell 1 --plot k.png")
+def choose_k(
+    files: Annotated[
+        list[Path], typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
+    ],
+    first: Annotated[int, typer.Option("--from", help="Least number of clusters.")] = 2,
+    last: Annotated[int, typer.Option("--to", help="Greatest number of clusters.")] = 10,
+    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4,
+    ell: Annotated[
+        int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
+    ] = 2,
+    columns: Annotated[
+        str, typer.Option(help="Columns to cluster, separated by commas; all by default.")
+    ] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
+    init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.plus_plus,
+    n_init: Annotated[int, typer.Option(help="Starts for each number; the best is kept.")] = 5,
+    seed: Annotated[int | None, typer.Option(help="Seed of public choices.")] = None,
+    driver: Annotated[
+        DriverName, typer.Option(help="All parties in one process, or a process each.")
+    ] = DriverName.multiprocess,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also write a picture; needs the extra 'plots' (matplotlib).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Compare numbers of clusters on one sharing: inertia and its knee, and three measures."""
+    from secfc.cli.choose import print_choice  # noqa: PLC0415
+
+    with plain_endings():
+        print_choice(
+            files=files,
+            ks=range(first, last + 1),
+            columns=_names(columns),
+            drop=_names(drop),
+            plot=plot,
+            as_json=as_json,
+            t=t,
+            ell=ell,
+            init=init.value,
+            n_init=n_init,
+            seed=seed,
+            driver=driver.value,
+            progress=None if quiet else "bar",
+        )
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def iteration(
         _show("iteration", measure_cases(chosen, precision=precision), as_json)
 
 
-@bench.command()
+@bench.command(epilog="Example: secfc bench sharing --quick")
 def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
     """Quantise, mask, encode and pack rows for all clients: MB per second per core."""
     with plain_endings():
@@ -53,7 +53,7 @@ def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = 
         _show("sharing", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
 
 
-@bench.command()
+@bench.command(epilog="Example: secfc bench figure1 --quick")
 def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
     """The paper's Figure 1: an iteration against n, d and m, beside a whole run of k-FED."""
     with plain_endings():
@@ -63,7 +63,7 @@ def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = 
         _show("figure1", measure_figure1(sweeps=sweeps, precision=precision, starts=starts), as_json)
 
 
-@bench.command()
+@bench.command(epilog="Example: secfc bench scaling --quick")
 def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
     """Fitted exponents of n, t, ell, d, m and k, beside the paper's complexity."""
     with plain_endings():
@@ -79,7 +79,7 @@ def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = 
         _show("scaling", measure_scaling(base=base, sweeps=sweeps, precision=precision), as_json)
 
 
-@bench.command()
+@bench.command(epilog="Example: secfc bench runs --quick")
 def runs(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
     """Whole runs with both drivers against n + 1 plaintext runs from the same start."""
     with plain_endings():
@@ -89,7 +89,7 @@ def runs(as_json: Json = False, quick: Quick = False, precision: Precision = _PR
         _show("runs", measure_cases(cases, precision=precision, repeats=repeats), as_json)
 
 
-@bench.command(name="bytes")
+@bench.command(name="bytes", epilog="Example: secfc bench bytes --quick")
 def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
     """Bytes of each phase against the fewest that its elements could take."""
     with plain_endings():

@@ -10,7 +10,7 @@ import secfc
 from plaintext_baselines import Lloyd
 from plaintext_baselines.metrics import hungarian_accuracy
 from secfc._arrays import Floats, Ints
-from secfc.cli.render import console, cost_table, progress_bar, threshold_line
+from secfc.cli.render import console, cost_table, threshold_line
 from secfc.result import Result
 
 CLIENTS, CLUSTERS, T, ELL = 11, 10, 4, 2
@@ -39,8 +39,7 @@ def run_demo(*, seed: int) -> None:
         f"{max(len(np.unique(classes[m])) for m in members)} of {CLUSTERS} digits each"
     )
     parties = [rows[member] for member in members]
-    with progress_bar(n=CLIENTS, quiet=False) as progress:
-        result = secfc.run(parties, CLUSTERS, T, ELL, seed=seed, driver="multiprocess", progress=progress)
+    result = secfc.run(parties, CLUSTERS, T, ELL, seed=seed, driver="multiprocess", progress="bar")
     out.print(threshold_line(result.job))
     out.print()
     started = time.perf_counter()

@@ -1,10 +1,13 @@
 """`secfc run`: files in, a folder of labels and a summary out, whole or not at all."""
 
 import json
+import logging
 import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,11 +15,12 @@ from typing import Any
 
 import secfc
 from secfc._run import Driver, run_parties
-from secfc.cli.render import console, cost_table, our_warnings, progress_bar, threshold_line
+from secfc.cli.render import console, cost_table, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.params import Comparison
 from secfc.parties import as_parties
 from secfc.result import Result
+from secfc.sources import Query
 from secfc.tables import Table, read_tables, row_ids, write_labels
 
 SUMMARY = "summary.json"
@@ -26,7 +30,7 @@ SUMMARY = "summary.json"
 class Options:
     """Options of `secfc run`; see its help."""
 
-    files: list[Path]
+    files: list[Path | Query]
     k: int
     out: Path
     t: int
@@ -48,6 +52,9 @@ class Options:
     comparison: Comparison
     deadline: float | None
     quiet: bool
+    report: Path | None = None
+    as_json: bool = False
+    log: Path | None = None
 
 
 def run_files(options: Options) -> None:
@@ -69,7 +76,9 @@ def run_files(options: Options) -> None:
         options.files, columns=options.columns, drop=options.drop, id_column=options.id_column
     )
     members = as_parties([table.rows for table in tables], names=[str(table.path) for table in tables])
-    with our_warnings(), progress_bar(n=len(members), quiet=options.quiet) as progress:
+    if options.report is not None and options.report.exists():
+        raise ParameterError(f"--report: {options.report} is there already; name a new file")
+    with our_warnings(), log_file(options.log):
         result = run_parties(
             members,
             k=options.k,
@@ -91,14 +100,40 @@ def run_files(options: Options) -> None:
             comparison=options.comparison,
             deadline=options.deadline,
             seed=options.seed,
-            progress=progress,
+            progress=None if options.quiet else "bar",
         )
-    _write(options, tables, result)
-    if not options.quiet:
+    summary = _summary(options, tables, result)
+    _write(options, tables, result, summary)
+    if options.report is not None:
+        names, rows = [str(path) for path in options.files], [table.rows for table in tables]
+        result.report(options.report, names=names, pooled=rows)
+    if options.as_json:
+        print(json.dumps(summary, indent=2))
+    elif not options.quiet:
         _show(options, result)
 
 
-def label_names(paths: list[Path]) -> list[str]:
+def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
+    """Files, then a database for each URL; one query serves all of them, or each has its own.
+
+    Raises
+    ------
+    ParameterError
+        Neither, or queries that do not fit the URLs.
+    """
+    if not files and not urls:
+        raise ParameterError("FILES: name a file for each party, or databases with --from and --query")
+    if len(queries) not in ({1, len(urls)} if urls else {0}):
+        raise ParameterError(f"--query: {len(queries)} queries for {len(urls)} --from")
+    asked = list(queries) * (len(urls) if len(queries) == 1 else 1)
+    databases = [
+        Query(url=url, query=query, name=f"database-{at}")
+        for at, (url, query) in enumerate(zip(urls, asked, strict=True), start=1)
+    ]
+    return [*files, *databases]
+
+
+def label_names(paths: Sequence[Path | Query]) -> list[str]:
     """A file name of labels for each input; inputs of one name are told apart by their position."""
     stems = [path.stem for path in paths]
     return [
@@ -107,7 +142,7 @@ def label_names(paths: list[Path]) -> list[str]:
     ]
 
 
-def _write(options: Options, tables: list[Table], result: Result) -> None:
+def _write(options: Options, tables: list[Table], result: Result, summary: dict[str, Any]) -> None:
     """Write everything to a folder beside `out`, then rename it: a reader sees all or nothing."""
     out = options.out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +151,7 @@ def _write(options: Options, tables: list[Table], result: Result) -> None:
         names = label_names(options.files)
         for table, name, labels in zip(tables, names, result.labels, strict=True):
             write_labels(draft / name, table, labels)
-        text = json.dumps(_summary(options, tables, names, result), indent=2)
+        text = json.dumps(summary, indent=2)
         (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")
         draft.chmod(0o777 & ~_umask())
         os.replace(draft, out)
@@ -125,15 +160,39 @@ def _write(options: Options, tables: list[Table], result: Result) -> None:
         raise
 
 
+@contextmanager
+def log_file(path: Path | None) -> Iterator[None]:
+    """Append secfc's log lines to a file."""
+    if path is None:
+        yield
+        return
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(f"--log: {path} cannot be written ({error.strerror})") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger = logging.getLogger("secfc")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
+        handler.close()
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
-def _summary(options: Options, tables: list[Table], names: list[str], result: Result) -> dict[str, Any]:
+def _summary(options: Options, tables: list[Table], result: Result) -> dict[str, Any]:
     job = result.job
     return {
+        "run": result.run_id,
         "parameters": asdict(job) | {"seed": options.seed, "driver": options.driver},
         "threshold": {
             "answers_needed": job.threshold,
@@ -143,7 +202,7 @@ def _summary(options: Options, tables: list[Table], names: list[str], result: Re
         "columns": tables[0].columns,
         "parties": [
             {"file": str(table.path), "rows": table.rows.shape[0], "labels": name}
-            for table, name in zip(tables, names, strict=True)
+            for table, name in zip(tables, label_names(options.files), strict=True)
         ],
         "result": {
             "n_iter": result.n_iter,

@@ -1,5 +1,6 @@
 """`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,8 @@ import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.render import console, cost_table, our_warnings, progress_bar, threshold_line
+from secfc.cli.render import console, cost_table, our_warnings, threshold_line
+from secfc.progress import progress_bar
 
 if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
@@ -152,7 +154,8 @@ def run(
         path = summary or file.with_suffix(".summary.json")
         if path.exists():
             raise ParameterError(f"--summary: {path} exists; name another file")
-        with our_warnings(), progress_bar(n=agreement.job.n, quiet=quiet) as progress:
+        bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
+        with our_warnings(), bar as progress:
             outcome = run_agreed(agreement, file=file, sites=sites, summary=path, on_progress=progress)
         if quiet:
             return

@@ -6,14 +6,12 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from secfc.drivers.costs import Costs
-from secfc.drivers.setup import OnProgress
 from secfc.errors import ConvergenceWarning, PrivacyWarning
 from secfc.params import Job
-from secfc.protocol.progress import Progress as Standing
+from secfc.report.sizes import bytes_text
 
 
 def console() -> Console:
@@ -49,43 +47,6 @@ def our_warnings() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def progress_bar(*, n: int, quiet: bool) -> Iterator[OnProgress | None]:
-    """A bar on standard error: parties that have joined and shared, then iterations and rows that moved."""
-    if quiet:
-        yield None
-        return
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description:<9}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        console=error_console(),
-    ) as bar:
-        task = bar.add_task("starting", total=n, note="")
-
-        def show(standing: Standing) -> None:
-            match standing.phase:
-                case "identify" | "union" | "share":
-                    done = n - standing.waiting_for
-                    note = f"{done} of {n} clients"
-                    bar.update(task, description=standing.phase, total=n, completed=done, note=note)
-                case "iterate":
-                    # How many iterations are left is not known before the last: the bar pulses.
-                    bar.update(task, description=standing.phase, total=None, note=_iteration(standing))
-                case _:
-                    bar.update(task, description="done", total=1, completed=1, note=_iteration(standing))
-
-        yield show
-
-
-def _iteration(standing: Standing) -> str:
-    if standing.inertia is None:
-        return f"round {standing.round}"
-    return f"iteration {standing.iteration}, {standing.moved} rows moved, inertia {standing.inertia:.6g}"
-
-
 def threshold_line(job: Job) -> str:
     """The threshold arithmetic in words."""
     return (
@@ -115,13 +76,3 @@ def cost_table(costs: Costs, *, n: int) -> Table:
         str(len(costs.messages)),
     )
     return table
-
-
-def bytes_text(count: int) -> str:
-    """A count of bytes, with a decimal unit."""
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.2f} GB"

@@ -88,6 +88,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
+        self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
         self._sent: list[tuple[str, MessageRecord]] = []
 
@@ -104,6 +105,7 @@ class Meter:
         """Count a message."""
         record = MessageRecord(envelope.kind, envelope.sender, envelope.recipient, envelope.round, size)
         self._sent.append((envelope.phase, record))
+        self.sent_bytes += size
 
     def costs(self) -> Costs:
         """The sums so far."""

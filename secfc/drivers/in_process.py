@@ -10,6 +10,7 @@ import numpy as np
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.storage import allocator
+from secfc.drivers.watch import Watch
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
@@ -58,6 +59,7 @@ def run_in_process(
     """
     job, meter = setup.job, Meter()
     server, clients = roles_of(setup)
+    watch = Watch(run=server.run.hex(), job=job, meter=meter, on_progress=on_progress)
     roles: list[Server | Client] = [server, *clients]
     post: deque[bytes | memoryview] = deque()
 
@@ -78,10 +80,12 @@ def run_in_process(
             send(roles[header.recipient].receive(decode(data, k=job.k)))
         if on_delivery is not None:
             on_delivery(header, time.perf_counter() - started)
-        if on_progress is not None and header.recipient == SERVER:
-            on_progress(server.progress)
+        if header.recipient == SERVER:
+            watch(server.progress)
 
     received = {client.number: client.labels for client in clients if client.labels is not None}
     rows = {client.number: client.union_rows for client in clients if client.union_rows is not None}
     held = [part.shape[0] for part in setup.rows]
-    return ServerReport.of(server, job).outcome(received, held, meter.costs(), rows or None)
+    report = ServerReport.of(server, job)
+    watch.ended(n_iter=report.n_iter, converged=report.converged)
+    return report.outcome(received, held, meter.costs(), rows or None, run_id=server.run.hex())

@@ -30,6 +30,7 @@ from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import error_of
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
+from secfc.drivers.watch import Watch
 from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
 from secfc.kernels import choose
 from secfc.params import Layout
@@ -70,23 +71,27 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     if setup.tokens is not None:
         kernels_for(UnionPlan.of(setup.job))
     with _Parties(setup, meter) as parties:
+        watch = Watch(run=parties.run, job=setup.job, meter=meter, on_progress=on_progress)
         try:
-            reports, arrays = _collect(parties, setup, meter, on_progress)
+            reports, arrays = _collect(parties, setup, meter, watch)
         except SecFCError as error:
             if setup.sites is not None:
                 _take_leave(parties, setup, error)
             raise
     server = reports[SERVER]
-    start, labels = arrays[SERVER]
-    report = ServerReport(start=start, labels=labels, **server | {"faults": _faults(server["faults"])})
+    start, labels, *found = arrays[SERVER]
+    server |= {"faults": _faults(server["faults"])}
+    report = ServerReport(start=start, labels=labels, found_labels=np.array(found), **server)
+    watch.ended(n_iter=report.n_iter, converged=report.converged)
     if setup.sites is not None:  # what they received stays with them
-        return report.outcome({}, report.counts, meter.costs())
+        return report.outcome({}, report.counts, meter.costs(), run_id=parties.run)
     reported = {j: arrays[j] for j, told in reports.items() if j != SERVER and not told["left_out"]}
     rows: dict[int, Ints] | None = None
     if setup.tokens is not None:  # labels and, below, numbers in the union
         rows = {j: both[1] for j, both in reported.items()}
         reported = {j: both[0].astype(np.int32) for j, both in reported.items()}
-    return report.outcome(reported, [part.shape[0] for part in setup.rows], meter.costs(), rows)
+    held = [part.shape[0] for part in setup.rows]
+    return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run)
 
 
 def _faults(lists: dict[str, list[int]]) -> Faults:
@@ -221,10 +226,11 @@ class _Parties:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
+        self.run = secrets.token_bytes(RUN_ID_BYTES).hex()
 
     def __enter__(self) -> "_Parties":
         try:
-            run = secrets.token_bytes(RUN_ID_BYTES).hex()
+            run = self.run
             for _ in range(self._setup.job.n + 1):
                 self._processes.append(_start())
                 self._outgoing.append(queue.SimpleQueue())

@@ -135,8 +135,8 @@ def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> 
     report: dict[str, Any] = {"seconds": [[*key, value] for key, value in meter.seconds.items()]}
     if isinstance(role, Server):
         summary = ServerReport.of(role, job)
-        array = np.stack([summary.start, summary.labels])
-        report |= {name: value for name, value in vars(summary).items() if name not in {"start", "labels"}}
+        array = np.vstack([summary.start, summary.labels, summary.found_labels])
+        report |= {name: value for name, value in vars(summary).items() if not isinstance(value, np.ndarray)}
         report["faults"] = asdict(summary.faults)
     else:
         # No labels: its rows were left out.

@@ -1,14 +1,16 @@
 """What a driver is given and what it gives back, whichever driver it is."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
+from secfc.kmeans.search import Clustering
+from secfc.kmeans.sets import set_sizes
 from secfc.params import Job, Limits
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
@@ -94,7 +96,14 @@ class Outcome:
     faults : Faults
     n_iter, converged, inertia, history, near_ties
         Of the best start; inertia in the data's units squared.
+    histogram : list of int
+        Rows by distance to their centre, in equal bins up to `largest`, in the data's units.
+    found : list of dict
+        For each k compared: k, n_iter, converged, inertia, sizes and measures; else for k alone.
+    found_labels : ndarray of shape (len(found), m), int32
     costs : Costs
+    run_id : str
+        The run's identifier in hexadecimal.
     """
 
     labels: list[Labels] = field(repr=False)
@@ -106,7 +115,12 @@ class Outcome:
     history: list[float]
     near_ties: int
     faults: Faults
+    histogram: list[int]
+    largest: float
+    found: list[dict[str, Any]]
+    found_labels: Labels = field(repr=False)
     costs: Costs
+    run_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +146,22 @@ class ServerReport:
     history: list[float]
     near_ties: int
     faults: Faults
+    histogram: list[int]
+    largest: float
+    found: list[dict[str, Any]]
+    found_labels: Labels = field(repr=False)
 
     @classmethod
     def of(cls, server: Server, job: Job) -> "ServerReport":
         """The report of a server that is done."""
         clustering = server.outcome
         assert clustering is not None
+        counts, largest = clustering.histogram
         return cls(
+            histogram=counts,
+            largest=job.distance_in_data_units(largest),
+            found=[_figures(one, job) for one in server.found],
+            found_labels=np.array([one.labels for one in server.found], dtype=np.int32),
             start=clustering.start,
             labels=clustering.labels,
             counts=list(server.layout.counts),
@@ -156,6 +179,8 @@ class ServerReport:
         held: Sequence[int],
         costs: Costs,
         union_rows: Mapping[int, Ints] | None = None,
+        *,
+        run_id: str,
     ) -> Outcome:
         """The outcome: labels as clients received them, and the server's for the others.
 
@@ -167,17 +192,22 @@ class ServerReport:
         costs : Costs
         union_rows : mapping from client to ndarray of shape (m_j,), int64, optional
             With membership privacy: nobody but a client knows which rows are its own.
+        run_id : str
+            In hexadecimal.
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)
-        start = self.start if union_rows is not None else np.concatenate(self._spread(self.start, outside))
+
+        def place(labels: Labels) -> Labels:
+            return labels if union_rows is not None else np.concatenate(self._spread(labels, outside))
+
         rows = None
         if union_rows is not None:
             rows = [union_rows.get(j, out.astype(np.int64)) for j, out in enumerate(outside, 1)]
         return Outcome(
             labels=[received.get(j, labels) for j, labels in enumerate(own, 1)],
             union_rows=rows,
-            start=start,
+            start=place(self.start),
             n_iter=self.n_iter,
             converged=self.converged,
             inertia=self.inertia,
@@ -185,9 +215,27 @@ class ServerReport:
             near_ties=self.near_ties,
             faults=self.faults,
             costs=costs,
+            run_id=run_id,
+            histogram=self.histogram,
+            largest=self.largest,
+            found=self.found,
+            found_labels=np.array([place(one) for one in self.found_labels], dtype=np.int32),
         )
 
     def _spread(self, labels: Labels, outside: list[Labels]) -> list[Labels]:
         """Labels of the rows that are in by client, `outside` for the rows of a client that is not in."""
         parts = np.split(labels, np.cumsum(self.counts)[:-1])
         return [part if part.size else out for part, out in zip(parts, outside, strict=True)]
+
+
+def _figures(clustering: Clustering, job: Job) -> dict[str, Any]:
+    """What there is to say of a clustering, as JSON takes it."""
+    measures = {} if clustering.measures is None else asdict(clustering.measures)
+    return {
+        "k": clustering.k,
+        "n_iter": clustering.n_iter,
+        "converged": clustering.converged,
+        "inertia": job.in_data_units(clustering.inertia),
+        "sizes": set_sizes(clustering.labels, clustering.k).tolist(),
+        **measures,
+    }

@@ -35,6 +35,7 @@ class CodedPoints:
         self._sums: list[Floats] = []
         self._summed: list[Labels] = []
         self._questions: list[tuple[Floats, Floats]] = []
+        self._asked = 0
 
     def __repr__(self) -> str:
         return f"CodedPoints(shape={self._shares.shape})"
@@ -67,17 +68,19 @@ class CodedPoints:
         ----------
         sets : ndarray of shape (m,), int32
             -1 for a row in no set.
-        sizes : ndarray of shape (k,), int64
+        sizes : ndarray of shape (asked,), int64
+            Rows of the sets to answer about, the first of the k.
         residues : int
         """
+        asked = self._asked = sizes.size
         self._questions = [
-            self._question(self._updated_sums(index, sets), sizes, self._primes[index])
+            self._question(self._updated_sums(index, sets)[:asked], sizes, self._primes[index])
             for index in range(residues)
         ]
 
     def answer(self, start: int, stop: int) -> PackedResidues:
-        """Coded distances of rows [start, stop) to every set asked about, shape (residues, k, rows)."""
-        packed = PackedResidues.empty((len(self._questions), self._k, stop - start))
+        """Coded distances of rows [start, stop) to every set asked about, shape (residues, sets, rows)."""
+        packed = PackedResidues.empty((len(self._questions), self._asked, stop - start))
         asked = zip(self._questions, self._shares, self._primes, packed.planes(), strict=False)
         for (matrix, constant), shares, p, plane in asked:
             self._kernels.answer(shares, start, stop, matrix, constant, p, plane)

@@ -74,12 +74,15 @@ class Nearest:
         Whether every other centre is at least three times as far (False unless asked for).
     near_ties : int
         Rows that floats could not decide.
+    value : ndarray of shape (k, rows), float64
+        Squared distances, inf to empty sets; valid until the next call.
     """
 
     labels: Labels
     own: Floats
     core: Bools
     near_ties: int
+    value: Floats
 
 
 def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core: bool = False) -> Nearest:
@@ -108,7 +111,7 @@ def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core:
     picked = labels.astype(np.intp) * labels.size + np.arange(labels.size)
     own = np.take(digits.reshape(digits.shape[0], -1), picked, axis=1)
     core = found.core(labels, tolerance) if with_core else np.zeros(labels.size, dtype=np.bool_)
-    return Nearest(labels=labels, own=own, core=core, near_ties=contested.size)
+    return Nearest(labels=labels, own=own, core=core, near_ties=contested.size, value=value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,21 +3,26 @@
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from fractions import Fraction
-from math import lcm
+from math import inf, isnan, lcm, nan
 
 import numpy as np
 
 from secfc._arrays import Bools, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
-from secfc.kmeans.compare import SquaredDistances, nearest
+from secfc.kmeans.compare import SquaredDistances, nearest, relative_tolerance
+from secfc.kmeans.measures import Measures, RoundSums, histogram
+from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
+from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
+from secfc.params import Start
 
 
 class _Step(Enum):
     """What the sets now asked about are for."""
 
+    CANDIDATES = auto()
     FIRST_OF_START = auto()
     SECOND_OF_START = auto()
     ITERATE = auto()
@@ -42,15 +47,23 @@ class Clustering:
         Inertia of each iteration.
     near_ties : int
         Comparisons that floats could not decide.
+    k : int
+    histogram : tuple of list of int and float
+        Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
+    measures : Measures or None
+        Where several k are compared.
     """
 
     start: Labels
     labels: Labels
+    k: int
     n_iter: int = 0
     converged: bool = False
     inertia: Fraction = Fraction(0)
     history: list[Fraction] = field(default_factory=list)
     near_ties: int = 0
+    histogram: tuple[list[int], float] = ([], 0.0)
+    measures: Measures | None = None
 
 
 class Search:
@@ -64,14 +77,17 @@ class Search:
     ----------
     m, k : int
         Rows and clusters, k <= m.
+    compared : tuple of int
+        Ascending numbers of clusters to search for in turn, the last is k; with them `found` has the best of
+        each. () for k alone.
     max_iter, n_init : int
-    separation : bool
-        Start from the cores after one Lloyd step from a random partition, else from the partition.
+    init : {"random", "separation", "k-means++", "labels"}
+        See `secfc.run`; "labels": from `start`.
     rng : numpy.random.Generator
         For public choices only.
     kernels : Kernels
     start : ndarray of shape (m,), int32, optional
-        Given sets instead of a random partition.
+        Given sets, when `init` is "labels".
     """
 
     def __init__(
@@ -79,32 +95,53 @@ class Search:
         *,
         m: int,
         k: int,
+        compared: tuple[int, ...] = (),
         max_iter: int,
         n_init: int,
-        separation: bool,
+        init: Start,
         rng: np.random.Generator,
         kernels: Kernels,
         start: Labels | None = None,
     ) -> None:
-        self._m, self._k = m, k
-        self._max_iter, self._separation, self._rng = max_iter, separation, rng
-        self._starts_left = n_init
+        self._m, self._k, self._compared = m, k, compared
+        self._max_iter, self._n_init, self._init, self._rng = max_iter, n_init, init, rng
+        # One cluster comes first: its inertia is the sum of squares about the mean of all rows.
+        self._ks = sorted({1, *compared}) if compared else [k]
         self._given, self._kernels = start, kernels
         self._labels: Labels = np.empty(m, dtype=np.int32)
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
         self._near_ties: dict[int, int] = {}  # by first row of what was added
         self._sized: Labels | None = None
-        self.best: Clustering | None = None
+        self._sums: RoundSums | None = None
+        self.found: list[Clustering] = []
         self.moved = m
+        self._begin_k()
+
+    def _begin_k(self) -> None:
+        self._k = self._ks.pop(0)
+        self._starts_left = 1 if self._compared and self._k == 1 else self._n_init
+        self.best: Clustering | None = None
         self._begin()
 
     def _begin(self) -> None:
         self._starts_left -= 1
-        self.sets = random_partition(self._rng, self._m, self._k) if self._given is None else self._given
-        self._step = _Step.FIRST_OF_START if self._separation else _Step.ITERATE
         self._previous: Labels | None = None
-        self.current = Clustering(start=self.sets, labels=self.sets)
+        self._seeds: PlusPlus | None = None
+        self._step = _Step.ITERATE
+        init = "random" if self._compared and self._k == 1 else self._init
+        match init:
+            case "k-means++":
+                self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng)
+                self.sets, self._step = self._seeds.sets, _Step.CANDIDATES
+            case "labels":
+                assert self._given is not None
+                self.sets = self._given
+            case _:
+                self.sets = random_partition(self._rng, self._m, self._k)
+                if init == "separation":
+                    self._step = _Step.FIRST_OF_START
+        self.current = Clustering(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
         """Rows of each set asked about, shape (k,)."""
@@ -114,13 +151,28 @@ class Search:
 
     def add(self, rows: slice, distances: SquaredDistances) -> None:
         """Take the distances of some rows to the means of `sets`; each row once before `end_round`."""
+        if self._step is _Step.CANDIDATES:
+            self._add_candidates(rows, distances)
+            return
         with_core = self._step is _Step.SECOND_OF_START
         part = nearest(distances, m=self._m, kernels=self._kernels, with_core=with_core)
         if self._own is None or self._own.shape[0] != part.own.shape[0]:
             self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
         self._labels[rows], self._core[rows], self._own[:, rows] = part.labels, part.core, part.own
         self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
+        if self._compared:
+            if self._sums is None:
+                self._sums = RoundSums(self.sets, self.sizes())
+            self._sums.add(rows, part.labels, part.value)
         self._radix = distances.radix
+
+    def _add_candidates(self, rows: slice, distances: SquaredDistances) -> None:
+        assert self._seeds is not None
+        radix = distances.radix
+        digits, *_ = self._kernels.nearest(
+            distances.residues, radix, distances.sizes, relative_tolerance(radix)
+        )
+        self._seeds.add(rows, digits, radix)
 
     def end_round(self) -> bool:
         """Move the sets, now that the distances of every row are here.
@@ -130,9 +182,16 @@ class Search:
         bool
             True when `sets` holds another question; then `best` is not final.
         """
+        if self._step is _Step.CANDIDATES:
+            assert self._seeds is not None
+            more, self.sets = self._seeds.end_round(), self._seeds.sets
+            if not more:
+                self.current.start, self._step, self._seeds = self.sets, _Step.ITERATE, None
+            return True
         assert self._own is not None
         labels, own, sizes = self._labels.copy(), self._own, self.sizes()
         near_ties, self._near_ties = sum(self._near_ties.values()), {}
+        sums, self._sums = self._sums, None
         sets = relocate(labels, own, self._radix, sizes)
         match self._step:
             case _Step.FIRST_OF_START:
@@ -150,9 +209,25 @@ class Search:
             return True
         if self.best is None or run.inertia < self.best.inertia:
             self.best = run
+            run.histogram = histogram(
+                np.sqrt(self._radix.approximate(own.astype(np.float64))) / sizes[labels]
+            )
+            if sums is not None:
+                total = self.found[0].inertia if self.found else run.inertia
+                run.measures = sums.measures(labels, inertia=float(run.inertia), total=float(total))
+        return self._next_start()
+
+    def _next_start(self) -> bool:
+        """Begin the next start, or the next k; False when none is left."""
         if self._starts_left:
             self._begin()
             return True
+        assert self.best is not None
+        self.found.append(self.best)
+        if self._ks:
+            self._begin_k()
+            return True
+        self.found = [one for one in self.found if not self._compared or one.k in self._compared]
         return False
 
     def _iterated(self, run: Clustering, sets: Labels) -> bool:
@@ -169,9 +244,10 @@ class Search:
         return run.converged
 
 
-def set_sizes(sets: Labels, k: int) -> Ints:
-    """Rows of each set, shape (k,); rows with label -1 are in none."""
-    return np.bincount(sets + 1, minlength=k + 1)[1:].astype(np.int64)
+def silhouette(clustering: Clustering) -> float:
+    """What clusterings of several k are compared by; nan counts as the least."""
+    value = nan if clustering.measures is None else clustering.measures.silhouette
+    return -inf if isnan(value) else value
 
 
 def _inertia(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Fraction:

@@ -6,12 +6,12 @@ from contextlib import suppress
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
-from secfc.errors import MessageError, ParameterError, SealError
+from secfc.errors import LimitError, MessageError, ParameterError, SealError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels import choose
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.kmeans.search import set_sizes
+from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
 from secfc.params import WINDOW, Job, Layout, Limits, most_share_bytes, primes_of
@@ -94,6 +94,8 @@ class Client:
         When its rows cannot be used.
     ParameterError
         When the roster has another key for it.
+    LimitError
+        When its limits forbid the job's start; nothing has been shared then.
     """
 
     def __init__(
@@ -112,7 +114,13 @@ class Client:
         allocate: Allocate = in_memory,
     ) -> None:
         name = name or f"client {number}"
+        limits = limits or Limits()
         check_rows(rows, name=name, d=job.d, bound=job.bound)
+        if job.init == "k-means++" and limits.smallest_set > 1:
+            raise LimitError(
+                f"{name}: init 'k-means++' asks for distances to single rows, limits.smallest_set is "
+                f"{limits.smallest_set}"
+            )
         if start is not None:
             check_labels(start, name=name, m=rows.shape[0], k=job.k)
         check_tokens(tokens, name=name, m=rows.shape[0], job=job)
@@ -131,7 +139,7 @@ class Client:
             rows=self._m if tokens is None else 0,
             start=start,
         )
-        self._limits = limits or Limits()
+        self._limits = limits
         self._allocate = allocate
         self._tokens, self._early_deals = tokens, EarlyDeals()
         self._union: ClientUnion | None = None
@@ -463,7 +471,7 @@ class Client:
         if self._round == 0 and self._left_out:
             self._take_out()
         self._round, self._sent = message.round, 0
-        self._points.ask(message.sets, sizes, self._job.residues(largest))
+        self._points.ask(message.sets, sizes[: asked_about(sizes)], self._job.residues(largest))
         digest = self._witnesses.assigned(message.round, message.sets, self._left_out)
         if self._job.comparison == "end":
             return self._answer()

@@ -21,6 +21,8 @@ class Progress:
         Rows whose label changed in the last iteration.
     inertia : float or None
         Of the last iteration, in the data's units squared.
+    sent_bytes : int
+        Sent by all parties so far, as the driver counts them; 0 from the server itself.
     """
 
     phase: Phase
@@ -29,6 +31,7 @@ class Progress:
     iteration: int
     moved: int
     inertia: float | None
+    sent_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ from secfc.field.packing import PackedResidues
 from secfc.kernels import choose
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.search import Clustering, Search
+from secfc.kmeans.search import Clustering, Search, silhouette
+from secfc.kmeans.sets import asked_about
 from secfc.params import WINDOW, Job, Layout, primes_of
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import check_report, covers_of, dealers, judge
@@ -62,7 +63,9 @@ class Server:
     ----------
     state : State
     outcome : Clustering or None
-        Once the run has ended.
+        Once the run has ended: what the clients are told.
+    found : list of Clustering
+        One for each k that was compared, or the outcome alone.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Server:
     ) -> None:
         self.state = State.IDENTIFY
         self.outcome: Clustering | None = None
+        self.found: list[Clustering] = []
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._secret = secret or MaskSource()
         self._hellos: dict[int, Hello] = {}
@@ -96,6 +100,11 @@ class Server:
     def layout(self) -> Layout:
         """Which rows are whose; those left out have none. Known once every client has said Hello."""
         return self._layout
+
+    @property
+    def run(self) -> bytes:
+        """Identifier of the run."""
+        return self._run
 
     @property
     def progress(self) -> Progress:
@@ -308,9 +317,10 @@ class Server:
         self._search = Search(
             m=self._layout.m,
             k=job.k,
+            compared=job.compared,
             max_iter=job.max_iter,
             n_init=job.n_init,
-            separation=job.init == "separation",
+            init=job.init,
             rng=self._rng,
             kernels=self._kernels,
             start=self._start(self._layout) if job.init == "labels" else None,
@@ -390,6 +400,7 @@ class Server:
         assert self._search is not None
         self._gathering.begin()
         self._primes = primes_of(self._job.residues(int(self._search.sizes().max())))
+        self._asked = asked_about(self._search.sizes())
         round_, sets = self._gathering.round, self._search.sets
         return [
             Assignment(run=self._run, sender=SERVER, recipient=j, round=round_, sets=sets)
@@ -400,7 +411,7 @@ class Server:
         useful = self._gathering.expects(message) and self.state is State.ITERATE
         if useful:
             rows = self._parts.answer_rows(message.part)
-            expected = (len(self._primes), self._job.k, rows.stop - rows.start)
+            expected = (len(self._primes), self._asked, rows.stop - rows.start)
             if message.residues.shape != expected:
                 raise MessageError(
                     f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
@@ -451,9 +462,9 @@ class Server:
     def _decode(self, answers: dict[int, Bytes]) -> None:
         """Decode the head from R answers, block by block."""
         assert self._search is not None
-        sizes, radix = self._search.sizes(), MixedRadix(self._primes)
+        sizes, radix = self._search.sizes()[: self._asked], MixedRadix(self._primes)
         first = self._parts.answer_rows(self._gathering.head)
-        step = max(1, _BLOCK_ELEMENTS // self._job.k)
+        step = max(1, _BLOCK_ELEMENTS // self._asked)
         for start in range(0, first.stop - first.start, step):
             stop = min(start + step, first.stop - first.start)
             residues = self._decoder.decode(answers, start, stop, self._primes)
@@ -462,9 +473,9 @@ class Server:
 
     def _finish(self) -> list[Message]:
         assert self._search is not None
-        best = self._search.best
-        assert best is not None
-        self.outcome = best
+        self.found = self._search.found
+        # Of several k the one whose simplified silhouette is greatest, the least of equals.
+        best = self.outcome = max(self.found, key=silhouette)
         self._gathering.close()
         self.state = State.DONE
         return [

@@ -424,7 +424,7 @@ def test_given_bound_sets_the_scale():
         ({"bound": -1.0}, "bound must be finite"),
         ({"bound": np.nan}, "bound must be finite"),
         ({"bound": 6.0}, "party 1 has a row whose Euclidean norm exceeds bound=6.0"),
-        ({"init": "k-means++"}, "init must be one of 'random', 'separation'"),
+        ({"init": "kmeans"}, "init must be one of 'random', 'separation'"),
         ({"init": np.zeros((2, 2))}, r"init has shape \(2, 2\)"),
         ({"init": np.full((2, 1), np.nan)}, "init has nan"),
         ({"init": [np.array([0, 0]), np.array([0, 0])]}, "init leaves cluster 1 empty"),

@@ -261,9 +261,16 @@ def test_an_assignment_with_no_row_in_a_set_is_refused(asked, refuses):
 def test_an_assignment_with_an_empty_set_is_answered(wire):
     net = wire(ROWS)
     assignment = net.hold(Assignment, recipient=1)
-    (answer,) = net.clients[1].receive(replace(assignment, sets=np.zeros(6, dtype=np.int32)))
+    (answer,) = net.clients[1].receive(replace(assignment, sets=np.ones(6, dtype=np.int32)))
     assert isinstance(answer, CodedDistances)
     assert answer.residues.shape == (3, 2, 6)
+
+
+def test_an_answer_leaves_out_the_sets_behind_the_last_one_with_a_row(wire):
+    net = wire(ROWS)
+    assignment = net.hold(Assignment, recipient=1)
+    (answer,) = net.clients[1].receive(replace(assignment, sets=np.zeros(6, dtype=np.int32)))
+    assert answer.residues.shape == (3, 1, 6)
 
 
 def test_an_answer_carries_the_round_of_its_question(asked):

@@ -60,7 +60,7 @@ PARTIES = {
     "a number": SECRET,
     "another width": np.full((3, 3), SECRET),
     "masked": np.ma.masked_equal(beside(7.0), 7.0),
-    "sparse": scipy.sparse.csr_array(secret_rows()),
+    "sparse": scipy.sparse.csr_array(secret_rows() * 1j),
     "frame with a text column": pd.DataFrame({"a": [SECRET], "b": [str(SECRET)]}),
     "frame with a category column": pd.DataFrame({"a": [SECRET], "b": pd.Categorical([str(SECRET)])}),
     "frame with a missing value": pd.DataFrame({"a": [SECRET, 1.0], "b": [SECRET, None]}),

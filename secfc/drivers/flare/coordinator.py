@@ -384,7 +384,9 @@ class _Line:
 
 
 def _public(report: ServerReport) -> dict[str, Any]:
-    told = {name: value for name, value in vars(report).items() if name not in {"start", "labels"}}
+    """What every site is told; distances, even counted, are the server's alone."""
+    kept = {"start", "labels", "histogram", "largest", "found", "found_labels"}
+    told = {name: value for name, value in vars(report).items() if name not in kept}
     return told | {"faults": asdict(report.faults)}
 
 

@@ -1,0 +1,61 @@
+"""Greedy k-means++ in exact integers: the start that SecFC's "k-means++" has to reproduce row for row.
+
+Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007, with scikit-learn's several
+candidates a step. Nothing is rounded: squared distances and their sums are Python's integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.object_]  # Python integers
+
+# Random bytes of a draw: a distance's probability is off by at most its share of 2^-192 times their sum.
+DRAW_BYTES = 24
+
+
+def plus_plus_rows(
+    distances_from: Callable[[int], Integers], n_rows: int, n_clusters: int, random_state: Any
+) -> list[int]:
+    """Choose rows as first centres.
+
+    The first is uniform. Then 2 + floor(ln n_clusters) rows (at most n_clusters) are drawn with probability
+    proportional to their squared distance to the nearest centre so far, and the one that lowers the sum of
+    these distances most, of equals the first drawn, becomes a centre. Once that sum is 0, the lowest rows
+    that are no centres follow.
+
+    Parameters
+    ----------
+    distances_from : callable
+        Row number to squared distances of all rows, shape (n_rows,).
+    n_rows, n_clusters : int
+    random_state : None, int or anything else that ``numpy.random.default_rng`` takes
+
+    Returns
+    -------
+    list of int of length n_clusters
+    """
+    rng = np.random.default_rng(random_state)
+    n_candidates = min(n_clusters, 2 + int(math.log(n_clusters)))
+    chosen = [int(rng.integers(n_rows))]
+    closest = distances_from(chosen[0])
+    while len(chosen) < n_clusters:
+        sums = np.cumsum(closest)
+        if sums[-1] == 0:
+            left = [row for row in range(n_rows) if row not in chosen]
+            return chosen + left[: n_clusters - len(chosen)]
+        candidates = []
+        for _ in range(n_candidates):
+            random = int.from_bytes(rng.bytes(DRAW_BYTES), "little")
+            bound = sums[-1] * random // 2 ** (8 * DRAW_BYTES)
+            candidates.append(int(np.searchsorted(sums, bound, side="right")))
+        nearer = {row: np.minimum(closest, distances_from(row)) for row in dict.fromkeys(candidates)}
+        best = min(nearer, key=lambda row: nearer[row].sum())  # the first drawn of equals
+        chosen.append(best)
+        closest = nearer[best]
+    return chosen

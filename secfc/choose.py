@@ -1,0 +1,332 @@
+"""`choose_k`: clusterings for several numbers of clusters on one sharing, compared by distances alone."""
+
+import html
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from secfc._arrays import Ints
+from secfc._run import Driver, Watcher, run_outcome
+from secfc.drivers.costs import Costs
+from secfc.errors import ParameterError
+from secfc.kmeans.measures import knee
+from secfc.params import Disclosure, Job, Limits
+from secfc.parties import Party, as_parties
+
+HEADINGS = (
+    "k",
+    "inertia",
+    "silhouette",
+    "Calinski-Harabasz",
+    "Davies-Bouldin",
+    "iterations",
+    "smallest cluster",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """The best clustering with one number of clusters.
+
+    Attributes
+    ----------
+    k : int
+    inertia : float
+        In the data's units squared.
+    silhouette : float
+        Simplified silhouette, 0 to 1: of every row the distance to its own centre against that to the next.
+        Greater is better.
+    calinski_harabasz : float
+        Greater is better.
+    davies_bouldin : float
+        Less is better.
+    n_iter : int
+    converged : bool
+    sizes : ndarray of shape (k,), int64
+    labels : list of ndarray of shape (m_j,), int32
+        One a party; a Series where the party gave a DataFrame.
+
+    Notes
+    -----
+    The three measures are nan for fewer than two clusters with a row, or as many as rows.
+    """
+
+    k: int
+    inertia: float
+    silhouette: float
+    calinski_harabasz: float
+    davies_bouldin: float
+    n_iter: int
+    converged: bool
+    sizes: Ints = field(repr=False)
+    labels: list[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What `choose_k` returns: a `Candidate` for each k, to be indexed by k.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        By ascending k.
+    best : int
+        The k of greatest simplified silhouette, the least of equals; the clients are told its labels.
+    knee : int or None
+        The k at which the inertia curve bends most.
+    costs : Costs
+    job : Job
+    """
+
+    candidates: tuple[Candidate, ...]
+    best: int
+    knee: int | None
+    costs: Costs
+    job: Job
+
+    def __getitem__(self, k: int) -> Candidate:
+        for candidate in self.candidates:
+            if candidate.k == k:
+                return candidate
+        raise ParameterError(f"k: {k} was not compared, but {', '.join(str(one.k) for one in self)} were")
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells of the table, under `HEADINGS`; the best of each measure is marked with a star."""
+        marked = self._marked()
+        return [
+            (
+                str(one.k) + (" (knee)" if one.k == self.knee else ""),
+                f"{one.inertia:.6g}",
+                _cell(one.silhouette, one.k == marked["silhouette"]),
+                _cell(one.calinski_harabasz, one.k == marked["calinski_harabasz"]),
+                _cell(one.davies_bouldin, one.k == marked["davies_bouldin"]),
+                str(one.n_iter) + ("" if one.converged else " (not converged)"),
+                str(int(one.sizes.min())),
+            )
+            for one in self
+        ]
+
+    def _marked(self) -> dict[str, int | None]:
+        """For each measure the k it is best at."""
+        marked: dict[str, int | None] = {}
+        for name, sign in (("silhouette", 1), ("calinski_harabasz", 1), ("davies_bouldin", -1)):
+            defined = [one for one in self if isfinite(getattr(one, name))]
+            best = max(defined, key=lambda one: sign * getattr(one, name), default=None)
+            marked[name] = None if best is None else best.k
+        return marked
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but labels and single messages, for JSON; an undefined measure is None."""
+        return {
+            "best": self.best,
+            "knee": self.knee,
+            "candidates": [
+                {
+                    "k": one.k,
+                    "inertia": one.inertia,
+                    **{
+                        name: value if isfinite(value := getattr(one, name)) else None
+                        for name in ("silhouette", "calinski_harabasz", "davies_bouldin")
+                    },
+                    "n_iter": one.n_iter,
+                    "converged": one.converged,
+                    "sizes": one.sizes.tolist(),
+                }
+                for one in self
+            ],
+            "costs": self.costs.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        table = [HEADINGS, *self.rows()]
+        widths = [max(len(row[at]) for row in table) for at in range(len(HEADINGS))]
+        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
+        )
+        return (
+            f"<table><caption>Numbers of clusters compared on one sharing; * marks the best</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Inertia with its knee, and the three measures, as a matplotlib figure.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; the ending decides the format.
+
+        Raises
+        ------
+        ParameterError
+            When matplotlib is not there: it comes with the extra "plots".
+        """
+        try:
+            from matplotlib.figure import Figure  # noqa: PLC0415
+        except ImportError:
+            raise ParameterError("plot: matplotlib is needed, pip install 'secfc[plots]'") from None
+        figure = Figure(figsize=(9, 6), layout="constrained")
+        ks = [one.k for one in self]
+        shown = (
+            ("inertia", "inertia"),
+            ("silhouette", "simplified silhouette (greater is better)"),
+            ("calinski_harabasz", "Calinski-Harabasz (greater is better)"),
+            ("davies_bouldin", "Davies-Bouldin (less is better)"),
+        )
+        marked = self._marked() | {"inertia": self.knee}
+        for axes, (name, title) in zip(figure.subplots(2, 2).flat, shown, strict=True):
+            values = [getattr(one, name) for one in self]
+            axes.plot(ks, values, "o-", color="#2a6f97", markersize=4)
+            if marked[name] is not None:
+                axes.axvline(marked[name], color="#c1121f", linewidth=1, linestyle="--")
+                axes.annotate(
+                    f"k = {marked[name]}",
+                    (marked[name], 0.95),
+                    xycoords=("data", "axes fraction"),
+                    color="#c1121f",
+                )
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("k")
+            axes.xaxis.get_major_locator().set_params(integer=True)
+        if path is not None:
+            figure.savefig(path, dpi=120)
+        return figure
+
+
+def choose_k(
+    parties: Sequence[Any],
+    ks: Sequence[int],
+    t: int = 4,
+    ell: int = 2,
+    *,
+    init: str = "k-means++",
+    n_init: int = 5,
+    max_iter: int = 300,
+    precision: int = 32,
+    bound: float | None = None,
+    disclosure: Disclosure = "coded",
+    limits: Limits | None = None,
+    storage: str | os.PathLike[str] | None = None,
+    driver: Driver = "in-process",
+    seed: int | None = None,
+    progress: Watcher = None,
+) -> Choice:
+    """Cluster with every k of a range on one sharing, and compare the clusterings.
+
+    Everything comes from the distances that iterations give anyway: the server learns no more of a run with k
+    than in `secfc.run`, but it learns it for every k.
+
+    Parameters
+    ----------
+    parties, t, ell, max_iter, precision, bound, disclosure, limits, storage, driver, seed, progress
+        As for `secfc.run`.
+    ks : sequence of int
+        Numbers of clusters, such as ``range(2, 11)``.
+    init : {"k-means++", "random", "separation"}
+    n_init : int
+        Starts for each k; the best by inertia is kept.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    SecFCError
+        Naming the party, the argument and the number that is wrong; nothing has been shared then.
+
+    Examples
+    --------
+    >>> import numpy as np, secfc
+    >>> rng = np.random.default_rng(0)
+    >>> parties = [rng.normal(size=(20, 2)) + rng.integers(3, size=(20, 1)) * 9 for _ in range(3)]
+    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0)
+    >>> choice.best, choice[3].sizes.tolist()
+    (3, [22, 22, 16])
+    """
+    return choose_members(
+        as_parties(parties),
+        ks,
+        t=t,
+        ell=ell,
+        init=init,
+        n_init=n_init,
+        max_iter=max_iter,
+        precision=precision,
+        bound=bound,
+        disclosure=disclosure,
+        limits=limits,
+        storage=storage,
+        driver=driver,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def choose_members(
+    members: list[Party],
+    ks: Sequence[int],
+    *,
+    init: str,
+    max_iter: int = 300,
+    precision: int = 32,
+    bound: float | None = None,
+    disclosure: Disclosure = "coded",
+    limits: Limits | None = None,
+    storage: str | os.PathLike[str] | None = None,
+    **arguments: Any,
+) -> Choice:
+    """`choose_k` for parties that have names of their own."""
+    try:
+        given = np.asarray(list(ks))
+        wanted = sorted(set(given.astype(np.int64, casting="safe").tolist())) if given.size else []
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError("ks: a sequence of integers is needed") from None
+    if not wanted:
+        raise ParameterError("ks: no number of clusters is given")
+    if not isinstance(init, str):
+        raise ParameterError("init: given start labels are of one k, several are compared")
+    outcome, job, _ = run_outcome(
+        members,
+        k=wanted[-1],
+        init=init,
+        max_iter=max_iter,
+        precision=precision,
+        bound=bound,
+        disclosure=disclosure,
+        limits=limits,
+        storage=storage,
+        compared=tuple(wanted),
+        stacklevel=4,
+        **arguments,
+    )
+    ends = np.cumsum([member.rows.shape[0] for member in members])[:-1]
+    candidates = []
+    for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
+        parts = [member.align(part) for member, part in zip(members, np.split(labels, ends), strict=True)]
+        sizes = np.array(figures["sizes"], dtype=np.int64)
+        candidates.append(Candidate(**(figures | {"sizes": sizes}), labels=parts))
+    best = max(candidates, key=lambda one: one.silhouette if isfinite(one.silhouette) else -np.inf)
+    return Choice(
+        candidates=tuple(candidates),
+        best=best.k,
+        knee=knee([one.k for one in candidates], [one.inertia for one in candidates]),
+        costs=outcome.costs,
+        job=job,
+    )
+
+
+def _cell(value: float, best: bool) -> str:
+    return f"{value:.4g}{'*' if best else ' '}" if isfinite(value) else "- "

@@ -1,0 +1,147 @@
+"""How well a clustering fits, from the distances of an iteration alone: no centre is needed.
+
+All quotients are of squared distances, so the units of the quantised rows cancel. Values are float64, from
+distances that are exact up to one rounding.
+"""
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints, Labels
+
+BINS = 24
+"""Bins of the histogram of distances: what a picture of some 500 pixels can show."""
+
+
+class RoundSums:
+    """Sums over rows of an iteration's distances, taken block by block.
+
+    Parameters
+    ----------
+    sets : ndarray of shape (m,), int32
+        The sets whose means the distances are to.
+    sizes : ndarray of shape (k,), int64
+        Their rows.
+    """
+
+    def __init__(self, sets: Labels, sizes: Ints) -> None:
+        self._sets, self._sizes = sets, sizes
+        self._parts: dict[
+            int, tuple[Floats, Floats, Floats]
+        ] = {}  # by first row: rows that come again replace
+
+    def add(self, rows: slice, labels: Labels, value: Floats) -> None:
+        """Take squared distances of some rows.
+
+        Parameters
+        ----------
+        rows : slice
+        labels : ndarray of shape (rows,), int32
+            Nearest centre.
+        value : ndarray of shape (sets asked about, rows), float64
+            Squared distances, inf to empty sets; not changed.
+        """
+        k, every = self._sizes.size, np.arange(labels.size)
+        own = np.sqrt(value[labels, every])
+        others = value.copy()
+        others[labels, every] = np.inf
+        second = np.sqrt(others.min(axis=0))
+        with np.errstate(invalid="ignore"):
+            width = np.where(second > 0, 1 - own / second, 0.0)  # own <= second
+        finite = np.where(np.isfinite(value), value, 0.0)
+        member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
+        between = np.zeros((k, k))
+        between[:, : len(value)] = member @ finite.T
+        self._parts[rows.start] = (
+            np.bincount(labels, weights=width, minlength=k).astype(np.float64),
+            np.bincount(labels, weights=own, minlength=k).astype(np.float64),
+            between,
+        )
+
+    def measures(self, labels: Labels, *, inertia: float, total: float) -> "Measures":
+        """The measures of a clustering.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (m,), int32
+        inertia : float
+            Sum of squared distances to the own centre, W.
+        total : float
+            Sum of squared distances to the mean of all rows.
+        """
+        width, own, between = (np.sum(parts, axis=0) for parts in zip(*self._parts.values(), strict=True))
+        rows = np.bincount(labels, minlength=self._sizes.size)
+        present = np.flatnonzero(rows)
+        k, m = present.size, labels.size
+        if not 2 <= k < m:
+            return Measures(silhouette=nan, calinski_harabasz=nan, davies_bouldin=nan)
+        silhouette = float(width[rows > 1].sum() / m)  # 0 for a row alone, as in the silhouette
+        within = inertia / (m - k)
+        ratio = (total - inertia) / (k - 1) / within if within > 0 else 1.0  # as scikit-learn
+        spread = own[present] / rows[present]
+        return Measures(
+            silhouette=silhouette,
+            calinski_harabasz=float(ratio),
+            davies_bouldin=_davies_bouldin(spread, self._centre_distances(between, present)),
+        )
+
+    def _centre_distances(self, between: Floats, present: Ints) -> Floats:
+        """Distances between centres, the rows x of S_i having the mean c_i.
+
+        Then the mean of ||x - c_h||^2 over them is that of ||x - c_i||^2 plus ||c_i - c_h||^2.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = between / self._sizes[:, np.newaxis]
+        squared = (mean - np.diag(mean)[:, np.newaxis])[np.ix_(present, present)]
+        squared = np.nan_to_num((squared + squared.T) / 2)
+        return np.sqrt(np.maximum(squared, 0.0))
+
+
+def _davies_bouldin(spread: Floats, distance: Floats) -> float:
+    """Mean over i of the largest (spread_i + spread_j) / distance_ij; coinciding centres do not count."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(distance > 0, (spread[:, np.newaxis] + spread) / distance, 0.0)
+    np.fill_diagonal(ratio, 0.0)
+    return float(ratio.max(axis=1).mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """Measures of a clustering; nan with fewer than two clusters, or as many as rows.
+
+    Attributes
+    ----------
+    silhouette : float
+        Simplified silhouette, 0 to 1, the mean of (b - a) / b: a, b distances to the nearest and second
+        nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better.
+    calinski_harabasz : float
+        Greater is better.
+    davies_bouldin : float
+        Less is better. Exact where the distances are to the means of the labels, that is after convergence.
+    """
+
+    silhouette: float
+    calinski_harabasz: float
+    davies_bouldin: float
+
+
+def histogram(distances: Floats) -> tuple[list[int], float]:
+    """Counts of distances in `BINS` equal bins from 0, and the upper end of the last."""
+    largest = float(distances.max(initial=0.0))
+    counts, _ = np.histogram(distances, bins=BINS, range=(0.0, largest or 1.0))
+    return counts.tolist(), largest
+
+
+def knee(ks: list[int], inertia: list[float]) -> int | None:
+    """The k at which a falling curve bends most: farthest below the chord from its first to its last point.
+
+    Satopää, Albrecht, Irwin, Raghavan: *Finding a "kneedle" in a haystack*, ICDCSW 2011. None for fewer than
+    three points or a curve that does not fall or never lies below the chord.
+    """
+    x, y = np.array(ks, dtype=float), np.array(inertia)
+    if x.size < 3 or not y[0] > y[-1]:
+        return None
+    below = 1 - (x - x[0]) / (x[-1] - x[0]) - (y - y[-1]) / (y[0] - y[-1])
+    return ks[int(below.argmax())] if below.max() > 1e-12 else None

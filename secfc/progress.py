@@ -1,0 +1,108 @@
+"""A progress bar for terminals and notebooks: `progress="bar"` of `secfc.run`, and what the command shows."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import log
+from typing import Any
+
+from secfc.protocol.progress import Progress
+from secfc.report.sizes import bytes_text
+
+_STEPS = 3
+"""Iterations that an estimate looks back: the first ones move far more rows than those that follow."""
+
+
+class Remaining:
+    """Estimates the seconds left of a start, from how fast the number of moved rows falls.
+
+    Parameters
+    ----------
+    max_iter : int
+    """
+
+    def __init__(self, max_iter: int) -> None:
+        self._max_iter = max_iter
+        self._seen: list[tuple[int, int, float]] = []  # iteration, moved, when
+
+    def after(self, iteration: int, moved: int, now: float) -> float | None:
+        """Seconds left after this iteration; None while there is too little to tell by.
+
+        Parameters
+        ----------
+        iteration, moved : int
+        now : float
+            Seconds on any clock.
+        """
+        if self._seen and iteration < self._seen[-1][0]:
+            self._seen = []  # another start
+        if iteration and (not self._seen or iteration > self._seen[-1][0]):
+            self._seen.append((iteration, moved, now))
+        recent = self._seen[-_STEPS - 1 :]
+        if len(recent) <= _STEPS or recent[-1][1] <= 0:
+            return None
+        (first, before, began), (last, left, ended) = recent[0], recent[-1]
+        # Moved rows are taken to fall by the same factor each time, and by 2 % at least.
+        factor = min((left / before) ** (1 / (last - first)), 0.98)
+        steps = min(1 + log(left) / -log(factor), self._max_iter - last)
+        return max(steps, 0) * (ended - began) / (last - first)
+
+
+@contextmanager
+def progress_bar(*, n: int, max_iter: int, console: Any = None) -> Iterator[Callable[[Progress], None]]:
+    """A bar: parties that have joined and shared, then iterations, rows moved, inertia, bytes and time left.
+
+    Parameters
+    ----------
+    n : int
+        Clients.
+    max_iter : int
+    console : rich.console.Console, optional
+        Standard error by default; in a notebook the cell's output.
+
+    Yields
+    ------
+    callable
+        To be given to `secfc.run` as `progress`.
+    """
+    from rich.console import Console  # noqa: PLC0415 - only who looks at a bar pays
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    remaining = Remaining(max_iter)
+    with Bar(
+        SpinnerColumn(),
+        TextColumn("{task.description:<9}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=console or Console(stderr=True),
+    ) as bar:
+        task = bar.add_task("starting", total=n, note="")
+
+        def show(standing: Progress) -> None:
+            match standing.phase:
+                case "identify" | "union" | "share":
+                    done = n - standing.waiting_for
+                    note = f"{done} of {n} clients, {bytes_text(standing.sent_bytes)}"
+                    bar.update(task, description=standing.phase, total=n, completed=done, note=note)
+                case "iterate":
+                    # How many iterations are left is not known before the last: the bar pulses.
+                    left = remaining.after(standing.iteration, standing.moved, time.monotonic())
+                    note = iteration_text(standing) + ("" if left is None else f", about {left:.0f} s left")
+                    bar.update(task, description=standing.phase, total=None, note=note)
+                case _:
+                    note = iteration_text(standing)
+                    bar.update(task, description="done", total=1, completed=1, note=note)
+
+        yield show
+
+
+def iteration_text(standing: Progress) -> str:
+    """Where the iterations stand, in words."""
+    sent = bytes_text(standing.sent_bytes)
+    if standing.inertia is None:
+        return f"round {standing.round}, {sent}"
+    return (
+        f"iteration {standing.iteration}, {standing.moved} rows moved, inertia {standing.inertia:.6g}, {sent}"
+    )

@@ -1,0 +1,58 @@
+"""Who learned what from a run, in words: the statements of docs/threat-model.md, and no stronger ones."""
+
+from dataclasses import dataclass
+
+from secfc.params import Job
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One line of the table."""
+
+    who: str
+    what: str
+
+
+def who_learned_what(job: Job, rounds: int) -> list[Learned]:
+    """The lines for this job, whose server asked this many questions."""
+    coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
+    centres = "the centres of all sets it asked about"
+    server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
+    if job.ids_cap is None:
+        rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
+    else:
+        rows = (
+            "the number of IDs in all and a keyed hash of each, and the cluster of every ID in each of "
+            f"{rounds} rounds; not who holds it"
+        )
+    lines = [
+        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}"),
+        Learned(coalition, "nothing else about the rows of the other clients"),
+        Learned(
+            f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
+        ),
+        Learned("the server", server),
+    ]
+    if job.disclosure == "coded":
+        lines.append(
+            Learned(
+                "the server, because the disclosure is 'coded'",
+                "also every client's coded distances, hence squared distances per segment of "
+                f"{job.width} columns, and products that involve masks",
+            )
+        )
+    if job.init == "k-means++":
+        lines.append(
+            Learned(
+                "the server, because of the start",
+                "the distance of every row to each candidate row",
+            )
+        )
+    lines.append(
+        Learned(
+            "the server with a client that owns d + 1 rows",
+            "possibly every row: distances to many centres fix the rows up to a rigid motion, and known rows "
+            "fix that",
+        )
+    )
+    return lines

@@ -1,0 +1,236 @@
+"""The report as its readers get it: complete, self-contained, and drawn by a real browser."""
+
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import secfc
+from secfc.params import Job
+from secfc.report.charts import bars, curve
+from secfc.report.learned import who_learned_what
+
+_RNG = np.random.default_rng(4)
+PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 7 for m in (40, 25, 31)]
+NAMES = ["north.csv", "<south> & co", "west"]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return secfc.run(PARTIES, 3, 1, 1, init="k-means++", seed=0)
+
+
+@pytest.fixture
+def page(result, tmp_path):
+    return result.report(tmp_path / "report.html", names=NAMES, pooled=PARTIES).read_text(encoding="utf-8")
+
+
+class Reader(HTMLParser):
+    """Collects tags, identifiers, addresses and text; complains of what is not closed."""
+
+    VOID = frozenset({"meta", "link", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.addresses, self.words = [], [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.addresses += [value for name, value in attrs if name in {"src", "href", "action", "data"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def test_every_element_is_closed(page):
+    assert Reader(page).open == []
+
+
+def test_sections_are_those_the_sign_off_needs(page):
+    wanted = ["ran", "threshold", "learned", "clusters", "convergence", "distances", "pooled", "costs"]
+    assert Reader(page).ids == wanted
+
+
+def test_nothing_is_loaded_from_anywhere(page):
+    reader = Reader(page)
+    assert reader.addresses == ["data:,"]
+    assert "script" not in reader.tags
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+
+
+def test_names_are_text_and_never_markup(page):
+    assert "&lt;south&gt; &amp; co" in page
+    assert "<south>" not in page
+
+
+def test_the_threshold_is_said_in_words(page):
+    assert "2 (ell + t) − 1 = 2 (1 + 1) − 1 = 3" in Reader(page).text
+
+
+def test_sizes_inertia_and_run_are_there(page, result):
+    text = Reader(page).text
+    assert all(str(size) in text for size in result.sizes)
+    assert f"{result.inertia:.6g}" in text
+    assert result.run_id in text
+    assert re.fullmatch("[0-9a-f]{32}", result.run_id)
+
+
+def test_the_pooled_rows_agree(page):
+    assert "96 of 96" in Reader(page).text
+
+
+def test_without_pooled_rows_nothing_is_said_of_them(result, tmp_path):
+    page = result.report(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "pooled" not in Reader(page).ids
+    assert "party 1" in page
+
+
+def test_sizes_of_a_party_are_in_its_own_copy_alone(result, tmp_path):
+    own = np.bincount(result.labels[1], minlength=3)
+    common = result.report(tmp_path / "a.html", names=NAMES).read_text(encoding="utf-8")
+    copy = result.report(tmp_path / "b.html", names=NAMES, party=1).read_text(encoding="utf-8")
+    column = r'<td class="n">(\d+)</td>\s*</tr>'
+    table = copy.split('id="clusters"')[1].split("</table>")[0]
+    assert [int(cell) for cell in re.findall(column, table)] == own.tolist()
+    assert "rows of <south>" not in Reader(common).text
+    assert "rows of <south>" in Reader(copy).text
+
+
+def test_a_partys_copy_leaves_the_distances_out(result, tmp_path):
+    copy = result.report(tmp_path / "b.html", party=1).read_text(encoding="utf-8")
+    assert "distances" not in Reader(copy).ids
+
+
+def test_no_value_of_a_row_is_on_the_page(page):
+    text = Reader(page).text
+    for value in np.concatenate(PARTIES).ravel():
+        assert f"{value:.6g}" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"party": 3}, "party: a number from 0 to 2"),
+        ({"names": ["a"]}, "names: 1 names of 3 parties"),
+        ({"pooled": PARTIES[:2]}, r"rows \[40, 25\] of 2 columns are not those of the run"),
+    ],
+)
+def test_arguments_that_cannot_be_used_leave_no_file(result, tmp_path, arguments, text):
+    with pytest.raises(secfc.SecFCError, match=text):
+        result.report(tmp_path / "report.html", **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_named(result, tmp_path):
+    with pytest.raises(secfc.ParameterError, match=r"none/report\.html cannot be written"):
+        result.report(tmp_path / "none" / "report.html")
+
+
+def test_a_report_replaces_the_one_before(result, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert "old" not in result.report(path).read_text(encoding="utf-8")[:10]
+
+
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+def test_a_run_of_one_iteration_and_one_row_a_cluster_has_a_report(tmp_path):
+    rows = [np.array([[1.0]]), np.array([[1.0]]), np.array([[1.0]])]
+    result = secfc.run(rows, 1, 1, 1, max_iter=1, seed=0)
+    assert "not converged" in result.report(tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_notebooks_show_a_table_of_numbers(result):
+    page = result._repr_html_()
+    assert "3, of which 1 may collude" in page
+    assert Reader(page).open == []
+
+
+@pytest.mark.parametrize("t", [1, 3])
+@pytest.mark.parametrize("init", ["random", "k-means++"])
+def test_who_learned_what_names_everybody(t, init):
+    job = Job(n=9, k=2, t=t, ell=2, d=8, bound=1.0, init=init)
+    lines = {line.who: line.what for line in who_learned_what(job, rounds=7)}
+    assert ("any one client" if t == 1 else "any 3 clients together") in lines
+    assert f"{t + 2} or more clients together" in lines
+    assert "in 7 rounds" in lines["the server"]
+    assert ("the server, because of the start" in lines) == (init == "k-means++")
+
+
+def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
+    job = Job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9, ids_salt="00" * 16)
+    line = who_learned_what(job, rounds=7)[0]
+    assert "not who holds it" in line.what
+    assert "how many rows" not in line.what
+
+
+def test_a_curve_of_one_point_and_a_flat_one_stay_in_the_picture():
+    for values in ([3.0], [2.0, 2.0, 2.0]):
+        chart = curve(values, x_label="iteration", y_label="inertia")
+        assert all(chart.left <= x <= chart.right for x, _, _ in chart.points)
+        assert all(chart.top <= y <= chart.bottom for _, y, _ in chart.points)
+
+
+def test_bars_have_the_heights_of_their_counts():
+    chart = bars([0, 5, 10], [0.0, 1.0, 2.0, 3.0], x_label="x", y_label="y")
+    heights = [bar.height for bar in chart.bars]
+    assert heights[0] == 0
+    assert heights[2] == pytest.approx(2 * heights[1])
+    assert chart.bars[2].y == pytest.approx(chart.top)
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+"""Where it is missing the test skips, unless SECFC_NO_SKIPS says that it must not."""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_browser_draws_the_page_without_a_word_of_complaint(result, tmp_path, dark):
+    if CHROMIUM is None and not os.environ.get("SECFC_NO_SKIPS"):
+        pytest.skip("chromium is not installed")
+    page = result.report(tmp_path / "report.html", names=NAMES, pooled=PARTIES)
+    picture = tmp_path / "page.png"
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--window-size=700,900",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--enable-logging=stderr",
+        "--v=0",
+        f"--screenshot={picture}",
+        page.as_uri(),
+    ]
+    if dark:
+        command.insert(1, "--blink-settings=preferredColorScheme=0")
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "CONSOLE" not in done.stderr
+    image = np.asarray(Image.open(picture).convert("RGB"))
+    assert image.shape[:2] == (900, 700)
+    corner = image[5, 5].astype(int).sum()
+    assert corner < 150 if dark else corner > 700  # the paper of the theme
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20  # and something written on it

@@ -1,0 +1,154 @@
+"""`SecureKMeans` in scikit-learn's company: its checks, its tools, and the parties of `secfc.run`."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import secfc
+from secfc import SecureKMeans
+
+_RNG = np.random.default_rng(5)
+PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (8, 5, 7)]
+
+
+def model(**parameters):
+    return SecureKMeans(**{"n_clusters": 3, "t": 1, "ell": 1, "random_state": 0} | parameters)
+
+
+def lists(labels):
+    return [list(map(int, part)) for part in labels]
+
+
+class Dealt(SecureKMeans):
+    """The estimator on one array, dealt to three parties: what scikit-learn's checks can call."""
+
+    def __init__(self, n_clusters=2, *, t=1, ell=1, random_state=0, max_iter=300):
+        super().__init__(n_clusters, t=t, ell=ell, random_state=random_state, max_iter=max_iter)
+
+    def fit(self, X, y=None):
+        super().fit(dealt(X))
+        self.labels_ = np.concatenate(self.labels_)
+        return self
+
+    def score(self, X, y=None):
+        return super().score(dealt(X))
+
+
+def dealt(X):
+    """Rows of a matrix in three parts."""
+    if getattr(X, "ndim", 2) != 2 or not hasattr(X, "__len__"):
+        raise ValueError("Expected 2D array, got 1D array instead. Reshape your data.")
+    rows = X.tocsr() if hasattr(X, "tocsr") else np.array(X) if isinstance(X, list) else X
+    pieces = rows.iloc if hasattr(rows, "iloc") else rows
+    cuts = [0, *np.cumsum([len(part) for part in np.array_split(np.arange(rows.shape[0]), 3)])]
+    return [pieces[start:stop] for start, stop in pairwise(cuts)]
+
+
+WORDING = "refused as the check wants, in the words of secfc's own errors, which name the party"
+EXPECTED = {
+    "check_n_features_in_after_fitting": WORDING,
+    "check_complex_data": WORDING,
+    "check_estimators_empty_data_messages": WORDING,
+    "check_dtype_object": "columns of objects are refused: a file or a frame says which column holds text",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([Dealt()], expected_failed_checks=lambda estimator: EXPECTED)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_labels_are_those_of_run():
+    fitted, result = model().fit(PARTIES), secfc.run(PARTIES, 3, 1, 1, seed=0)
+    assert lists(fitted.labels_) == lists(result.labels)
+    assert (fitted.inertia_, fitted.n_iter_) == (result.inertia, result.n_iter)
+    assert fitted.converged_
+    assert fitted.n_features_in_ == 2
+
+
+def test_fit_predict_returns_the_labels_of_the_fit():
+    assert lists(model().fit_predict(PARTIES)) == lists(model().fit(PARTIES).labels_)
+
+
+def test_score_is_the_negative_inertia():
+    fitted = model().fit(PARTIES)
+    assert fitted.score(PARTIES) == -fitted.inertia_
+
+
+def test_rows_outside_the_fit_have_no_score():
+    with pytest.raises(secfc.DataError, match="the fit had rows \\[8, 5, 7\\] of 2 columns"):
+        model().fit(PARTIES).score([PARTIES[0], PARTIES[1], PARTIES[1]])
+
+
+def test_score_before_fit_is_scikit_learns_error():
+    with pytest.raises(NotFittedError):
+        model().score(PARTIES)
+
+
+@pytest.mark.parametrize("name", ["cluster_centers_", "predict", "transform"])
+def test_nothing_shows_centres(name):
+    assert not hasattr(model().fit(PARTIES), name)
+
+
+def test_a_clone_has_the_parameters_and_no_fit():
+    fitted = model(limits=secfc.Limits(most_rounds=50), precision=20).fit(PARTIES)
+    fresh = clone(fitted)
+    assert fresh.get_params() == fitted.get_params()
+    assert not hasattr(fresh, "labels_")
+
+
+def test_set_params_reaches_the_run():
+    assert model().set_params(n_clusters=2).fit(PARTIES).result_.job.k == 2
+
+
+def test_a_grid_of_parameters_finds_the_number_of_clusters_it_scores_best():
+    grid = ParameterGrid({"n_clusters": [1, 2, 3]})
+    scores = [model(**point).fit(PARTIES).score(PARTIES) for point in grid]
+    assert np.argmax(scores) == 2
+
+
+def test_a_fitted_model_survives_pickling():
+    fitted = model().fit(PARTIES)
+    assert lists(pickle.loads(pickle.dumps(fitted)).labels_) == lists(fitted.labels_)
+
+
+def test_the_seed_may_be_a_random_state():
+    fits = [model(random_state=np.random.RandomState(4)).fit(PARTIES) for _ in range(2)]
+    assert lists(fits[0].labels_) == lists(fits[1].labels_)
+
+
+def test_another_random_state_is_refused():
+    with pytest.raises(secfc.ParameterError, match="random_state"):
+        model(random_state="zero").fit(PARTIES)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
+        lambda rows: pl.DataFrame(rows, schema=["a", "b"], orient="row"),
+        scipy.sparse.csr_array,
+    ],
+    ids=["pandas", "Polars", "sparse"],
+)
+def test_parties_may_hold_frames_or_sparse_matrices(convert):
+    fitted = model().fit([convert(rows) for rows in PARTIES])
+    assert lists(fitted.labels_) == lists(model().fit(PARTIES).labels_)
+
+
+def test_names_of_columns_are_kept():
+    frames = [pd.DataFrame(rows, columns=["age", "dose"]) for rows in PARTIES]
+    fitted = model().fit(frames)
+    assert fitted.feature_names_in_.tolist() == ["age", "dose"]
+    assert [part.index.equals(frame.index) for part, frame in zip(fitted.labels_, frames, strict=True)]
+    assert not hasattr(fitted.fit(PARTIES), "feature_names_in_")

@@ -1,0 +1,111 @@
+"""What people see and what logs keep while a run goes on."""
+
+import io
+import logging
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import secfc
+from secfc.progress import Remaining, progress_bar
+
+ROWS = [np.random.default_rng(2).normal(size=(m, 2)) * 1.2345 for m in (30, 20, 25)]
+
+
+def run(**arguments):
+    return secfc.run(ROWS, 4, 1, 1, seed=3, **arguments)
+
+
+def lines_of(caplog, **arguments):
+    with caplog.at_level(logging.DEBUG, logger="secfc"):
+        result = run(**arguments)
+    return result, [record for record in caplog.records if record.name == "secfc.run"]
+
+
+@pytest.mark.parametrize("driver", ["in-process", pytest.param("multiprocess", marks=pytest.mark.processes)])
+def test_every_log_line_carries_the_run(caplog, driver):
+    result, records = lines_of(caplog, driver=driver)
+    assert len(records) > 5
+    assert {record.run for record in records} == {result.run_id}
+    assert all(result.run_id in record.getMessage() for record in records)
+
+
+def test_log_lines_name_phases_iterations_and_the_end(caplog):
+    result, records = lines_of(caplog)
+    text = "\n".join(record.getMessage() for record in records)
+    assert [text.count(f"phase {name}") for name in ("share", "iterate", "reveal")] == [1, 1, 1]
+    assert f"converged after {result.n_iter} iterations" in text
+    assert len(re.findall("rows moved", text)) == result.n_iter
+
+
+def test_log_lines_hold_no_label_and_no_value(caplog):
+    _, records = lines_of(caplog)
+    text = "\n".join(record.getMessage() for record in records)
+    assert "[" not in text
+    for value in np.concatenate(ROWS).ravel():
+        assert f"{value:.4g}" not in text
+
+
+def test_nothing_is_logged_where_nobody_listens():
+    code = "import secfc; secfc.run([[[1.0]], [[2.0]], [[9.0]]], 2, 1, 1, init=[[0], [0], [1]])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("driver", ["in-process", pytest.param("multiprocess", marks=pytest.mark.processes)])
+def test_progress_counts_the_bytes_of_all_parties(driver):
+    seen = []
+    result = run(progress=seen.append, driver=driver)
+    counts = [standing.sent_bytes for standing in seen]
+    assert counts == sorted(counts)
+    assert 0 < counts[0] <= counts[-1] <= sum(message.size for message in result.costs.messages)
+
+
+def test_a_bar_shows_phase_iterations_moved_rows_inertia_and_bytes():
+    console = Console(record=True, width=140, force_terminal=True, file=io.StringIO())
+    with progress_bar(n=3, max_iter=300, console=console) as show:
+        run(progress=show)
+    text = console.export_text()
+    assert re.search(r"done .*iteration \d+, 0 rows moved, inertia [\d.]+, [\d.]+ kB", text)
+
+
+def test_the_bar_of_a_run_goes_to_standard_error():
+    code = (
+        "import secfc; secfc.run([[[1.0]], [[2.0]], [[9.0]]], 2, 1, 1, init=[[0], [0], [1]], progress='bar')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert "done" in done.stderr
+
+
+def test_another_word_than_bar_is_refused():
+    with pytest.raises(secfc.ParameterError, match="progress: 'bar' or a callable"):
+        run(progress="tqdm")
+
+
+def test_time_left_follows_the_fall_of_moved_rows():
+    remaining = Remaining(max_iter=300)
+    found = [remaining.after(at, 1000 // 2**at, 2.0 * at) for at in range(1, 8)]
+    assert found[:3] == [None, None, None]
+    # 62 rows moved in iteration 4; halving, 6 more steps to less than one and one that finds nothing.
+    assert found[3] == pytest.approx(2.0 * 7, abs=1.0)
+    assert found[3] > found[4] > found[6]
+
+
+def test_time_left_is_no_longer_than_max_iter_allows():
+    remaining = Remaining(max_iter=6)
+    for at in range(1, 5):
+        left = remaining.after(at, 1000, float(at))
+    assert left == pytest.approx(2.0)
+
+
+def test_another_start_begins_a_new_estimate():
+    remaining = Remaining(max_iter=300)
+    for at in range(1, 6):
+        remaining.after(at, 100 - at, float(at))
+    assert remaining.after(1, 100, time.monotonic()) is None
