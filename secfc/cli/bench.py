@@ -98,7 +98,7 @@ def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = 
         _show("bytes", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
 
 
-@bench.command()
+@bench.command(epilog="Example: secfc bench resilience --quick")
 def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
     """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""
     with plain_endings():

@@ -24,7 +24,7 @@ _DOES_NOT_HOLD = 1
 JobFile = Annotated[Path, typer.Argument(help="The job file.")]
 
 
-@job.command()
+@job.command(epilog="Example: secfc job show job.toml")
 def show(file: JobFile) -> None:
     """Show what a job file means: parties, parameters, threshold, bound, digest, and who has signed it."""
     with plain_endings():
@@ -119,7 +119,7 @@ def collect_(
         _show_standing(collect(agreement, signatures_path(file), added))
 
 
-@job.command()
+@job.command(epilog="Example: secfc job verify job.toml")
 def verify(file: JobFile) -> None:
     """Check that all parties have signed a job."""
     with plain_endings():

@@ -60,7 +60,7 @@ def add(
         _show(file, len(consortium.members) - len(added))
 
 
-@roster.command()
+@roster.command(epilog="Example: secfc roster show roster.toml")
 def show(
     file: RosterFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
