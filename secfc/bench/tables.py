@@ -174,6 +174,17 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _seconds("CPU", "cpu_seconds"),
         _seconds("wall", "wall_seconds"),
     ),
+    "privacy": (
+        _plain("attack", "attack"),
+        _plain("adversary", "adversary"),
+        _plain("against", "against"),
+        Column("at", lambda row: f"{row['swept']} = {row['value']:g}"),
+        _plain("measure", "measure"),
+        Column("success", lambda row: f"{row['success']:.3g}"),
+        Column("nothing, everything", lambda row: f"{row['nothing']:g}, {row['everything']:g}"),
+        _plain("note", "note"),
+        *setting_columns(),
+    ),
 }
 """Columns of each benchmark's table."""
 
@@ -186,6 +197,7 @@ TITLES = {
     "bytes": "Bytes against element bits times elements",
     "resilience": "Runs with parties that vanish or lie, and what checks cost an iteration",
     "memory": "Peak anonymous memory of a process",
+    "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }
 
 

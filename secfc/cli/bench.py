@@ -131,6 +131,15 @@ def memory(
         _show("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
 
 
+@bench.command()
+def privacy(as_json: Json = False, quick: Quick = False) -> None:
+    """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""
+    with plain_endings():
+        from secfc.bench.privacy.measure import FULL, QUICK, measure_attacks  # noqa: PLC0415
+
+        _show("privacy", measure_attacks(QUICK if quick else FULL), as_json)
+
+
 def _show(name: str, measured: Iterable[Any], as_json: bool) -> None:
     """Print rows once all are measured; a line for each on standard error, where that is a terminal."""
     from secfc.bench.tables import TITLES, cells  # noqa: PLC0415

@@ -314,7 +314,13 @@ class Server:
         self._kernels = choose(self._layout.answer_residues(job))
         self._decoder = Decoder(job, self._kernels)
         self._check = ConsistencyCheck(job, self._secret, self._kernels)
-        self._search = Search(
+        self._search = self._new_search()
+        self.state = State.ITERATE
+        return self._ask()
+
+    def _new_search(self) -> Search:
+        job = self._job
+        return Search(
             m=self._layout.m,
             k=job.k,
             compared=job.compared,
@@ -325,8 +331,6 @@ class Server:
             kernels=self._kernels,
             start=self._start(self._layout) if job.init == "labels" else None,
         )
-        self.state = State.ITERATE
-        return self._ask()
 
     def _on_ready(self, message: Ready) -> list[Message]:
         if message.sender in self._gathering.left_out:

@@ -1,0 +1,169 @@
+"""All attacks on small data, in the order of docs/threat-model.md."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from plaintext_baselines.generators import secfc_blobs
+from secfc._arrays import Floats
+from secfc.bench.figure1 import figure1_case
+from secfc.bench.privacy import cheating, coalition, coded, distances, federated
+from secfc.bench.privacy.rows import AttackRow
+from secfc.bench.privacy.view import Watched, watch
+
+SIGMA = 6.0
+"""Deviation of the clusters: they overlap, so that runs take about ten rounds."""
+
+SEED = 1
+
+ATTACKS = {
+    "a-rank": "t clients: equations that no mask enters, over every subset",
+    "a-uniform": "t clients: are their shares uniform?",
+    "a-classifier": "clients: telling all zeros from all ones by their shares",
+    "b-equations": "clients: linear equations without masks",
+    "b-values": "clients: values recovered from them as small integers",
+    "c-centres": "server: rows placed from distances, by centres seen",
+    "c-precision": "server: rows placed, by precision",
+    "c-n": "server: rows placed after a whole run of Figure 1's sizes, by n",
+    "c-d": "the same by d",
+    "c-m": "the same by m",
+    "d-known-rows": "server and a client: everybody's rows, by rows the client owns",
+    "e-answered": "server that asks about single rows: questions answered",
+    "e-tiny-sets": "server that asks about single rows: rows placed",
+    "e-differencing": "server that asks about S and S with one more row",
+    "e-rounds": "server: rows placed when clients cap the rounds",
+    "f-segments": "server: distances per segment by interpolation",
+    "f-segments-placed": "server: segments placed one by one",
+    "f-with-t-clients": "server and t clients: inner products with what the clients hold",
+    "g-disclosed": "server: rows that plain uploads disclose as they are",
+    "g-placed": "server: rows put at the nearest uploaded mean",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How much of each attack is run."""
+
+    m: int
+    known: int
+    classifier_rows: int
+    dimensions: tuple[int, ...]
+    clusters: tuple[int, ...]
+    precisions: tuple[int, ...]
+    sweeps: dict[str, tuple[int, ...]]
+    per_party: tuple[int, ...]
+
+
+FULL = Size(
+    m=400,
+    known=20,
+    classifier_rows=8000,
+    dimensions=(4, 8, 16, 32),
+    clusters=(2, 4, 8),
+    precisions=(4, 6, 8, 10, 12, 16, 20, 24, 28, 32),
+    sweeps={"n": (10, 16, 25), "d": (20, 50, 100, 200), "m": (1000, 2000, 5000)},
+    per_party=(4, 8, 16, 32, 64, 128),
+)
+QUICK = Size(
+    m=120,
+    known=4,
+    classifier_rows=1500,
+    dimensions=(4,),
+    clusters=(3,),
+    precisions=(8, 32),
+    sweeps={"n": (5,), "d": (8,), "m": (200,)},
+    per_party=(4, 16),
+)
+
+
+def blobs(n: int, m: int, d: int, k: int = 4, sigma: float = SIGMA) -> list[Floats]:
+    """Overlapping clusters, spread over parties of equal size at random."""
+    data = secfc_blobs(n_clusters=k, sigma=sigma, n_parties=n, n_rows=m, n_features=d)
+    rows = np.random.default_rng(SEED).permutation(np.concatenate(data.parties))
+    return np.array_split(rows, n)
+
+
+def measure_attacks(size: Size) -> Iterator[AttackRow]:
+    """Run every attack."""
+    with threadpool_limits(1):
+        yield from _coalitions(size)
+        yield from _server(size)
+        yield from _figure1(size)
+        yield from _limits(size)
+        yield from _coded(size)
+        yield from _federated(size)
+
+
+def _coalitions(size: Size) -> Iterator[AttackRow]:
+    for t, ell in ((4, 2), (1, 5), (2, 4)):
+        parties = blobs(11, size.m, 10)
+        watched = watch(parties, k=4, t=t, ell=ell, seed=SEED)
+        yield coalition.any_t_clients(watched.job, size.m)
+        yield coalition.uniformity(watched, tuple(range(1, t + 1)))
+        yield from coalition.coalitions(watched, size.known)
+    for clients in (1, 2, 3, 4):
+        yield from coalition.told_apart(n=7, t=2, ell=2, d=2, m=size.classifier_rows, coalition=clients)
+
+
+def _centres(watched: Watched) -> list[int]:
+    last = len(distances.seen(watched)[1])
+    return sorted({2, *range(3, min(last, watched.job.d + 4)), watched.job.d + 1, last})
+
+
+def _server(size: Size) -> Iterator[AttackRow]:
+    for d in size.dimensions:
+        watched = watch(blobs(5, size.m, d), k=4, t=1, ell=2, seed=SEED)
+        yield from distances.by_centres(watched, swept="k=4, d", value=d, counts=_centres(watched))
+        yield from distances.with_known_rows(watched, sorted({1, *range(2, d + 3, max(1, d // 8)), d, d + 1}))
+    for k in size.clusters:
+        watched = watch(blobs(5, size.m, 8, k), k=k, t=1, ell=2, seed=SEED)
+        yield from distances.by_centres(watched, swept="d=8, k", value=k, counts=_centres(watched))
+    for precision in size.precisions:
+        watched = watch(blobs(5, size.m, 8), k=4, t=1, ell=2, seed=SEED, precision=precision)
+        yield distances.whole_run(watched, attack="c-precision", swept="precision", value=precision)
+
+
+def _figure1(size: Size) -> Iterator[AttackRow]:
+    """The sizes of `secfc bench figure1`, so that cost and privacy can be read side by side."""
+    for swept, values in size.sweeps.items():
+        for value in values:
+            case = figure1_case(**({"n": 10, "d": 20, "m": 1000} | {swept: value}))
+            data = secfc_blobs(
+                n_clusters=4,
+                sigma=1.0,
+                clusters_per_party=2,
+                n_parties=case.n,
+                n_rows=case.m,
+                n_features=case.d,
+            )
+            watched = watch(list(data.parties), k=4, t=case.t, ell=case.ell, seed=SEED)
+            yield distances.whole_run(watched, attack=f"c-{swept}", swept=swept, value=value)
+
+
+def _limits(size: Size) -> Iterator[AttackRow]:
+    parties = blobs(3, size.m, 8)
+    common: dict[str, Any] = {"t": 1, "ell": 1}
+    yield from cheating.tiny_sets(parties, k=4, smallest=[1, 2, 5, 20], **common)
+    yield from cheating.differencing(parties, k=1, smallest=20, members=[10, 19, 20, 40, 80], **common)
+    yield from cheating.rounds_answered(parties, k=4, most=[1, 2, 3, 4, 6, 8], seed=SEED, **common)
+
+
+def _coded(size: Size) -> Iterator[AttackRow]:
+    d = 8
+    for ell in (1, 2, 4, 8):
+        parties = blobs(2 * (ell + 1) - 1, size.m, d)
+        watched = watch(parties, k=4, t=1, ell=ell, seed=SEED)
+        yield coded.per_segment(watched)
+        yield from coded.segments_placed(watched, list(range(2, d + 3)))
+    watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=SEED)
+    yield coded.server_and_t_clients(watched, own=0)
+
+
+def _federated(size: Size) -> Iterator[AttackRow]:
+    for per_party in size.per_party:
+        parties = blobs(8, 8 * per_party, 8)
+        watched = watch(parties, k=4, t=1, ell=2, seed=SEED)
+        yield from federated.uploads_leak(watched, per_party)

@@ -1,0 +1,213 @@
+"""Runs that are watched: what each party holds when the protocol has ended or was refused."""
+
+import secrets
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints, Labels
+from secfc.errors import LimitError
+from secfc.field.packing import unpack
+from secfc.field.primes import PRIMES
+from secfc.kmeans.compare import SquaredDistances
+from secfc.kmeans.search import Clustering, Search
+from secfc.kmeans.sets import set_sizes
+from secfc.params import Job, Limits
+from secfc.protocol.client import Client
+from secfc.protocol.messages import RUN_ID_BYTES, SERVER, CodedDistances, Message
+from secfc.protocol.server import Server
+from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
+
+
+@dataclass
+class ServerView:
+    """What the server holds of each round that was answered.
+
+    Attributes
+    ----------
+    questions : list of ndarray of shape (m,), int32
+        The sets it asked about.
+    distances : list of ndarray of shape (m, k), float64
+        Squared distances of every row to every centre in the data's units; NaN where a set is empty.
+    answers : list of dict from client to ndarray of shape (P, k, m), int64
+        Residues as the clients sent them.
+    """
+
+    questions: list[Labels] = field(default_factory=list)
+    distances: list[Floats] = field(default_factory=list)
+    answers: list[dict[int, Ints]] = field(default_factory=list)
+
+
+@dataclass
+class Watched:
+    """A run and what its parties hold.
+
+    Attributes
+    ----------
+    job : Job
+    parties : list of ndarray of shape (m_j, d), float64
+    server : ServerView
+    refusal : str or None
+        Why a client ended the run, if one did.
+    """
+
+    job: Job
+    parties: list[Floats] = field(repr=False)
+    clients: list[Client] = field(repr=False)
+    server: ServerView = field(repr=False)
+    refusal: str | None = None
+
+    @property
+    def rows(self) -> Floats:
+        """The rows of all parties, shape (m, d): what attackers are after."""
+        return np.concatenate(self.parties)
+
+    @property
+    def primes(self) -> tuple[int, ...]:
+        """Primes of the shares."""
+        return tuple(prime.p for prime in PRIMES[: self.job.residues(len(self.rows))])
+
+    def shares(self, client: int) -> Ints:
+        """A client's shares of every row, (P, width, m), residues in [0, p): what it holds in memory."""
+        held = self.clients[client - 1]._points._shares[:, :-1]  # its own memory
+        return np.stack([plane.astype(np.int64) % p for plane, p in zip(held, self.primes, strict=True)])
+
+
+class _Recorder:
+    """Stands between a server and its search: keeps distances, asks a script's questions if given."""
+
+    def __init__(self, search: Search, view: ServerView, job: Job, script: list[Labels] | None) -> None:
+        self._search, self._view, self._job = search, view, job
+        self._script = None if script is None else list(script)
+        self._current: Floats = np.empty(0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._search, name)
+
+    @property
+    def sets(self) -> Labels:
+        return self._search.sets if self._script is None else self._script[0]
+
+    def sizes(self) -> Ints:
+        return set_sizes(self.sets, self._job.k)
+
+    def add(self, rows: slice, distances: SquaredDistances) -> None:
+        if self._current.size == 0:
+            self._current = np.full((self.sets.size, self._job.k), np.nan)
+        asked = np.flatnonzero(distances.sizes)
+        digits = distances.radix.digits(distances.residues)
+        scaled = distances.radix.approximate(digits)[asked] / 4.0**self._job.exponent
+        self._current[rows, asked] = (scaled / distances.sizes[asked, np.newaxis].astype(float) ** 2).T
+        if self._script is None:
+            self._search.add(rows, distances)
+
+    def end_round(self) -> bool:
+        self._view.questions.append(self.sets)
+        self._view.distances.append(self._current)
+        self._current = np.empty(0)
+        if self._script is None:
+            return self._search.end_round()
+        labels = np.maximum(self._script.pop(0), 0)
+        self._search.found = [Clustering(start=labels, labels=labels, k=self._job.k)]
+        return bool(self._script)
+
+
+class WatchedServer(Server):
+    """A server that remembers what it was sent, and may ask questions of its own instead of the protocol's.
+
+    Parameters
+    ----------
+    job : Job
+    session : Session
+    rng : numpy.random.Generator
+    script : list of ndarray of shape (m,), int32, or None
+        Sets to ask about instead of the protocol's: a server that cheats.
+    """
+
+    def __init__(
+        self, *, job: Job, session: Session, rng: np.random.Generator, script: list[Labels] | None
+    ) -> None:
+        super().__init__(job=job, session=session, rng=rng)
+        self.view, self._script = ServerView(), script
+
+    def _new_search(self) -> Search:
+        recorder = _Recorder(super()._new_search(), self.view, self._job, self._script)
+        return cast(Search, recorder)
+
+    def receive(self, message: Message) -> list[Message]:
+        """Take a message and keep an answer's residues."""
+        if isinstance(message, CodedDistances):
+            self._keep(message)
+        return super().receive(message)
+
+    def _keep(self, message: CodedDistances) -> None:
+        while len(self.view.answers) < message.round:
+            self.view.answers.append({})
+        answers = self.view.answers[message.round - 1]
+        rows = self._parts.answer_rows(message.part)
+        residues = unpack(message.residues.planes()).astype(np.int64)
+        if message.sender not in answers:
+            answers[message.sender] = np.zeros((*residues.shape[:2], self._layout.m), dtype=np.int64)
+        answers[message.sender][:, :, rows] = residues
+
+
+def watch(
+    parties: list[Floats],
+    *,
+    k: int,
+    t: int,
+    ell: int,
+    seed: int = 0,
+    script: list[Labels] | None = None,
+    limits: Limits | None = None,
+    **parameters: Any,
+) -> Watched:
+    """Run the protocol in this process and keep what each party holds.
+
+    Parameters
+    ----------
+    parties : list of ndarray of shape (m_j, d), float64
+    k, t, ell : int
+    seed : int
+        Of the start.
+    script : list of ndarray of shape (m,), int32, optional
+        Questions of a server that cheats.
+    limits : Limits, optional
+        Of every client.
+    **parameters
+        Of the Job.
+    """
+    bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
+    job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], bound=bound, **parameters)
+    identities = [Identity() for _ in parties]
+    roster = Roster(tuple(identity.public for identity in identities))
+    session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
+    server = WatchedServer(job=job, session=session, rng=np.random.default_rng(seed), script=script)
+    clients = [
+        Client(
+            number=j,
+            rows=rows.copy(),
+            job=job,
+            session=session,
+            identity=identities[j - 1],
+            masks=MaskSource(),
+            limits=limits,
+        )
+        for j, rows in enumerate(parties, 1)
+    ]
+    watched = Watched(job=job, parties=parties, clients=clients, server=server.view)
+    post: deque[Message] = deque()
+    for client in clients:
+        post.extend(client.start())
+    try:
+        while post:
+            message = post.popleft()
+            role: Server | Client = server if message.recipient == SERVER else clients[message.recipient - 1]
+            post.extend(role.receive(message))
+    except LimitError as error:
+        watched.refusal = str(error)
+    return watched
