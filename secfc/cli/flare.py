@@ -1,6 +1,5 @@
 """`secfc flare`: runs across organisations on NVIDIA FLARE. docs/deployment.md walks through it."""
 
-import json
 import tempfile
 from enum import StrEnum
 from importlib.util import find_spec
@@ -11,16 +10,15 @@ import typer
 
 from secfc.cli.endings import plain_endings
 from secfc.cli.render import console
-from secfc.drivers.flare.jobs import export_job, read_agreement, read_job_file
-from secfc.drivers.flare.kits import CLASSES, prepare_kit
-from secfc.errors import ParameterError, PartyError
 
 flare = typer.Typer(help="Runs across organisations on NVIDIA FLARE.", no_args_is_help=True)
 
 _DEADLINE = 600.0
 _TIMEOUT = 86400.0
 
-JobFile = Annotated[Path, typer.Argument(help="The job file that all organisations have agreed to.")]
+JobFile = Annotated[
+    Path, typer.Argument(help="The job file that all organisations have signed; signatures are beside it.")
+]
 Deadline = Annotated[float, typer.Option(help="Seconds that a site has to answer a call.")]
 
 
@@ -39,7 +37,9 @@ def export(
 ) -> None:
     """Write the folder that a FLARE server takes for a job: configuration only, no code and no data."""
     with plain_endings():
-        export_job(read_job_file(job), folder, deadline=deadline)
+        from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
+
+        export_job(job, folder, deadline=deadline)
         console().print(f"{folder}: submit it with nvflare job submit -j {folder}")
 
 
@@ -50,15 +50,18 @@ def kit(
 ) -> None:
     """Have a startup kit refuse jobs that ship code, and allow the one class of secfc that it needs."""
     with plain_endings():
+        from secfc.drivers.flare.kits import CLASSES, prepare_kit  # noqa: PLC0415
+
         prepare_kit(folder, side.value)
         console().print(f"{folder}: no code is taken from others; of classes, {CLASSES[side.value]} only")
 
 
-@flare.command(epilog="Example: secfc flare poc job.toml --sites configurations")
+@flare.command(epilog="Example: secfc flare poc job.toml north.toml south.toml west.toml")
 def poc(
     job: JobFile,
-    sites: Annotated[
-        Path | None, typer.Option(help="Folder with NAME.toml of each site; by default the job file's.")
+    sites: Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")],
+    summary: Annotated[
+        Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
     workspace: Annotated[
         Path | None,
@@ -69,31 +72,44 @@ def poc(
 ) -> None:
     """Run a job on this machine with a real FLARE server and site processes and mutual TLS.
 
-    Each site writes its labels where its own configuration says.
+    Labels and signed statements are where the site files say, the summary of all statements beside the job.
     """
     with plain_endings(), tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
+        from secfc.agreement.files import replace_text  # noqa: PLC0415
+        from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.statement import read_summary  # noqa: PLC0415
+        from secfc.drivers.agreed import in_order  # noqa: PLC0415
+        from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
+        from secfc.errors import ParameterError, PartyError  # noqa: PLC0415
+
         if find_spec("nvflare") is None:
             raise ParameterError("NVIDIA FLARE is not installed: pip install 'secfc[flare]'")
         from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - needs secfc[flare]
 
-        text = read_job_file(job)
-        names = read_agreement(text).sites
-        configs = {name: (sites or job.parent) / f"{name}.toml" for name in names}
-        missing = [str(config) for config in configs.values() if not config.is_file()]
-        if missing:
-            raise ParameterError(f"{missing[0]}: no such file; each site has a configuration of its own")
+        agreement = read_job(job)
+        files = in_order(agreement, sites)
+        path = summary or job.with_suffix(".summary.json")
+        if path.exists():
+            raise ParameterError(f"--summary: {path} exists; name another file")
         folder = workspace or Path(scratch) / "workspace"
         if folder.exists():
             raise ParameterError(f"--workspace: {folder} already exists")
-        export_job(text, Path(scratch) / "job", deadline=deadline)
-        with Federation(folder, names) as federation:
-            for name, config in configs.items():
-                federation.join(name, config)
+        export_job(job, Path(scratch) / "job", deadline=deadline)
+        with Federation(folder, agreement.names) as federation:
+            for name, file in zip(agreement.names, files, strict=True):
+                federation.join(name, file)
             federation.start()
-            number, summary = federation.run(Path(scratch) / "job", timeout=timeout)
-            if summary is None:
+            number, written = federation.run(Path(scratch) / "job", timeout=timeout)
+            if written is None:
                 reason = federation.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
-        if summary["ended"] != "complete":
-            raise PartyError(f"{summary['ended']}")
-        console().print_json(json.dumps(summary))
+            replace_text(path, written.read_text(encoding="utf-8"))
+        told = read_summary(path).coordinator
+        if told["ended"] != "complete":
+            raise PartyError(f"{told['ended']}")
+        out = console()
+        for name, why in told["lost"].items():
+            out.print(f"{name} was lost: {why}", soft_wrap=True, markup=False)
+        end = "converged" if told["result"]["converged"] else "stopped at max_iter"
+        out.print(f"{end} after {told['result']['n_iter']} iterations")
+        out.print(f"{path}: secfc audit {path} --job {job}", soft_wrap=True, markup=False)

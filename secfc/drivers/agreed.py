@@ -43,7 +43,7 @@ def run_agreed(
         A party's own error, named.
     """
     check_signed(agreement, signatures_path(file))
-    parties = Sites(files=_in_order(agreement, sites), agreement=agreement)
+    parties = Sites(files=in_order(agreement, sites), agreement=agreement)
     setup = Setup(
         job=agreement.job,
         rows=[],
@@ -63,8 +63,14 @@ def run_agreed(
     return outcome
 
 
-def _in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
-    """Each party's site file, client 1's first."""
+def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
+    """Each party's site file, client 1's first.
+
+    Raises
+    ------
+    AgreementError
+        Naming the party whose file is missing, given twice, or that is none.
+    """
     found: dict[str, Path] = {}
     for path in sites:
         party = read_site(path).party

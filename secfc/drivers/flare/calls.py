@@ -28,13 +28,14 @@ _LENGTH = struct.Struct("<Q")
 class Kind(IntEnum):
     """What a call asks or an answer says."""
 
-    OPEN = 0  # call: JSON that names the run, the job's digest and the site's number
+    OPEN = 0  # call: JSON that names the run, the agreement's digest and the site's number
     MESSAGES = 1  # call: a piece of the stream to the site, possibly empty
     CLOSE = 2  # call: JSON that says how the run ended
     ANSWER = 3  # answer: a piece of the stream from the site
     MORE = 4  # answer: the same, and more is ready
     REPORT = 5  # answer to CLOSE: JSON
     ERROR = 6  # answer: JSON with the type and text of an error of ours
+    DONE = 7  # answer: a piece of the stream, and the run has ended for the site
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,6 @@ A site's `class_allow_list` needs `secfc.drivers.flare.components.SiteExecutor`,
 `secfc.drivers.flare.components.CoordinatorController` (docs/deployment.md).
 """
 
-import json
-import os
 import secrets
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,10 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from secfc.drivers.failures import as_error
-from secfc.drivers.flare.coordinator import SUMMARY, Coordinator, Ended, summary
-from secfc.drivers.flare.jobs import read_agreement
+from secfc.drivers.flare.coordinator import SUMMARY, Coordinator
+from secfc.drivers.flare.jobs import of_argument
+from secfc.drivers.flare.kits import SITE_FILE
 from secfc.drivers.flare.site import Site
-from secfc.drivers.flare.site_config import SITE_FILE
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.server import Server
@@ -34,7 +32,7 @@ _DATA = "data"
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]
-    """A site. It takes nothing from the job: rows, limits and job come from the site's own file."""
+    """A site. It takes nothing from the job: rows, key, limits and job come from its site file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +42,7 @@ class SiteExecutor(Executor):  # type: ignore[misc]
         """Open and end the site with FLARE's run."""
         if event_type == EventType.START_RUN:
             folder = Path(fl_ctx.get_workspace().get_site_config_dir())
-            self._site = Site(name=fl_ctx.get_identity_name(), config=folder / SITE_FILE)
+            self._site = Site(name=fl_ctx.get_identity_name(), file=folder / SITE_FILE)
             fl_ctx.get_engine().register_aux_message_handler(TOPIC, self._on_call)
         elif event_type == EventType.END_RUN and self._site is not None:
             self._site.end()
@@ -67,15 +65,15 @@ class CoordinatorController(Controller):  # type: ignore[misc]
 
     Parameters
     ----------
-    job : str
-        Text of the job file.
+    agreement : str
+        As `secfc.drivers.flare.jobs.to_argument` writes it.
     deadline : float
         Seconds that a site has to answer.
     """
 
-    def __init__(self, job: str, deadline: float) -> None:
+    def __init__(self, agreement: str, deadline: float) -> None:
         super().__init__()
-        self._job_text, self._deadline = job, deadline
+        self._agreement_text, self._deadline = agreement, deadline
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to prepare."""
@@ -86,7 +84,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """Run to the end and write the summary into FLARE's folder of the job."""
         engine = fl_ctx.get_engine()
-        agreement = read_agreement(self._job_text)
+        agreement = of_argument(self._agreement_text)
         run = secrets.token_bytes(RUN_ID_BYTES)
 
         def send(site: str, data: bytes, timeout: float) -> bytes | None:
@@ -117,17 +115,13 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             deadline=self._deadline,
             aborted=lambda: bool(abort_signal.triggered),
         )
-        ended: Ended | None = None
         error: SecFCError | None = None
         try:
-            ended = coordinator.run()
+            coordinator.run()
         except Exception as failure:
             error = as_error(failure)
         folder = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id()))
-        text = json.dumps(summary(agreement, run, ended, error), indent=2)
-        draft = folder / f".{SUMMARY}"
-        draft.write_text(text + "\n", encoding="utf-8")
-        os.replace(draft, folder / SUMMARY)  # who waits for it reads all of it
+        coordinator.write_summary(folder / SUMMARY, error)
         if error is not None:
             self.system_panic(f"{type(error).__name__}: {error}", fl_ctx)
 

@@ -2,19 +2,29 @@
 
 import logging
 import queue
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import secfc
-from secfc.drivers.costs import Costs, Meter
-from secfc.drivers.failures import as_error, error_of
-from secfc.drivers.flare.calls import Call, Incoming, Kind, Outgoing, decode_call, from_json, to_json
-from secfc.drivers.flare.jobs import Agreement
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.statement import SignedStatement, statement_of, write_summary
+from secfc.drivers.costs import Meter
+from secfc.drivers.failures import as_error
+from secfc.drivers.flare import line as lines
+from secfc.drivers.flare.calls import to_json
+from secfc.drivers.flare.line import Event, Line, Send
 from secfc.drivers.setup import OnProgress, ServerReport
-from secfc.errors import LimitError, MessageError, PartyError, SecFCError, ThresholdError
+from secfc.errors import (
+    CheatError,
+    LimitError,
+    MessageError,
+    PartyError,
+    SecFCError,
+    TooManyFaultsError,
+)
 from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
@@ -24,39 +34,10 @@ from secfc.protocol.wire import decode, encode, envelope
 _LOG = logging.getLogger(__name__)
 
 SUMMARY = "secfc.json"
-"""The coordinator's summary, in FLARE's folder of the job."""
+"""The summary of a run, in FLARE's folder of the job."""
 
-Send = Callable[[str, bytes, float], bytes | None]
-"""Gives a site's answer to a call; None without one within the seconds given."""
-
-_TRY_SECONDS = 30.0
-"""A call is repeated after this time: it or its answer may have been lost with a connection."""
-
-_PAUSE_SECONDS = 0.5
-"""Between calls to a site that cannot be reached."""
-
-_CLOSING_SECONDS = 20.0
-"""How long a site that hangs can keep the others from an ended run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ended:
-    """What a run gave the coordinator.
-
-    Attributes
-    ----------
-    report : ServerReport
-    costs : Costs
-    lost : dict
-        Sites that the run went on without, and why.
-    timeline : list of (str, int, float)
-        Phase, round, and seconds since the start when it began.
-    """
-
-    report: ServerReport
-    costs: Costs
-    lost: dict[str, str]
-    timeline: list[tuple[str, int, float]]
+_COMPARE_SECONDS = 30.0
+"""How long sites may wait for others to confirm the result."""
 
 
 class Coordinator:
@@ -74,6 +55,18 @@ class Coordinator:
     aborted : callable
         Whether the transport gives up: nothing can be sent then.
     on_progress : callable, optional
+
+    Attributes
+    ----------
+    meter : Meter
+    lost : dict of int to SecFCError
+        Clients that the run went on without, and why.
+    statements : dict of int to SignedStatement
+        What clients stated when the run ended, whichever way.
+    timeline : list of (str, int, float)
+        Phase, round, and seconds since the start when it began.
+    report : ServerReport or None
+        Once the run is complete.
     """
 
     def __init__(
@@ -91,12 +84,16 @@ class Coordinator:
         self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
         self.meter = Meter()
         self.lost: dict[int, SecFCError] = {}
+        self.statements: dict[int, SignedStatement] = {}
         self.timeline: list[tuple[str, int, float]] = []
+        self.report: ServerReport | None = None
+        self._run = run
+        self._done: set[int] = set()  # clients for which the run has ended
         self._started = time.monotonic()
-        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        opening = {"run": run.hex(), "job": agreement.digest, "secfc": secfc.__version__}
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        opening = {"run": run.hex(), "agreement": agreement.digest.hex(), "secfc": secfc.__version__}
         self._lines = {
-            j: _Line(
+            j: Line(
                 number=j,
                 name=name,
                 send=send,
@@ -104,10 +101,10 @@ class Coordinator:
                 events=self._events,
                 opening=to_json(opening | {"number": j}),
             )
-            for j, name in enumerate(agreement.sites, start=1)
+            for j, name in enumerate(agreement.names, start=1)
         }
 
-    def run(self) -> Ended:
+    def run(self) -> ServerReport:
         """Run to the end; every site is told how it ended.
 
         Raises
@@ -122,32 +119,42 @@ class Coordinator:
             report = ServerReport.of(self._server, self._job)
         except BaseException as error:
             told = as_error(error) if isinstance(error, Exception) else PartyError("interrupted")
-            self._close({"ended": f"{type(told).__name__}: {told}"}, now=True)
+            self._close(f"{type(told).__name__}: {told}", now=True)
             raise told from None if isinstance(error, SecFCError) else error
-        self._close({"ended": "complete"} | _public(report), now=False)
-        return Ended(report=report, costs=self.meter.costs(), lost=self._why_lost(), timeline=self.timeline)
+        self._close("complete", now=False)
+        self.report = report
+        return report
 
-    def _why_lost(self) -> dict[str, str]:
-        return {self._name(j): f"{type(error).__name__}: {error}" for j, error in self.lost.items()}
+    def write_summary(self, path: Path, error: SecFCError | None) -> None:
+        """Write the parties' statements and what the coordinator adds to them, whole or not at all."""
+        told: dict[str, Any] = {
+            "secfc": secfc.__version__,
+            "run": self._run.hex(),
+            "ended": "complete" if error is None else f"{type(error).__name__}: {error}",
+            "lost": {self._name(j): f"{type(why).__name__}: {why}" for j, why in self.lost.items()},
+            "costs": self.meter.costs().to_dict(),
+            "timeline": self.timeline,
+        }
+        if self.report is not None:
+            told["result"] = _public(self.report)
+        write_summary(path, self._agreement, self.statements.values(), told)
 
     def _name(self, client: int) -> str:
-        return self._agreement.sites[client - 1]
+        return self._agreement.names[client - 1]
 
     def _until_done(self) -> None:
+        """Until the run has ended for the server and for every site that is left."""
         heard = time.monotonic()
         self._mark()
-        while self._server.state is not State.DONE:
+        while self._server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
             if self._aborted():
                 raise PartyError(self._abortion())
             try:
-                client, event = self._events.get(timeout=_PAUSE_SECONDS)
+                client, event = self._events.get(timeout=lines.PAUSE_SECONDS)
             except queue.Empty:
-                if time.monotonic() - heard > 2 * self._deadline:
-                    standing = self._server.progress
-                    raise PartyError(
-                        f"nobody sent anything for {2 * self._deadline:.0f} s in phase {standing.phase}, "
-                        f"{standing.waiting_for} sites are waited for"
-                    ) from None
+                if time.monotonic() - heard > self._patience:
+                    self._overdue()
+                    heard = time.monotonic()
                 continue
             if client in self.lost:
                 continue
@@ -155,7 +162,38 @@ class Coordinator:
                 self._lose(client, event)
                 continue
             heard = time.monotonic()
-            self._carry(client, event)
+            if event is None:
+                self._done.add(client)
+            else:
+                self._carry(client, event)
+
+    @property
+    def _patience(self) -> float:
+        """Seconds of silence after which those who are waited for have had their time."""
+        done = self._server.state is State.DONE
+        return min(_COMPARE_SECONDS, 2 * self._deadline) if done else 2 * self._deadline
+
+    def _overdue(self) -> None:
+        """Nobody says anything: go on without those who are waited for.
+
+        Raises
+        ------
+        TooManyFaultsError
+        """
+        if self._server.state is State.DONE:
+            waiting = [j for j in self._lines if j not in self._done and j not in self.lost]
+            if len(self._done) < self._job.threshold:
+                names = ", ".join(map(self._name, waiting))
+                raise TooManyFaultsError(f"nobody confirms the result to {names}; {self._lost_names()}")
+        else:
+            waiting = list(self._server.awaited)
+        for client in waiting:
+            silence = f"nothing was heard for {self._patience:.0f} s, and it is waited for"
+            if client not in self.lost:
+                self._lose(client, PartyError(silence))
+
+    def _lost_names(self) -> str:
+        return f"lost of {self._job.n}: {', '.join(self._name(j) for j in sorted(self.lost)) or 'none'}"
 
     def _abortion(self) -> str:
         waiting, seconds = max(
@@ -184,13 +222,10 @@ class Coordinator:
         except MessageError as error:
             self._lose(client, error)
             return
-        self._send(replies)
-        self._mark()
-        if self._on_progress is not None:
-            self._on_progress(self._server.progress)
+        self._go_on(replies)
 
-    def _send(self, messages: list[Message]) -> None:
-        # One encoding for all: the recipient is all that differs, but it is in the header.
+    def _go_on(self, messages: list[Message]) -> None:
+        """Send what the server says."""
         for message in messages:
             if message.recipient in self.lost:
                 continue
@@ -198,6 +233,9 @@ class Coordinator:
                 data = encode(message, k=self._job.k)
             self.meter.sent(envelope(data), len(data))
             self._lines[message.recipient].put(data)
+        self._mark()
+        if self._on_progress is not None:
+            self._on_progress(self._server.progress)
 
     def _mark(self) -> None:
         standing = self._server.progress
@@ -210,44 +248,55 @@ class Coordinator:
         Raises
         ------
         SecFCError
-            When the others cannot finish, or must not: a limit protects rows whose shares the others hold.
+            When the others cannot finish, or must not: a site that breaks off is left out, but one that
+            refuses something before the iterations may have found out that all should stop; a limit protects
+            rows whose shares the others hold.
         """
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error
         self._lines[client].forget()
-        if isinstance(error, LimitError) or self._server.state is not State.ITERATE:
-            phase = self._server.progress.phase
+        phase, state = self._server.progress.phase, self._server.state
+        late = state in (State.ITERATE, State.DONE)
+        if isinstance(error, LimitError | CheatError) or not (late or isinstance(error, PartyError)):
             raise type(error)(f"{text} (phase {phase})") if _plain(error) else PartyError(text)
-        left, needed = self._job.n - len(self.lost), self._job.threshold
-        if left < needed:
-            names = ", ".join(self._name(j) for j in sorted(self.lost))
-            raise ThresholdError(
-                f"too few sites are left: {left} < 2(ell + t) - 1 = {needed}; "
-                f"lost of {self._job.n}: {names}; the last: {text}"
-            )
-        _LOG.warning(
-            "%s; the run goes on with %d of %d sites, %d are needed", text, left, self._job.n, needed
-        )
+        try:
+            replies = self._server.absent(client)
+        except ResidueError as other:
+            self._lose(other.client, other)
+            return
+        except TooManyFaultsError as failed:
+            raise TooManyFaultsError(f"{failed}; {self._lost_names()}; the last: {text}") from None
+        _LOG.warning("%s (phase %s); the run goes on without it", text, phase)
+        self._go_on(replies)
 
-    def _close(self, ending: dict[str, Any], *, now: bool) -> None:
+    def _close(self, ended: str, *, now: bool) -> None:
         """Tell every site how the run ended and wait for them, but not for long."""
-        ending = ending | {"lost": self._why_lost()}
         for line in self._lines.values():
-            line.close(to_json(ending), now=now)
-        patience = _CLOSING_SECONDS if now else max(_CLOSING_SECONDS, self._deadline)
+            line.close(to_json({"ended": ended}), now=now)
+        patience = lines.CLOSING_SECONDS if now else max(lines.CLOSING_SECONDS, self._deadline)
         until = time.monotonic() + (0.0 if self._aborted() else patience)
         for j, line in self._lines.items():
             report = line.report(max(0.0, until - time.monotonic()))
-            for phase, role, seconds in report.get("seconds", []):
-                self.meter.seconds[phase, role] += seconds
             line.stop()
+            try:
+                self._note(j, report)
+            except SecFCError as error:
+                self.lost.setdefault(j, error)
             if not report and j not in self.lost:
                 self.lost[j] = line.failure or PartyError("it was not heard when the run was closed")
 
-
-_Event = tuple[int, bytes | SecFCError]
-"""A client and a message of it, or why it is lost."""
+    def _note(self, client: int, report: dict[str, Any]) -> None:
+        """Take a site's report; nothing rests on what it says of seconds."""
+        if report.get("statement") is not None:
+            self.statements[client] = statement_of(report["statement"], name=self._name(client))
+        seconds = report.get("seconds", [])
+        try:
+            found = {(str(phase), str(role)): float(value) for phase, role, value in seconds}
+        except (TypeError, ValueError):
+            raise MessageError(f"{self._name(client)}: a report of another form") from None
+        for key, value in found.items():
+            self.meter.seconds[key] += value  # type: ignore[index]
 
 
 def _plain(error: SecFCError) -> bool:
@@ -255,158 +304,8 @@ def _plain(error: SecFCError) -> bool:
     return type(error).__init__ is Exception.__init__ or type(error).__init__ is ValueError.__init__
 
 
-class _Line:
-    """The conversation with one site: one call at a time, repeated until it is answered."""
-
-    def __init__(
-        self,
-        *,
-        number: int,
-        name: str,
-        send: Send,
-        deadline: float,
-        events: "queue.SimpleQueue[_Event]",
-        opening: bytes,
-    ) -> None:
-        self._number, self.name, self._send, self._deadline = number, name, send, deadline
-        self._events, self._opening = events, opening
-        self._outgoing, self._incoming = Outgoing(), Incoming()
-        self._changed = threading.Condition()
-        self._calls = 0
-        self._asked: float | None = None  # when the call was made that is not answered yet
-        self._ending: bytes | None = None
-        self._now = False
-        self._stopped = False
-        self._report: dict[str, Any] = {}
-        self.failure: SecFCError | None = None  # why the site did not close the run
-        self._thread = threading.Thread(target=self._converse, name=f"secfc-{name}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def put(self, message: bytes | memoryview) -> None:
-        with self._changed:
-            if self._ending is None or not self._now:
-                self._outgoing.put(message)
-                self._changed.notify()
-
-    def forget(self) -> None:
-        """Send nothing more but the ending."""
-        with self._changed:
-            self._outgoing.clear()
-            self._now = True
-            self._changed.notify()
-
-    def close(self, ending: bytes, *, now: bool) -> None:
-        """Send the ending, after what waits or instead of it."""
-        with self._changed:
-            self._ending, self._now = ending, self._now or now
-            if self._now:
-                self._outgoing.clear()
-            self._changed.notify()
-
-    def stop(self) -> None:
-        """Give up."""
-        self._stopped = True
-
-    @property
-    def waiting(self) -> float:
-        """Seconds without an answer to the call made last."""
-        asked = self._asked
-        return 0.0 if asked is None else time.monotonic() - asked
-
-    def report(self, seconds: float) -> dict[str, Any]:
-        """What the site reported at its end, empty if it did not within these seconds."""
-        self._thread.join(seconds)
-        return self._report
-
-    def _converse(self) -> None:
-        try:
-            kind = Kind.OPEN
-            piece: bytes | None = self._opening
-            while piece is not None:
-                answer = self._call(kind, piece)
-                for message in self._incoming.feed(answer.body):
-                    self._events.put((self._number, message))
-                kind, piece = Kind.MESSAGES, self._next(answer.kind is Kind.MORE)
-        except Exception as error:
-            self._events.put((self._number, as_error(error)))
-            with self._changed:
-                self._now = True
-                while self._ending is None:
-                    self._changed.wait()
-        try:
-            assert self._ending is not None
-            self._report = from_json(self._call(Kind.CLOSE, self._ending).body)
-        except SecFCError as error:
-            self.failure = error
-
-    def _next(self, more: bool) -> bytes | None:
-        """Wait for something to say; None when all is said."""
-        with self._changed:
-            while not (self._outgoing or more or self._ending is not None):
-                self._changed.wait()
-            if self._ending is not None and (self._now or not (self._outgoing or more)):
-                return None
-            return self._outgoing.take()
-
-    def _call(self, kind: Kind, body: bytes) -> Call:
-        """The site's answer.
-
-        Raises
-        ------
-        SecFCError
-            The site's own, or PartyError when it does not answer within the deadline.
-        """
-        data = Call(kind=kind, number=self._calls, body=body).encode()
-        limit = min(self._deadline, _CLOSING_SECONDS) if kind is Kind.CLOSE else self._deadline
-        self._asked = tried = time.monotonic()
-        until = tried + limit
-        while (answer := self._send(self.name, data, max(1.0, min(_TRY_SECONDS, until - tried)))) is None:
-            if time.monotonic() >= until:
-                raise PartyError(f"{self.name}: no answer within {limit:.0f} s")
-            if self._stopped or (kind is not Kind.CLOSE and self._now and self._ending is not None):
-                raise PartyError(f"{self.name}: the run ended before it answered")
-            time.sleep(_PAUSE_SECONDS)
-            tried = time.monotonic()
-        self._asked = None
-        call = decode_call(answer)
-        if call.number != self._calls:
-            raise MessageError(f"{self.name}: an answer to call {call.number}, call {self._calls} was asked")
-        self._calls += 1
-        if call.kind is Kind.ERROR:
-            told = from_json(call.body)
-            raise error_of(str(told.get("error")), str(told.get("text")))
-        expected = (Kind.REPORT,) if kind is Kind.CLOSE else (Kind.ANSWER, Kind.MORE)
-        if call.kind not in expected:
-            raise MessageError(f"{self.name}: a {call.kind.name} in answer to {kind.name}")
-        return call
-
-
 def _public(report: ServerReport) -> dict[str, Any]:
     """What every site is told; distances, even counted, are the server's alone."""
     kept = {"start", "labels", "histogram", "largest", "found", "found_labels"}
     told = {name: value for name, value in vars(report).items() if name not in kept}
     return told | {"faults": asdict(report.faults)}
-
-
-def summary(
-    agreement: Agreement, run: bytes, ended: Ended | None, error: SecFCError | None
-) -> dict[str, Any]:
-    """What the coordinator writes down of a run."""
-    text: dict[str, Any] = {
-        "secfc": secfc.__version__,
-        "job": agreement.digest,
-        "parameters": asdict(agreement.job),
-        "sites": list(agreement.sites),
-        "run": run.hex(),
-        "ended": "complete" if error is None else f"{type(error).__name__}: {error}",
-    }
-    if ended is not None:
-        text |= {
-            "result": _public(ended.report),
-            "lost": ended.lost,
-            "costs": ended.costs.to_dict(),
-            "timeline": ended.timeline,
-        }
-    return text

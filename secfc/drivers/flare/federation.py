@@ -17,8 +17,7 @@ from typing import Any
 import psutil
 
 from secfc.drivers.flare.coordinator import SUMMARY
-from secfc.drivers.flare.kits import prepare_kit
-from secfc.drivers.flare.site_config import SITE_FILE
+from secfc.drivers.flare.kits import SITE_FILE, prepare_kit
 from secfc.errors import PartyError
 
 SERVER, ADMIN = "server", "admin@example.com"
@@ -122,9 +121,9 @@ class Federation:
             raise PartyError(f"nvflare {' '.join(arguments[:2])}: {reason}")
         return answer.get("data")
 
-    def join(self, name: str, config: Path) -> None:
-        """Give a site its own configuration."""
-        (self.kits[name] / "local" / SITE_FILE).symlink_to(config.resolve())
+    def join(self, name: str, site_file: Path) -> None:
+        """Give a site its own site file."""
+        (self.kits[name] / "local" / SITE_FILE).symlink_to(site_file.resolve())
 
     def alive(self, name: str) -> bool:
         """Whether the party's process runs."""
@@ -192,7 +191,7 @@ class Federation:
     def _org(self, name: str) -> str:
         return "coordinator" if name == SERVER else f"org{self.sites.index(name) + 1}"
 
-    def run(self, job: Path, *, timeout: float) -> tuple[str, dict[str, Any] | None]:
+    def run(self, job: Path, *, timeout: float) -> tuple[str, Path | None]:
         """Submit a job and wait until the coordinator has written its summary, or FLARE has ended the job.
 
         Parameters
@@ -206,8 +205,8 @@ class Federation:
         -------
         str
             The job's number at FLARE.
-        dict or None
-            The coordinator's summary, None when the job ended before one was written.
+        Path or None
+            The summary's file, None when the job ended before one was written.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job))["job_id"]
         summary = self.kits[SERVER] / number / SUMMARY
@@ -222,7 +221,7 @@ class Federation:
                 if self.status(number).startswith("FINISHED"):
                     return number, None
                 asked = time.monotonic()
-        return number, json.loads(summary.read_text(encoding="utf-8"))
+        return number, summary
 
     def status(self, number: str) -> str:
         """FLARE's status of a job."""

@@ -1,101 +1,64 @@
-"""The job that all organisations agree on, and the folder that a FLARE server takes for it."""
+"""The folder that a FLARE server takes for an agreed job, and the agreement in it."""
 
+import base64
+import binascii
 import json
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from secfc.agreement.job_file import Agreement, agreement_of, read_job
+from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.drivers.flare.kits import CLASSES
-from secfc.errors import ParameterError, SecFCError
-from secfc.params import Job
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Roster
+from secfc.errors import ParameterError
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """What every organisation has agreed to.
-
-    Attributes
-    ----------
-    job : Job
-    sites : tuple of str
-        FLARE names of the sites; client j is the j-th.
-    roster : Roster
-        Their public keys.
-    seed : int or None
-        Of public choices.
-    """
-
-    job: Job
-    sites: tuple[str, ...]
-    roster: Roster
-    seed: int | None = None
-
-    def session(self, run: bytes) -> Session:
-        """What names a run of it."""
-        return Session.of(job=self.job, roster=self.roster, run=run)
-
-    @property
-    def digest(self) -> str:
-        """Of job and roster, in hexadecimal."""
-        return self.session(b"").agreement.hex()
+def to_argument(agreement: Agreement) -> str:
+    """An agreement in a FLARE configuration: in base64, for FLARE takes braces in a text for its own."""
+    return base64.b64encode(agreement.to_json().encode()).decode()
 
 
-def read_agreement(text: str) -> Agreement:
-    """The agreement of a job file's text.
+def of_argument(text: str) -> Agreement:
+    """The agreement that `to_argument` wrote.
 
     Raises
     ------
     ParameterError
-        Naming what is wrong with it.
+        When it is none.
     """
     try:
-        values: dict[str, Any] = tomllib.loads(text)
-        keys = values.pop("roster")
-        if "ids_cap" in values:
-            raise ParameterError("ids_cap: membership privacy is not available on FLARE in this version")
-        return Agreement(
-            sites=tuple(keys),
-            roster=Roster(tuple(bytes.fromhex(key) for key in keys.values())),
-            seed=values.pop("seed", None),
-            job=Job(n=len(keys), **values),
-        )
-    except SecFCError:
-        raise
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ParameterError(f"job file: {type(error).__name__}: {error}") from None
+        content = base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise ParameterError("the FLARE job's agreement: not base64") from None
+    return agreement_of(content, name="the FLARE job's agreement")
 
 
-def read_job_file(path: Path) -> str:
-    """The text of a job file."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}") from None
-
-
-def export_job(text: str, folder: Path, *, deadline: float) -> None:
+def export_job(file: Path, folder: Path, *, deadline: float) -> None:
     """Write the folder that a FLARE server takes: configuration only, no code.
 
     Parameters
     ----------
-    text : str
-        The job file's text.
+    file : Path
+        The job file; all parties' signatures are beside it.
     folder : Path
         Must not exist.
     deadline : float
         Seconds that a site has to answer a call.
+
+    Raises
+    ------
+    AgreementError
+        When a party has not signed.
+    ParameterError
+        When a file cannot be read, or the folder exists.
     """
-    agreement = read_agreement(text)
+    agreement = read_job(file)
+    check_signed(agreement, signatures_path(file))
     server = {
         "format_version": 2,
         "workflows": [
             {
                 "id": "secfc",
                 "path": CLASSES["server"],
-                "args": {"job": text, "deadline": deadline},
+                "args": {"agreement": to_argument(agreement), "deadline": deadline},
             }
         ],
         "components": [],
@@ -109,15 +72,18 @@ def export_job(text: str, folder: Path, *, deadline: float) -> None:
         "name": folder.name,
         "resource_spec": {},
         "min_clients": agreement.job.threshold,
-        "deploy_map": {"secfc": ["server", *agreement.sites]},
+        "deploy_map": {"secfc": ["server", *agreement.names]},
     }
     files = {
         "meta.json": meta,
         "secfc/config/config_fed_server.json": server,
         "secfc/config/config_fed_client.json": client,
     }
-    folder.mkdir(parents=True)
-    for name, value in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True)
+        for name, value in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(f"{folder}: {error.strerror}") from None

@@ -1,7 +1,7 @@
 """Sites on disk as organisations keep them: a job file, and each site's rows and configuration."""
 
+import csv
 import json
-import secrets
 import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from secfc.drivers.flare.jobs import Agreement, read_agreement
-from secfc.sealing.identity import KEY_BYTES, Identity
+from secfc.agreement.consortium import Member, add_members
+from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.keys import read_key, write_new_key
+from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 
 collect_ignore = (
     [] if find_spec("nvflare") else ["test_flare.py", "test_flare_refusals.py", "test_deployment_page.py"]
@@ -21,36 +23,68 @@ collect_ignore = (
 
 
 class Organisations:
-    """Files of some organisations in a folder."""
+    """Files of some organisations in a folder; all have signed."""
 
     def __init__(self, folder: Path, rows: list[np.ndarray], **job: Any) -> None:
         self.folder, self.rows = folder, rows
         self.sites = tuple(f"site-{j}" for j in range(1, len(rows) + 1))
-        bound = max(float(np.linalg.norm(part, axis=1).max(initial=0.0)) for part in rows)
-        values = {"k": 3, "t": 1, "ell": 1, "bound": bound, "seed": 3} | job
-        self.text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
-        self.text += f"d = {rows[0].shape[1]}\n[roster]\n"
-        for name in self.sites:
-            private = secrets.token_bytes(KEY_BYTES)
-            (folder / f"{name}.key").write_text(private.hex())
-            self.text += f'{name} = "{Identity(private).public.hex()}"\n'
-        (folder / "job.toml").write_text(self.text)
+        members = []
         for name, part in zip(self.sites, rows, strict=True):
+            identity = write_new_key(folder / f"{name}.key")
+            members.append(Member(name=name, key=identity.public))
             np.save(folder / f"{name}.npy", part)
             self.configure(name)
+        add_members(folder / "roster.toml", members)
+        values = {"k": 3, "t": 1, "ell": 1, "seed": 3} | job
+        pooled = np.concatenate(rows)
+        ranges = zip(pooled.min(axis=0).tolist(), pooled.max(axis=0).tolist(), strict=True)
+        self.job = folder / "job.toml"
+        self.job.write_text(
+            'title = "A test"\nroster = "roster.toml"\n[clustering]\n'
+            + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+            + "[columns]\n"
+            + "".join(f"{at} = [{low!r}, {high!r}]\n" for at, (low, high) in enumerate(ranges))
+        )
+        self.sign(self.job)
+
+    def sign(self, job: Path) -> None:
+        """All sign a job file."""
+        agreement = read_job(job)
+        keys = [(name, read_key(self.folder / f"{name}.key")) for name in self.sites]
+        signed = [
+            Signature(party=name, digest=agreement.digest, signature=sign_job(agreement, key))
+            for name, key in keys
+        ]
+        collect(agreement, signatures_path(job), signed)
+
+    def another_job(self) -> str:
+        """A job that differs in k, signed by all; its name."""
+        path = self.folder / "other.toml"
+        path.write_text(self.job.read_text().replace("k = 3", "k = 4"))
+        self.sign(path)
+        return path.name
 
     @property
     def agreement(self) -> Agreement:
-        return read_agreement(self.text)
+        return read_job(self.job)
 
     def config(self, name: str) -> Path:
         return self.folder / f"{name}.toml"
 
-    def configure(self, name: str, *, job: str = "job.toml", data: str | None = None, more: str = "") -> None:
-        """Write a site's configuration; `more` is TOML before the tables."""
-        lines = [f'job = "{job}"', f'key = "{name}.key"', f'results = "results-{name}"', more]
-        lines += ["[data]", f'path = "{data or f"{name}.npy"}"', ""]
-        self.config(name).write_text("\n".join(lines))
+    def configure(
+        self,
+        name: str,
+        *,
+        job: str = "job.toml",
+        key: str | None = None,
+        data: str | None = None,
+        more: str = "",
+    ) -> None:
+        """Write a site file; `more` is TOML after the tables."""
+        self.config(name).write_text(
+            f'party = "{name}"\njob = "{job}"\nkey = "{key or name}.key"\nresults = "results-{name}"\n'
+            f'[data]\npath = "{data or f"{name}.npy"}"\n{more}'
+        )
 
     def written(self, name: str) -> list[Path]:
         """What the site has in its folder of results."""
@@ -62,15 +96,17 @@ class Organisations:
         for folder in self.written(name):
             shutil.rmtree(folder)
 
-    def summary(self, name: str) -> dict[str, Any]:
+    def statement(self, name: str) -> dict[str, Any]:
+        """What the site stated of the one run it took part in."""
         (folder,) = self.written(name)
-        summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
-        return summary
+        signed: dict[str, Any] = json.loads((folder / "statement.json").read_text())
+        statement: dict[str, Any] = signed["statement"]
+        return statement
 
     def labels(self, name: str) -> np.ndarray:
         (folder,) = self.written(name)
-        lines = (folder / "labels.csv").read_text().splitlines()[1:]
-        return np.array([int(line.split(",")[1]) for line in lines], dtype=int)
+        with (folder / "labels.csv").open() as file:
+            return np.array([int(row["label"]) for row in csv.DictReader(file)], dtype=int)
 
 
 def blobs(*counts: int, d: int = 4) -> list[np.ndarray]:

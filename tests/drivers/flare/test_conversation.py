@@ -11,13 +11,25 @@ import pytest
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.drivers.flare import coordinator as module
+from secfc.agreement.audit import audit
+from secfc.agreement.signatures import signatures_path
+from secfc.agreement.statement import read_summary
+from secfc.drivers.flare import line
 from secfc.drivers.flare.calls import Call, Kind, decode_call
 from secfc.drivers.flare.coordinator import Coordinator
+from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.drivers.flare.site import Site
-from secfc.errors import DataError, LimitError, MessageError, ParameterError, PartyError, ThresholdError
+from secfc.errors import (
+    AgreementError,
+    DataError,
+    LimitError,
+    MessageError,
+    ParameterError,
+    PartyError,
+    TooManyFaultsError,
+)
 from secfc.protocol.client import Client
-from secfc.protocol.messages import Assignment, Plan, Share
+from secfc.protocol.messages import Assignment, Finish, Plan, Share
 from secfc.protocol.server import Server
 
 RUN = bytes(range(16))
@@ -26,8 +38,8 @@ RUN = bytes(range(16))
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """No pauses, and no thread is left behind."""
-    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(module, "_CLOSING_SECONDS", 1.0)
+    monkeypatch.setattr(line, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(line, "CLOSING_SECONDS", 1.0)
     before = set(threading.enumerate())
     yield
     until = time.monotonic() + 10
@@ -40,9 +52,7 @@ class Network:
     """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
 
     def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False):
-        self.sites = {
-            name: Site(name=name, config=organisations.config(name)) for name in organisations.sites
-        }
+        self.sites = {name: Site(name=name, file=organisations.config(name)) for name in organisations.sites}
         self.calls, self._spoil = [], spoil
         agreement = organisations.agreement
         self.coordinator = Coordinator(
@@ -82,13 +92,24 @@ def on_receive(monkeypatch, number, act):
     monkeypatch.setattr(Client, "receive", receive)
 
 
-def assert_exact(organisations, ended):
-    starts = np.split(ended.report.start, np.cumsum([len(r) for r in organisations.rows])[:-1])
+def assert_exact(organisations, network, *, left_out=()):
+    """Labels of all who have some equal those of Lloyd in exact integers on the rows that are in."""
+    lost, out = names_of_lost(network), set(left_out)
+    rows = [
+        part for name, part in zip(organisations.sites, organisations.rows, strict=True) if name not in out
+    ]
+    starts = np.split(network.coordinator.report.start, np.cumsum([len(part) for part in rows])[:-1])
     job = organisations.agreement.job
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(organisations.rows)
-    for name, labels in zip(organisations.sites, exact.labels_, strict=True):
-        if name not in ended.lost:
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
+    for name, labels in zip([n for n in organisations.sites if n not in out], exact.labels_, strict=True):
+        if name not in lost:
             np.testing.assert_array_equal(organisations.labels(name), labels)
+
+
+def names_of_lost(network):
+    """Sites that the run went on without, in the order in which they were lost, and why."""
+    sites = list(network.sites)
+    return {sites[j - 1]: f"{type(why).__name__}: {why}" for j, why in network.coordinator.lost.items()}
 
 
 # A run to its end
@@ -96,18 +117,20 @@ def assert_exact(organisations, ended):
 
 def test_labels_equal_exact_lloyd_and_each_site_has_its_own(organisations):
     made = organisations(20, 0, 30)
-    ended = Network(made).run()
-    assert_exact(made, ended)
-    assert ended.lost == {}
+    network = Network(made)
+    network.run()
+    assert_exact(made, network)
+    assert names_of_lost(network) == {}
     assert made.labels("site-2").size == 0
-    assert [made.summary(name)["ending"]["ended"] for name in made.sites] == ["complete"] * 3
+    assert [made.statement(name)["ended"] for name in made.sites] == ["complete"] * 3
 
 
 def test_messages_larger_than_a_piece_are_put_together_again(organisations, monkeypatch):
     monkeypatch.setattr("secfc.drivers.flare.calls.PIECE_BYTES", 700)
     made = organisations(200, 100, 300)
     network = Network(made)
-    assert_exact(made, network.run())
+    network.run()
+    assert_exact(made, network)
     most = max(record.size for record in network.coordinator.meter.costs().messages)
     assert most > 10 * 700
     assert len(network.calls) > 3 * most / 700
@@ -115,23 +138,51 @@ def test_messages_larger_than_a_piece_are_put_together_again(organisations, monk
 
 def test_costs_count_every_message_of_every_party(organisations):
     made = organisations(20, 10, 30)
-    ended = Network(made).run()
+    network = Network(made)
+    network.run()
+    costs = network.coordinator.meter.costs()
     left = {}
     for name in made.sites:
-        for kind, count in made.summary(name)["left"].items():
+        for kind, count in made.statement(name)["sent"].items():
             left[kind] = left.get(kind, 0) + count["bytes"]
     counted = {}
-    for record in ended.costs.messages:
+    for record in costs.messages:
         if record.sender:
             counted[record.kind] = counted.get(record.kind, 0) + record.size
     assert left == counted
-    assert {phase.phase for phase in ended.costs.phases if phase.role == "client"} >= {"share", "iterate"}
+    assert {phase.phase for phase in costs.phases if phase.role == "client"} >= {"share", "iterate"}
 
 
 def test_timeline_names_every_round_once(organisations):
-    ended = Network(organisations(20, 10, 30)).run()
-    assert [step[:2] for step in ended.timeline[:3]] == [("identify", 0), ("share", 0), ("iterate", 1)]
-    assert len({step[:2] for step in ended.timeline}) == len(ended.timeline)
+    network = Network(organisations(20, 10, 30))
+    network.run()
+    steps = [step[:2] for step in network.coordinator.timeline]
+    assert steps[:3] == [("identify", 0), ("share", 0), ("iterate", 1)]
+    assert len(set(steps)) == len(steps)
+
+
+def test_the_summary_holds_and_was_signed_by_all(organisations, tmp_path):
+    made = organisations(20, 10, 30)
+    network = Network(made)
+    network.run()
+    network.coordinator.write_summary(tmp_path / "summary.json", None)
+    summary = read_summary(tmp_path / "summary.json")
+    assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
+    assert [one.statement.party for one in summary.statements] == list(made.sites)
+    assert summary.coordinator["ended"] == "complete"
+
+
+def test_a_run_that_a_site_ends_is_stated_by_all_that_began_it(organisations, tmp_path):
+    made = organisations(20, 10, 30)
+    made.job.write_text(made.job.read_text() + "[limits]\nmost_rounds = 1\n")
+    made.sign(made.job)
+    network = Network(made)
+    with pytest.raises(LimitError, match=r"^site-[123]: client [123] answers 1 rounds") as error:
+        network.run()
+    network.coordinator.write_summary(tmp_path / "summary.json", error.value)
+    summary = read_summary(tmp_path / "summary.json")
+    assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
+    assert all("LimitError" in one.statement.ended for one in summary.statements)
 
 
 # What a network does
@@ -148,7 +199,9 @@ def test_a_call_whose_answer_was_lost_is_repeated_and_not_handled_twice(organisa
         return None
 
     made = organisations(20, 10, 30)
-    assert_exact(made, Network(made, spoil=spoil).run())
+    network = Network(made, spoil=spoil)
+    network.run()
+    assert_exact(made, network)
 
 
 def test_a_call_that_was_lost_is_repeated(organisations):
@@ -161,7 +214,9 @@ def test_a_call_that_was_lost_is_repeated(organisations):
         return None
 
     made = organisations(20, 10, 30)
-    assert_exact(made, Network(made, spoil=spoil).run())
+    network = Network(made, spoil=spoil)
+    network.run()
+    assert_exact(made, network)
 
 
 def test_an_answer_that_is_not_ours_loses_the_site_and_names_it(organisations):
@@ -197,27 +252,51 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
 # Sites that are lost
 
 
-@pytest.mark.parametrize(
-    ("kind", "phase"), [(Plan, "share"), (Share, "share")], ids=["before sharing", "during sharing"]
-)
-def test_a_site_lost_before_the_iterations_ends_the_run_by_name(organisations, monkeypatch, kind, phase):
-    def act(message):
-        if isinstance(message, kind):
-            state["gone"] = True
-            raise RuntimeError
+def vanishes(monkeypatch, kind, *numbers):
+    """Sites that vanish when they get their first message of this type."""
+    gone = set()
+    for number in numbers:
 
-    state = {"gone": False}
-    on_receive(monkeypatch, 2, act)
+        def act(message, number=number):
+            if isinstance(message, kind):
+                gone.add(f"site-{number}")
+                raise RuntimeError
+
+        on_receive(monkeypatch, number, act)
 
     def spoil(site, call, deliver):
         answer = deliver()
-        return None if site == "site-2" and state["gone"] else answer
+        return None if site in gone else answer
 
+    return spoil
+
+
+BEFORE = pytest.mark.parametrize("kind", [Plan, Share], ids=["before sharing", "during sharing"])
+
+
+@BEFORE
+def test_a_site_lost_before_the_iterations_is_left_out_while_r_are_left(organisations, monkeypatch, kind):
     made = organisations(20, 10, 30, 5)
-    with pytest.raises(PartyError, match=rf"^site-2: no answer within 1 s \(phase {phase}\)$"):
-        Network(made, spoil=spoil, deadline=1.0).run()
-    for name in ("site-1", "site-3", "site-4"):
-        assert made.summary(name)["ending"]["ended"].startswith("PartyError: site-2: no answer")
+    network = Network(made, spoil=vanishes(monkeypatch, kind, 2), deadline=1.0)
+    report = network.run()
+    assert_exact(made, network, left_out=["site-2"])
+    assert names_of_lost(network) == {"site-2": "PartyError: site-2: no answer within 1 s"}
+    assert report.faults.left_out == (2,)
+    assert report.counts == [20, 0, 30, 5]
+
+
+@BEFORE
+def test_too_many_sites_lost_before_the_iterations_end_the_run_with_the_inequality(
+    organisations, monkeypatch, kind
+):
+    made = organisations(20, 10, 30)
+    network = Network(made, spoil=vanishes(monkeypatch, kind, 2), deadline=1.0)
+    with pytest.raises(
+        TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1.*the last: site-2: no answer within 1 s$"
+    ):
+        network.run()
+    for name in ("site-1", "site-3"):
+        assert made.statement(name)["ended"].startswith("TooManyFaultsError: ")
         assert not (made.written(name)[0] / "labels.csv").exists()
 
 
@@ -241,16 +320,17 @@ def third_round(monkeypatch, *numbers):
 
 
 def test_a_site_lost_in_round_3_is_done_without_while_r_are_left(organisations, monkeypatch):
-    spoil = third_round(monkeypatch, 4)
     made = organisations(20, 10, 30, 5)
-    ended = Network(made, spoil=spoil, deadline=1.0).run()
-    assert_exact(made, ended)
-    assert list(ended.lost) == ["site-4"]
+    network = Network(made, spoil=third_round(monkeypatch, 4), deadline=1.0)
+    report = network.run()
+    assert_exact(made, network)
+    assert list(names_of_lost(network)) == ["site-4"]
+    assert report.faults.left_out == ()
 
 
-def test_too_many_sites_lost_in_round_3_ends_the_run_with_the_inequality(organisations, monkeypatch):
+def test_too_many_sites_lost_in_round_3_end_the_run_with_the_inequality(organisations, monkeypatch):
     spoil = third_round(monkeypatch, 3, 4)
-    with pytest.raises(ThresholdError, match=r"2 < 2\(ell \+ t\) - 1 = 3.*site-3, site-4"):
+    with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 4 < 3 \+ 2.*lost of 4: site-3, site-4"):
         Network(organisations(20, 10, 30, 5), spoil=spoil, deadline=1.0).run()
 
 
@@ -261,30 +341,51 @@ def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organis
 
     on_receive(monkeypatch, 2, act)
     made = organisations(20, 10, 30, 5)
-    ended = Network(made).run()
-    assert_exact(made, ended)
-    assert ended.lost["site-2"].startswith("PartyError: ValueError at ")
-    assert "123456" not in json.dumps(ended.lost)
+    network = Network(made)
+    network.run()
+    assert_exact(made, network)
+    lost = names_of_lost(network)
+    assert lost["site-2"].startswith("PartyError: ValueError at ")
+    assert "123456" not in json.dumps(lost)
+    assert made.statement("site-2")["ended"] == lost["site-2"]
 
 
-def test_a_slow_site_costs_the_others_nothing_and_still_gets_its_labels(organisations, monkeypatch):
+def test_a_site_that_vanishes_with_the_result_leaves_the_others_theirs(organisations, monkeypatch):
+    made = organisations(20, 10, 30, 5)
+    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2), deadline=1.0)
+    network.run()
+    assert_exact(made, network)
+    assert list(names_of_lost(network)) == ["site-2"]
+
+
+def test_a_result_that_too_few_confirm_ends_the_run(organisations, monkeypatch):
+    made = organisations(20, 10, 30, 5)
+    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 3), deadline=1.0)
+    with pytest.raises(TooManyFaultsError, match="nobody confirms the result to site-1, site-4"):
+        network.run()
+    for name in ("site-1", "site-4"):
+        assert not (made.written(name)[0] / "labels.csv").exists()
+
+
+def test_a_slow_site_costs_the_others_nothing_and_still_gets_its_labels(organisations):
     def spoil(site, call, deliver):
         if site == "site-4" and call.kind is Kind.MESSAGES:
             time.sleep(0.05)
         return deliver()
 
     made = organisations(20, 10, 30, 5)
-    ended = Network(made, spoil=spoil).run()
-    assert ended.lost == {}
-    assert_exact(made, ended)
+    network = Network(made, spoil=spoil)
+    network.run()
+    assert names_of_lost(network) == {}
+    assert_exact(made, network)
 
 
-def test_a_limit_ends_the_run_although_others_would_answer(organisations):
+def test_a_site_whose_limits_the_job_breaks_ends_the_run_before_anything_is_read(organisations):
     made = organisations(20, 10, 30, 5)
-    text = made.config("site-2").read_text()
-    made.config("site-2").write_text(text + "[limits]\nmost_rounds = 2\n")
-    with pytest.raises(LimitError, match=r"^site-2: client 2 answers 2 rounds"):
+    made.configure("site-2", data="missing.npy", more="[limits]\nmost_rounds = 2\n")
+    with pytest.raises(LimitError, match=r"^site-2: .*site-2 refuses the job: limits\.most_rounds"):
         Network(made).run()
+    assert made.written("site-2") == []
 
 
 def test_flare_aborting_the_job_ends_the_run(organisations):
@@ -306,14 +407,14 @@ def test_silence_ends_the_run(organisations):
         body = b"" if call.kind is not Kind.CLOSE else answer.body
         return Call(kind=answer.kind, number=answer.number, body=body).encode()
 
-    with pytest.raises(PartyError, match="nobody sent anything for 1 s in phase identify, 3 sites"):
+    with pytest.raises(TooManyFaultsError, match="site-1: nothing was heard for 1 s, and it is waited for"):
         Network(organisations(20, 10, 30), spoil=spoil, deadline=0.5).run()
 
 
 def test_a_site_with_another_key_than_the_rosters_is_refused(organisations):
     made = organisations(20, 10, 30)
-    (made.folder / "site-2.key").write_text("11" * 32)
-    with pytest.raises(ParameterError, match=r"^site-2: .*roster"):
+    made.configure("site-2", key="site-3")
+    with pytest.raises(AgreementError, match=r"^site-2: .*not the key that the roster has for site-2"):
         Network(made).run()
 
 
@@ -322,9 +423,8 @@ def test_a_site_with_another_key_than_the_rosters_is_refused(organisations):
 
 def test_a_site_refuses_another_job(organisations):
     made = organisations(20, 10, 30)
-    (made.folder / "other.toml").write_text(made.text.replace("k = 3", "k = 4"))
-    made.configure("site-2", job="other.toml")
-    with pytest.raises(ParameterError, match=r"^site-2: it agreed to the job [0-9a-f]{16}, the coordinator"):
+    made.configure("site-2", job=made.another_job())
+    with pytest.raises(AgreementError, match=r"^site-2: it agreed to the job [0-9a-f]{16}, the coordinator"):
         Network(made).run()
 
 
@@ -335,20 +435,47 @@ def test_a_site_without_its_data_file_says_so(organisations):
         Network(made).run()
 
 
-def test_a_site_whose_rows_break_the_bound_says_so_without_a_value(organisations):
+def test_a_site_whose_rows_break_the_jobs_ranges_says_so_without_a_value(organisations):
     made = organisations(20, 10, 30)
     np.save(made.folder / "site-3.npy", made.rows[2] * 1234.5)
-    with pytest.raises(DataError, match="site-3: 30 rows have a norm above the bound"):
+    with pytest.raises(DataError, match=r"site-3: .*column '0' has \d+ values outside"):
         Network(made).run()
 
 
 def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(organisations):
     made = organisations(20, 10, 30)
     (made.folder / "results-site-2").write_text("a file is in the way")
-    ended = Network(made).run()
-    assert list(ended.lost) == ["site-2"]
-    assert "FileExistsError" in ended.lost["site-2"]
-    assert_exact(made, ended)
+    network = Network(made)
+    network.run()
+    assert list(names_of_lost(network)) == ["site-2"]
+    assert "results-site-2: File exists" in names_of_lost(network)["site-2"]
+    assert_exact(made, network)
+
+
+def test_a_site_file_of_another_party_is_refused(organisations):
+    made = organisations(20, 10, 30)
+    made.config("site-2").write_text(made.config("site-3").read_text())
+    with pytest.raises(AgreementError, match="site-2: its site file is that of site-3"):
+        Network(made).run()
+
+
+def test_a_job_that_not_all_have_signed_is_not_exported(organisations, tmp_path):
+    made = organisations(20, 10, 30)
+    signatures_path(made.job).unlink()
+    with pytest.raises(AgreementError, match="not all parties have signed"):
+        export_job(made.job, tmp_path / "flare", deadline=60.0)
+    assert not (tmp_path / "flare").exists()
+
+
+def test_the_agreement_in_a_flare_job_is_the_one_that_was_exported(organisations, tmp_path):
+    made = organisations(20, 10, 30)
+    export_job(made.job, tmp_path / "flare", deadline=60.0)
+    config = json.loads((tmp_path / "flare" / "secfc" / "config" / "config_fed_server.json").read_text())
+    text = config["workflows"][0]["args"]["agreement"]
+    assert of_argument(text).digest == made.agreement.digest
+    assert "{" not in text
+    with pytest.raises(ParameterError, match="the FLARE job's agreement: not base64"):
+        of_argument("{")
 
 
 def test_nothing_else_of_secfc_imports_nvflare():
