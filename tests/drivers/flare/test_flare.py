@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import ssl
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from plaintext_baselines import ExactLloyd
+from secfc.agreement.audit import audit
+from secfc.agreement.statement import read_summary
 from secfc.cli.demo import uneven_parties
 from secfc.drivers.flare.federation import SERVER, Federation
 from secfc.drivers.flare.jobs import export_job
@@ -66,8 +69,9 @@ def run(consortium, tmp_path):
 
     def submit(deadline=60.0, **sabotage):
         plan.write_text(json.dumps({name.replace("_", "-"): how for name, how in sabotage.items()}))
-        export_job(made.text, tmp_path / "job", deadline=deadline)
-        return federation.run(tmp_path / "job", timeout=300.0)
+        export_job(made.job, tmp_path / "job", deadline=deadline)
+        number, path = federation.run(tmp_path / "job", timeout=300.0)
+        return number, None if path is None else read_summary(path)
 
     yield submit
     plan.write_text("{}")
@@ -76,39 +80,53 @@ def run(consortium, tmp_path):
         federation.start(*down)
 
 
-def assert_exact(made, lost=()):
-    """Labels of all sites that were not lost equal those of Lloyd in exact integers on the pooled rows."""
+def assert_exact(made, lost=(), left_out=()):
+    """Labels of all sites that have some equal those of Lloyd in exact integers on the rows that are in.
+
+    Those of left-out sites would have moved the start, so the parties here are the others alone.
+    """
     agreement = made.agreement
-    setup = Setup(
-        job=agreement.job,
-        rows=made.rows,
-        starts=None,
-        names=list(made.sites),
-        limits=Limits(),
-        seed=agreement.seed,
+    inside = [at for at, name in enumerate(made.sites) if name not in left_out]
+    rows = [made.rows[at] for at in inside]
+    here = run_in_process(
+        Setup(
+            job=replace(agreement.job, n=len(rows)),
+            rows=rows,
+            starts=None,
+            names=[made.sites[at] for at in inside],
+            limits=Limits(),
+            seed=agreement.seed,
+        )
     )
-    here = run_in_process(setup)
-    starts = np.split(here.start, np.cumsum([len(rows) for rows in made.rows])[:-1])
+    starts = np.split(here.start, np.cumsum([len(part) for part in rows])[:-1])
     job = agreement.job
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(made.rows)
-    for name, labels, same in zip(made.sites, exact.labels_, here.labels, strict=True):
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
+    for at, labels, same in zip(inside, exact.labels_, here.labels, strict=True):
         np.testing.assert_array_equal(labels, same)
-        if name not in lost:
-            np.testing.assert_array_equal(made.labels(name), labels)
+        if made.sites[at] not in lost:
+            np.testing.assert_array_equal(made.labels(made.sites[at]), labels)
 
 
-def test_labels_equal_exact_lloyd(consortium, run):
+def assert_audited(summary, made, silent=()):
+    """All statements but those of silent sites are there, signed, and agree."""
+    wrong = [finding.text for finding in audit(summary, made.agreement) if not finding.holds]
+    assert wrong == [f"{name}: its statement is missing" for name in silent]
+
+
+def test_labels_equal_exact_lloyd_and_all_sign_what_was_done(consortium, run):
     _, summary = run()
-    assert summary["ended"] == "complete"
-    assert summary["lost"] == {}
+    assert summary.coordinator["ended"] == "complete"
+    assert summary.coordinator["lost"] == {}
     assert_exact(consortium[0])
+    assert_audited(summary, consortium[0])
 
 
 def test_a_site_killed_in_round_3_is_done_without(consortium, run):
     _, summary = run(deadline=20.0, site_4=("Assignment", 3, "site"))
-    assert summary["ended"] == "complete", summary
-    assert list(summary["lost"]) == ["site-4"]
+    assert summary.coordinator["ended"] == "complete", summary
+    assert list(summary.coordinator["lost"]) == ["site-4"]
     assert_exact(consortium[0], lost=["site-4"])
+    assert_audited(summary, consortium[0], silent=["site-4"])
 
 
 def test_three_sites_killed_in_round_3_end_the_run_with_the_inequality(consortium, run):
@@ -118,31 +136,36 @@ def test_three_sites_killed_in_round_3_end_the_run_with_the_inequality(consortiu
         site_4=("Assignment", 3, "site"),
         site_5=("Assignment", 3, "site"),
     )
-    assert summary["ended"].startswith(
-        "ThresholdError: too few sites are left: 8 < 2(ell + t) - 1 = 9; lost of 11"
+    ended = summary.coordinator["ended"]
+    assert ended.startswith(
+        "TooManyFaultsError: too few clients are left: to decode, n >= R + S: 11 < 9 + 3; "
     )
+    assert "lost of 11: site-2, site-4, site-5" in ended
     made = consortium[0]
-    assert made.summary("site-1")["ending"]["ended"] == summary["ended"]
+    assert made.statement("site-1")["ended"] == ended
     assert not (made.written("site-1")[0] / "labels.csv").exists()
 
 
 @pytest.mark.parametrize("message", ["Plan", "Share"], ids=["before sharing", "during sharing"])
-def test_a_site_killed_before_the_iterations_ends_the_run_by_name(consortium, run, message):
+def test_a_site_killed_before_the_iterations_is_left_out(consortium, run, message):
     _, summary = run(deadline=20.0, site_4=(message, 0, "site"))
-    assert summary["ended"] == "PartyError: site-4: no answer within 20 s (phase share)"
-    assert consortium[0].summary("site-1")["ending"]["ended"] == summary["ended"]
+    assert summary.coordinator["ended"] == "complete", summary
+    assert summary.coordinator["lost"] == {"site-4": "PartyError: site-4: no answer within 20 s"}
+    assert summary.coordinator["result"]["faults"]["left_out"] == [4]
+    assert_exact(consortium[0], left_out=["site-4"])
 
 
 def test_only_a_sites_job_process_killed_is_said_clearly(consortium, run):
     number, summary = run(deadline=60.0, site_4=("Assignment", 3, "job"))
-    assert summary["ended"].startswith("PartyError: FLARE ended the job: ")
-    assert "longest without an answer: site-4, " in summary["ended"]
+    ended = summary.coordinator["ended"]
+    assert ended.startswith("PartyError: FLARE ended the job: ")
+    assert "longest without an answer: site-4, " in ended
     assert consortium[1].ended(number, timeout=120.0) == "FINISHED:EXECUTION_EXCEPTION"
 
 
 def test_the_server_refuses_a_job_that_ships_code(consortium, tmp_path):
     made, federation, _ = consortium
-    export_job(made.text, tmp_path / "job", deadline=60.0)
+    export_job(made.job, tmp_path / "job", deadline=60.0)
     (tmp_path / "job" / "secfc" / "custom").mkdir()
     (tmp_path / "job" / "secfc" / "custom" / "shipped.py").write_text("")
     _, summary = federation.run(tmp_path / "job", timeout=120.0)
@@ -153,8 +176,8 @@ def test_the_server_refuses_a_job_that_ships_code(consortium, tmp_path):
 def test_the_text_of_an_exception_does_not_leave_the_site(consortium, run):
     made, federation, _ = consortium
     _, summary = run(site_4=("Assignment", 3, "the value 123456.789"))
-    assert summary["ended"] == "complete"
-    assert summary["lost"]["site-4"].startswith("PartyError: ValueError at ")
+    assert summary.coordinator["ended"] == "complete"
+    assert summary.coordinator["lost"]["site-4"].startswith("PartyError: ValueError at ")
     assert_exact(made, lost=["site-4"])
     for path in federation.kits[SERVER].rglob("*"):
         assert not path.is_file() or b"123456.789" not in path.read_bytes(), path
