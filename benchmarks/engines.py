@@ -9,7 +9,6 @@ what differs is the engine. Needs secfc[flare]; loopback only. With n = 11, FLAR
 import argparse
 import json
 import os
-import secrets
 import statistics
 import sys
 import tempfile
@@ -28,6 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 import psutil
 
+from secfc.agreement.consortium import Member, add_members
+from secfc.agreement.job_file import norm_bound, read_job
+from secfc.agreement.keys import write_new_key
+from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+from secfc.agreement.statement import read_summary
 from secfc.bench.machine import commit, machine
 from secfc.drivers.flare.federation import SERVER, Federation
 from secfc.drivers.flare.jobs import export_job
@@ -36,9 +40,10 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.params import Job, Limits
 from secfc.protocol.server import Progress
-from secfc.sealing.identity import KEY_BYTES, Identity
 
 SEED = 1
+_LARGEST = 40.0
+"""Every column's range, as organisations would agree on it: 8 standard deviations and more."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ def setup_of(case: Case) -> Setup:
     rng = np.random.default_rng(SEED)
     centres = rng.normal(scale=4.0, size=(case.k, case.d))
     rows = centres[rng.integers(case.k, size=case.m)] + rng.normal(scale=2.0, size=(case.m, case.d))
-    bound = float(np.linalg.norm(rows, axis=1).max())
+    bound = norm_bound([(-_LARGEST, _LARGEST)] * case.d)
+    assert np.abs(rows).max() <= _LARGEST
     return Setup(
         job=Job(n=case.n, k=case.k, t=case.t, ell=case.ell, d=case.d, bound=bound, max_iter=case.max_iter),
         rows=np.array_split(rows, case.n),
@@ -160,10 +166,11 @@ def flare(case: Case) -> dict[str, Any]:
             federation.start()
             up = time.perf_counter()
             with peaks(lambda: roles(federation)) as memory:
-                _, summary = federation.run(folder / "job", timeout=3600.0)
+                _, path = federation.run(folder / "job", timeout=3600.0)
             ended = time.perf_counter()
-    if summary is None or summary["ended"] != "complete":
-        raise SystemExit(f"flare: {summary and summary['ended']}")
+            summary = {"ended": "no summary"} if path is None else read_summary(path).coordinator
+    if summary["ended"] != "complete":
+        raise SystemExit(f"flare: {summary['ended']}")
     return {
         "costs": summary["costs"],
         "timeline": summary["timeline"],
@@ -173,22 +180,32 @@ def flare(case: Case) -> dict[str, Any]:
     }
 
 
-def write_job(folder: Path, setup: Setup) -> str:
-    """The files that the organisations would have; the job file's text."""
-    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "d", "bound", "max_iter")}
-    values |= {"seed": setup.seed}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()] + ["[roster]"]
+def write_job(folder: Path, setup: Setup) -> Path:
+    """The files that the organisations would have; the job file, signed by all."""
+    members, keys = [], []
     for site, rows in zip(setup.names, setup.rows, strict=True):
-        private = secrets.token_bytes(KEY_BYTES)
-        (folder / f"{site}.key").write_text(private.hex())
-        lines.append(f'{site} = "{Identity(private).public.hex()}"')
+        keys.append(write_new_key(folder / f"{site}.key"))
+        members.append(Member(name=site, key=keys[-1].public))
         np.save(folder / f"{site}.npy", rows)
         (folder / f"{site}.toml").write_text(
-            f'job = "job.toml"\nkey = "{site}.key"\nresults = "results-{site}"\n[data]\npath = "{site}.npy"\n'
+            f'party = "{site}"\njob = "job.toml"\nkey = "{site}.key"\nresults = "results-{site}"\n'
+            f'[data]\npath = "{site}.npy"\n'
         )
-    text = "\n".join(lines) + "\n"
-    (folder / "job.toml").write_text(text)
-    return text
+    add_members(folder / "roster.toml", members)
+    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter")} | {"seed": setup.seed}
+    lines = ['title = "A benchmark"', 'roster = "roster.toml"', "[clustering]"]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()] + ["[columns]"]
+    lines += [f"{at} = [{-_LARGEST}, {_LARGEST}]" for at in range(setup.job.d)]
+    job = folder / "job.toml"
+    job.write_text("\n".join(lines) + "\n")
+    agreement = read_job(job)
+    assert agreement.job == setup.job
+    signed = [
+        Signature(party=site, digest=agreement.digest, signature=sign_job(agreement, key))
+        for site, key in zip(setup.names, keys, strict=True)
+    ]
+    collect(agreement, signatures_path(job), signed)
+    return job
 
 
 def roles(federation: Federation) -> dict[int, str]:

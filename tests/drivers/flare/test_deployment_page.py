@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
+from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import free_port
 from secfc.drivers.flare.kits import AUTHORIZATION, CLASSES
 
@@ -41,7 +42,7 @@ def write_rows(folder, letter):
     rng = np.random.default_rng(ord(letter))
     rows = rng.normal(size=(40, 4)) + rng.integers(3, size=(40, 1)) * 6
     lines = ["patient,diagnosis,w,x,y,z"]
-    lines += [f"{letter}{at},none,{','.join(map(str, row))}" for at, row in enumerate(rows)]
+    lines += [f"{letter}{at},none,{','.join(map(str, row.tolist()))}" for at, row in enumerate(rows)]
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
 
 
@@ -93,18 +94,16 @@ def test_three_hospitals_follow_the_page(tmp_path):
                     run(where, what)
                 elif "/" in where:
                     (tmp_path / here(where)).write_text(here(what))
-            if "cat > job.toml" in text:
-                for letter in LETTERS:  # by mail, say
-                    job = (tmp_path / "coordinator" / "job.toml").read_text()
-                    (tmp_path / f"hospital-{letter}" / "job.toml").write_text(job)
-        summary = json.loads(next((tmp_path / "coordinator" / "result").rglob("secfc.json")).read_text())
-        assert summary["ended"] == "complete"
+        summary = read_summary(tmp_path / "coordinator" / "summary.json")
+        assert summary.coordinator["ended"] == "complete"
+        assert [one.statement.party for one in summary.statements] == [f"hospital-{one}" for one in LETTERS]
         for letter in LETTERS:
             (run_folder,) = (tmp_path / f"hospital-{letter}" / "results").iterdir()
             lines = (run_folder / "labels.csv").read_text().splitlines()
             assert lines[0] == '"patient","label"'
             assert len(lines) == 41
-            assert json.loads((run_folder / "summary.json").read_text())["run"] == summary["run"]
+            statement = json.loads((run_folder / "statement.json").read_text())["statement"]
+            assert statement["run"] == run_folder.name == summary.coordinator["run"]
         until = time.monotonic() + 90
         while alive(tmp_path) and time.monotonic() < until:
             time.sleep(1)
