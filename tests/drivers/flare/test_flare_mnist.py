@@ -1,0 +1,41 @@
+"""MNIST on a FLARE server and three sites: a part of it, so that it ends in a minute."""
+
+import numpy as np
+import pytest
+from support.datasets import mnist
+
+from plaintext_baselines import ExactLloyd
+from secfc.agreement.statement import read_summary
+from secfc.drivers.flare.federation import Federation
+from secfc.drivers.flare.jobs import export_job
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Setup
+from secfc.params import Limits
+
+pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.data, pytest.mark.timeout(600)]
+
+ROWS = 5000
+
+
+def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    rows = mnist()[0][:ROWS]
+    parties = np.split(rows, [ROWS // 10, ROWS // 2])
+    made = organisations_of(tmp_path, parties, k=10, t=1, ell=1)
+    export_job(made.job, tmp_path / "job", deadline=120.0)
+    with Federation(tmp_path / "flare", made.sites) as federation:
+        for name in made.sites:
+            federation.join(name, made.config(name))
+        federation.start()
+        _, path = federation.run(tmp_path / "job", timeout=400.0)
+        summary = read_summary(path).coordinator
+    assert summary["ended"] == "complete", summary
+    assert summary["lost"] == {}
+    job, seed = made.agreement.job, made.agreement.seed
+    names = list(made.sites)
+    here = run_in_process(Setup(job=job, rows=parties, starts=None, names=names, limits=Limits(), seed=seed))
+    assert summary["result"]["n_iter"] == here.n_iter
+    starts = np.split(here.start, [ROWS // 10, ROWS // 2])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(parties)
+    for name, labels in zip(made.sites, exact.labels_, strict=True):
+        np.testing.assert_array_equal(made.labels(name), labels)
