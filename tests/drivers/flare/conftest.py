@@ -16,7 +16,13 @@ from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 
-_NEED_FLARE = ("test_flare.py", "test_flare_mnist.py", "test_flare_refusals.py", "test_deployment_page.py")
+_NEED_FLARE = (
+    "test_flare.py",
+    "test_flare_mnist.py",
+    "test_flare_poc.py",
+    "test_flare_refusals.py",
+    "test_deployment_page.py",
+)
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
 """They need secfc[flare]."""
 
