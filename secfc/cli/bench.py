@@ -131,7 +131,7 @@ def memory(
         _show("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
 
 
-@bench.command()
+@bench.command(epilog="Example: secfc bench privacy --quick")
 def privacy(as_json: Json = False, quick: Quick = False) -> None:
     """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""
     with plain_endings():
