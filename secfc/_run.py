@@ -226,6 +226,9 @@ def run_outcome(
         raise ParameterError("deadline: None or a number of seconds > 0 is needed")
     if limits is not None and not isinstance(limits, Limits):
         raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
+    limits = limits or Limits()
+    for member in members:
+        limits.check_columns(member.columns, name=member.name)
     if progress is not None and progress != "bar" and not callable(progress):
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
     held = None if ids is None else membership(members, ids, key=id_key, cap=ids_cap, seed=seed)
@@ -234,7 +237,7 @@ def run_outcome(
         held=held,
         init=init,
         bound=bound,
-        limits=limits or Limits(),
+        limits=limits,
         storage=storage,
         seed=seed,
         deadline=None if deadline is None else float(deadline),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +25,9 @@ Start = Literal["random", "separation", "k-means++", "labels"]
 
 Comparison = Literal["end", "rounds"]
 """When clients compare what the server gave them: when the run ends, or also in each round."""
+
+SINGLETON_STARTS = frozenset({"k-means++"})
+"""Starts that ask for distances to single rows."""
 
 Disclosure = Literal["coded"]
 """What the server receives; "coded": every client's coded distances."""
@@ -406,6 +410,9 @@ class Limits:
         clusters makes sets of one row.
     most_rounds : int, optional
         Rounds answered; the job's own largest number by default.
+    never_shared : tuple of str
+        Columns whose presence among those to be clustered ends the run for this party before anything is made
+        of its rows. Names are known where a DataFrame or a file gives them.
 
     Notes
     -----
@@ -414,9 +421,11 @@ class Limits:
 
     smallest_set: int = 1
     most_rounds: int | None = None
+    never_shared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_positive("limits.smallest_set", self.smallest_set)
+        object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
         if self.most_rounds is not None:
             _check_positive("limits.most_rounds", self.most_rounds)
 
@@ -430,6 +439,41 @@ class Limits:
         most = min(self.most_rounds or job.max_rounds, job.max_rounds)
         if round_ > most:
             raise LimitError(f"client {client} answers {most} rounds, the server asks for round {round_}")
+
+    def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
+        """Raise LimitError, before a share is made, if the job cannot do without sets that are too small.
+
+        Parameters
+        ----------
+        job : Job
+        name : str
+            What the error calls the party.
+        m : int, optional
+            Rows of all parties, once they are known.
+        """
+        if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
+            raise LimitError(
+                f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
+                f"single rows"
+            )
+        if m is not None and m < job.k * self.smallest_set:
+            raise LimitError(
+                f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "
+                f"k={job.k} of them"
+            )
+
+    def check_columns(self, columns: Sequence[str], *, name: str) -> None:
+        """Raise LimitError if one of the columns is never shared."""
+        forbidden = [column for column in columns if column in self.never_shared]
+        if forbidden:
+            raise LimitError(f"{name}: column {forbidden[0]!r} is never shared, by the party's own limits")
+
+
+def _names(name: str, given: object) -> tuple[str, ...]:
+    """Names as a tuple; a list is what JSON makes of one."""
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ParameterError(f"{name}: a tuple of column names is needed, {type(given).__name__} was given")
+    return tuple(given)
 
 
 def primes_of(count: int) -> tuple[int, ...]:

@@ -22,11 +22,14 @@ class Party:
     rows : ndarray of shape (m_j, d), float64
     frame : DataFrame or None
         What the user gave, when it was a pandas DataFrame.
+    columns : tuple of str
+        Names of the columns, where what was given has names.
     """
 
     name: str
     rows: Floats = field(repr=False)
     frame: Any = field(default=None, repr=False)
+    columns: tuple[str, ...] = ()
 
     def align(self, labels: Labels) -> Any:
         """Labels as the user expects them: a Series with the DataFrame's index, or the array itself."""
@@ -66,7 +69,9 @@ def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> li
             first = names[next(j for j, one in enumerate(arrays) if one is not None)]
             raise DataError(f"{name}: {rows.shape[1]} columns, {first} has {widths[0]}")
         check_finite(rows, name=name, d=widths[0])
-        members.append(Party(name=name, rows=rows, frame=given if _is_pandas(given) else None))
+        frame = given if _is_pandas(given) else None
+        columns = tuple(map(str, given.columns)) if _is_frame(given) else ()
+        members.append(Party(name=name, rows=rows, frame=frame, columns=columns))
     return members
 
 

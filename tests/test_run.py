@@ -390,8 +390,8 @@ def test_an_error_in_progress_comes_out_unchanged():
 
 
 def test_a_limit_that_a_round_breaks_ends_the_run():
-    with pytest.raises(secfc.LimitError, match="sets of at least 20 rows, round 1 has one of"):
-        run(limits=secfc.Limits(smallest_set=20))
+    with pytest.raises(secfc.LimitError, match="sets of at least 6 rows, round 1 has one of"):
+        run(limits=secfc.Limits(smallest_set=6))
 
 
 def test_limits_that_no_round_breaks_change_nothing():

@@ -342,6 +342,21 @@ def test_limits_below_1_are_a_parameter_error(name, number):
         secfc.Limits(**{name: number})
 
 
+@pytest.mark.parametrize("value", ["age", 3, [3], None])
+def test_columns_never_shared_must_be_names(value):
+    with pytest.raises(ParameterError, match=r"^limits\.never_shared: a tuple of column names"):
+        secfc.Limits(never_shared=value)
+
+
+def test_a_column_that_is_never_shared_ends_the_run_before_it_begins(monkeypatch):
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr("secfc._run._DRIVERS", {})
+    frames = [pd.DataFrame({"age": [1.0, 2.0], "income": [3.0, 4.0]}) for _ in range(3)]
+    text = r"^parties\[0\]: column 'income' is never shared, by the party's own limits$"
+    with pytest.raises(secfc.LimitError, match=text):
+        secfc.run(frames, k=2, t=1, ell=1, limits=secfc.Limits(never_shared=("diagnosis", "income")))
+
+
 @pytest.mark.parametrize("value", [2.5, float("nan"), "2", True])
 @pytest.mark.parametrize("name", ["smallest_set", "most_rounds"])
 def test_limits_that_are_no_integers_are_a_parameter_error(name, value):

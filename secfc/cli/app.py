@@ -1,6 +1,5 @@
 """Subcommands and their options."""
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from secfc.cli.flare import flare
 from secfc.cli.job import audit, job
 from secfc.cli.keys import keygen, roster
 from secfc.cli.reproduce import reproduce
+from secfc.params import Limits
 
 app = typer.Typer(
     help="Exact, secure k-means over data that may not be pooled.",
@@ -110,6 +110,13 @@ def run(
         int | None, typer.Option(help="Seed of public choices; masks never depend on it.")
     ] = None,
     storage: Annotated[Path | None, typer.Option(help="Folder for shares that do not fit in memory.")] = None,
+    smallest_set: Annotated[
+        int, typer.Option(help="Every party refuses rounds with a set of fewer rows, 0 excepted.")
+    ] = 1,
+    most_rounds: Annotated[int | None, typer.Option(help="Rounds that every party answers at most.")] = None,
+    never_share: Annotated[
+        str, typer.Option(help="Columns that end the run if they are to be clustered, separated by commas.")
+    ] = "",
     driver: Annotated[
         DriverName, typer.Option(help="All parties in one process, or a process each.")
     ] = DriverName.multiprocess,
@@ -129,35 +136,38 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
-    options = Options(
-        files=[],
-        k=k,
-        out=out,
-        t=t,
-        ell=ell,
-        columns=_names(columns),
-        drop=_names(drop),
-        id_column=id_column,
-        membership=membership,
-        ids_cap=ids_cap,
-        init=init.value,
-        n_init=n_init,
-        max_iter=max_iter,
-        precision=precision,
-        bound=bound,
-        seed=seed,
-        storage=storage,
-        driver=driver.value,
-        max_liars=max_liars,
-        comparison="rounds" if compare_rounds else "end",
-        deadline=deadline,
-        quiet=quiet,
-        report=report,
-        as_json=as_json,
-        log=log,
-    )
     with plain_endings():
-        run_files(replace(options, files=sources(files or [], urls or [], queries or [])))
+        options = Options(
+            files=sources(files or [], urls or [], queries or []),
+            k=k,
+            out=out,
+            t=t,
+            ell=ell,
+            columns=_names(columns),
+            drop=_names(drop),
+            id_column=id_column,
+            membership=membership,
+            ids_cap=ids_cap,
+            init=init.value,
+            n_init=n_init,
+            max_iter=max_iter,
+            precision=precision,
+            bound=bound,
+            seed=seed,
+            storage=storage,
+            limits=Limits(
+                smallest_set=smallest_set, most_rounds=most_rounds, never_shared=_names(never_share)
+            ),
+            driver=driver.value,
+            max_liars=max_liars,
+            comparison="rounds" if compare_rounds else "end",
+            deadline=deadline,
+            quiet=quiet,
+            report=report,
+            as_json=as_json,
+            log=log,
+        )
+        run_files(options)
 
 
 @app.command(epilog="Example: secfc demo")

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import secfc
 from secfc._run import Driver, run_parties
 from secfc.cli.render import console, cost_table, our_warnings, threshold_line
 from secfc.errors import ParameterError
-from secfc.params import Comparison
+from secfc.params import Comparison, Limits
 from secfc.parties import as_parties
 from secfc.result import Result
 from secfc.sources import Query
@@ -47,6 +47,7 @@ class Options:
     bound: float | None
     seed: int | None
     storage: Path | None
+    limits: Limits
     driver: Driver
     max_liars: int
     comparison: Comparison
@@ -75,9 +76,16 @@ def run_files(options: Options) -> None:
     tables = read_tables(
         options.files, columns=options.columns, drop=options.drop, id_column=options.id_column
     )
-    members = as_parties([table.rows for table in tables], names=[str(table.path) for table in tables])
     if options.report is not None and options.report.exists():
         raise ParameterError(f"--report: {options.report} is there already; name a new file")
+    members = [
+        replace(member, columns=table.columns)
+        for member, table in zip(
+            as_parties([table.rows for table in tables], names=[str(table.path) for table in tables]),
+            tables,
+            strict=True,
+        )
+    ]
     with our_warnings(), log_file(options.log):
         result = run_parties(
             members,
@@ -93,7 +101,7 @@ def run_files(options: Options) -> None:
             id_key=None,
             ids_cap=options.ids_cap,
             disclosure="coded",
-            limits=None,
+            limits=options.limits,
             storage=options.storage,
             driver=options.driver,
             max_liars=options.max_liars,

@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
-from secfc.errors import LimitError, MessageError, ParameterError, SealError
+from secfc.errors import MessageError, ParameterError, SealError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels import choose
@@ -95,7 +95,7 @@ class Client:
     ParameterError
         When the roster has another key for it.
     LimitError
-        When its limits forbid the job's start; nothing has been shared then.
+        When the job's start asks for what its limits forbid.
     """
 
     def __init__(
@@ -115,12 +115,8 @@ class Client:
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
+        limits.check_start(job, name=name)
         check_rows(rows, name=name, d=job.d, bound=job.bound)
-        if job.init == "k-means++" and limits.smallest_set > 1:
-            raise LimitError(
-                f"{name}: init 'k-means++' asks for distances to single rows, limits.smallest_set is "
-                f"{limits.smallest_set}"
-            )
         if start is not None:
             check_labels(start, name=name, m=rows.shape[0], k=job.k)
         check_tokens(tokens, name=name, m=rows.shape[0], job=job)
@@ -139,7 +135,7 @@ class Client:
             rows=self._m if tokens is None else 0,
             start=start,
         )
-        self._limits = limits
+        self._limits, self._name = limits, name
         self._allocate = allocate
         self._tokens, self._early_deals = tokens, EarlyDeals()
         self._union: ClientUnion | None = None
@@ -263,6 +259,7 @@ class Client:
             layout.check(self._job)
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
+        self._limits.check_start(self._job, name=self._name, m=layout.m)
         primes, parts = primes_of(self._job.residues(layout.m)), layout.parts(self._job)
         kernels = choose(layout.answer_residues(self._job))
         early: list[tuple[Share, Dealt]] = []

@@ -406,9 +406,9 @@ def test_a_partys_error_about_start_labels_names_the_party(setup_of):
 
 
 def test_a_clients_limit_error_names_the_client_and_the_numbers(setup_of):
-    text = r"client \d answers for sets of at least 12 rows, round 1 has one of \d$"
+    text = r"client \d answers for sets of at least 4 rows, round 1 has one of \d$"
     with pytest.raises(LimitError, match=text):
-        run_multiprocess(setup_of(limits=Limits(smallest_set=12)))
+        run_multiprocess(setup_of(limits=Limits(smallest_set=4)))
 
 
 def test_an_error_of_the_server_names_the_server(setup_of):

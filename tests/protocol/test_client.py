@@ -334,13 +334,36 @@ def test_a_set_below_the_smallest_is_refused_with_both_numbers(wire, refuses, sm
     refuses(net.clients[1], assignment, LimitError, text)
 
 
+def test_rows_too_few_for_sets_of_the_smallest_size_are_refused_before_a_share_is_made(wire, refuses):
+    net = wire(ROWS, limits=Limits(smallest_set=4))
+    text = "^client 1 answers for sets of at least 4 rows, 6 rows cannot make k=2 of them$"
+    refuses(net.clients[1], net.hold(Plan, recipient=1), LimitError, text)
+
+
+def test_a_start_from_single_rows_is_refused_before_anything_is_sent(wire, monkeypatch):
+    monkeypatch.setattr("secfc.params.SINGLETON_STARTS", frozenset({"random"}))
+    with pytest.raises(
+        LimitError, match=r"^client 1 answers for sets of at least 2 rows, init='random' asks"
+    ):
+        wire(ROWS, limits=Limits(smallest_set=2))
+    wire(ROWS, limits=Limits(smallest_set=1))
+
+
+def test_a_relocation_to_a_single_row_is_refused_in_its_round(wire, refuses):
+    net = wire(ROWS, starts=STARTS, limits=Limits(smallest_set=2))
+    net.deliver(net.hold(Assignment, recipient=1))
+    alone = np.array([1, 0, 0, 0, 0, 0], dtype=np.int32)
+    question = Assignment(run=net.clients[1]._run, sender=SERVER, recipient=1, round=2, sets=alone)
+    refuses(net.clients[1], question, LimitError, "round 2 has one of 1$")
+
+
 def test_a_set_of_the_smallest_size_is_answered(wire):
     net = wire(ROWS, starts=STARTS, limits=Limits(smallest_set=3))
     assert net.clients[1].receive(net.hold(Assignment, recipient=1))
 
 
 def test_an_empty_set_is_below_no_limit(wire):
-    net = wire(ROWS, limits=Limits(smallest_set=6))
+    net = wire(ROWS, limits=Limits(smallest_set=3))
     assignment = replace(net.hold(Assignment, recipient=1), sets=np.ones(6, dtype=np.int32))
     assert net.clients[1].receive(assignment)
 
