@@ -108,7 +108,7 @@ def run(
         Whether that error tells by how many the parties' IDs exceed the union.
     reveal_centres : None
         Not available in this version.
-    disclosure : {"coded"}
+    disclosure : {"coded", "distances"}
         What the server receives: every client's coded distances, as in the paper.
     limits : Limits, optional
         What each client refuses.

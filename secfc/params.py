@@ -29,8 +29,8 @@ Comparison = Literal["end", "rounds"]
 SINGLETON_STARTS = frozenset({"k-means++"})
 """Starts that ask for distances to single rows."""
 
-Disclosure = Literal["coded"]
-"""What the server receives; "coded": every client's coded distances."""
+Disclosure = Literal["coded", "distances"]
+"""What the server receives; "coded": every client's coded distances; "distances": their decoding alone."""
 
 UnionMethod = Literal["series", "sketch"]
 """How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
@@ -105,7 +105,7 @@ class Job:
         Bits of a quantised row relative to the bound, 1 to 52.
     init, n_init, max_iter
         The start, the number of starts, and the most iterations of each.
-    disclosure : {"coded"}
+    disclosure : {"coded", "distances"}
         What the server receives.
     ids_cap : int, optional
         Switches on membership privacy: rows of all clients together, at most. What is sent depends on it and
@@ -174,6 +174,11 @@ class Job:
         if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
             raise ParameterError(f"max_liars: an integer >= 0 is needed, {self.max_liars!r} was given")
         self._check_compared()
+        if self.max_liars and self.disclosure == "distances":
+            raise ParameterError(
+                f"max_liars: lies cannot be located under masks; disclosure='coded' or 0 is needed, "
+                f"{self.max_liars} was given"
+            )
         self._check_threshold()
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
@@ -273,15 +278,19 @@ class Job:
 
     @property
     def max_rounds(self) -> int:
-        """Most rounds of a job: for each start those before it, its iterations and a last assignment."""
+        """Most rounds of a job: for each start those before it, its iterations and a last assignment.
+
+        With disclosure "distances" also one more for each spare client: what a responder left is asked again.
+        """
         before = self.k if self.init == "k-means++" else 2
         starts = self.n_init * len(self.compared) + 1 if self.compared else self.n_init
-        return starts * (before + self.max_iter + 1)
+        again = self.n - self.threshold if self.disclosure == "distances" else 0
+        return starts * (before + self.max_iter + 1) + again
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""
         texts = []
-        if self.ell > 1 and self.width <= 2:
+        if self.disclosure == "coded" and self.ell > 1 and self.width <= 2:
             columns = "one column" if self.width == 1 else "two columns"
             texts.append(
                 f"disclosure 'coded' shows the server distances per segment, and with d={self.d}, "

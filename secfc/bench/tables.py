@@ -174,6 +174,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _seconds("CPU", "cpu_seconds"),
         _seconds("wall", "wall_seconds"),
     ),
+    "disclosure": (
+        *setting_columns(),
+        _plain("neighbours", "neighbours"),
+        _seconds("client, coded", "coded_seconds"),
+        _seconds("client, distances", "distances_seconds"),
+        _spread("client ratio", "ratio"),
+        _number("server ratio", "server_ratio"),
+        _bytes("dealt, a round and client", "dealt_bytes"),
+    ),
     "privacy": (
         _plain("attack", "attack"),
         _plain("adversary", "adversary"),
@@ -197,6 +206,7 @@ TITLES = {
     "bytes": "Bytes against element bits times elements",
     "resilience": "Runs with parties that vanish or lie, and what checks cost an iteration",
     "memory": "Peak anonymous memory of a process",
+    "disclosure": 'What disclosure "distances" costs beside "coded", one thread',
     "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }
 

@@ -131,6 +131,24 @@ def memory(
         _show("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
 
 
+@bench.command(epilog="Example: secfc bench disclosure --cases 20000,50,8,11,4,2")
+def disclosure(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = _PRECISION,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
+    ] = None,
+) -> None:
+    """An iteration with disclosure "distances" beside one with "coded"."""
+    with plain_endings():
+        from secfc.bench.disclosure import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from secfc.bench.setting import Case  # noqa: PLC0415
+
+        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
+        _show("disclosure", measure_cases(chosen, precision=precision), as_json)
+
+
 @bench.command(epilog="Example: secfc bench privacy --quick")
 def privacy(as_json: Json = False, quick: Quick = False) -> None:
     """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""

@@ -78,6 +78,19 @@ class CompiledKernels:
         """See `Kernels.below`."""
         return bool(loops.below(packed, p))
 
+    def beyond(self, packed: Bytes, p: int) -> Ints:
+        """See `Kernels.beyond`."""
+        if loops.below(packed, p):
+            return np.empty(0, dtype=np.int64)
+        found: Ints = loops.beyond(packed, p)
+        return found
+
+    def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
+        """See `Kernels.add_masks`."""
+        if masks.shape != (signs.size, packed.size) or packed.size % 3:
+            raise ValueError("masks or signs do not fit the residues")
+        loops.add_masks(packed, masks, signs, p)
+
     def decode(
         self,
         answers: list[Bytes],

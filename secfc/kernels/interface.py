@@ -120,6 +120,23 @@ class Kernels(Protocol):
     def below(self, packed: Bytes, p: int) -> bool:
         """Whether every packed integer is below p (one-dimensional input)."""
 
+    def beyond(self, packed: Bytes, p: int) -> Ints:
+        """Positions, ascending, of packed integers that are not below p (one-dimensional input)."""
+
+    def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
+        """Add ``signs @ masks`` to packed residues, modulo p, in place.
+
+        Parameters
+        ----------
+        packed : ndarray of shape (3 * count,), uint8
+            Residues below p.
+        masks : ndarray of shape (c, 3 * count), uint8
+            Residues below p, c < 2**12.
+        signs : ndarray of shape (c,), int64
+            1 or -1.
+        p : int
+        """
+
     def decode(
         self,
         answers: list[Bytes],

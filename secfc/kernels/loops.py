@@ -373,6 +373,41 @@ def below(packed, p):
     return True
 
 
+@njit(int64[::1](_bytes1, int64), **_OPTIONS)
+def beyond(packed, p):
+    """Positions of the 24-bit integers that are not below p."""
+    residues = np.empty(_LONG, dtype=np.int32)
+    count = packed.size // 3
+    found = np.empty(count, dtype=np.int64)
+    filled = 0
+    for low in range(0, count, _LONG):
+        b = min(_LONG, count - low)
+        _unpack(packed[3 * low : 3 * (low + b)], b, residues)
+        for i in range(b):
+            if residues[i] >= p:
+                found[filled] = low + i
+                filled += 1
+    return found[:filled].copy()
+
+
+@njit(void(uint8[::1], uint8[:, ::1], int64[::1], int64), **_OPTIONS)
+def add_masks(packed, masks, signs, p):
+    """Add signs @ masks to packed, modulo p; sums of up to 2**12 integers below 2**24 are exact."""
+    residues, total = np.empty(_LONG, dtype=np.int32), np.empty(_LONG)
+    count = packed.size // 3
+    for low in range(0, count, _LONG):
+        b = min(_LONG, count - low)
+        _unpack(packed[3 * low : 3 * (low + b)], b, residues)
+        for i in range(b):
+            total[i] = residues[i]
+        for c in range(masks.shape[0]):
+            _unpack(masks[c, 3 * low : 3 * (low + b)], b, residues)
+            sign = float(signs[c])
+            for i in range(b):
+                total[i] += sign * residues[i]
+        _pack(total, b, p, packed[3 * low : 3 * (low + b)])
+
+
 @njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, float64[:, :, ::1]), **_OPTIONS)
 def decode(addresses, weights, primes, rows, start, total):
     """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].

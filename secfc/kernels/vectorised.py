@@ -82,6 +82,18 @@ class VectorisedKernels:
             bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
         )
 
+    def beyond(self, packed: Bytes, p: int) -> Ints:
+        """See `Kernels.beyond`."""
+        return np.flatnonzero(unpack(packed) >= p).astype(np.int64)
+
+    def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
+        """See `Kernels.add_masks`: sums of fewer than 2**12 integers below 2**24 are exact."""
+        step = 3 * _BLOCK_ELEMENTS
+        for start in range(0, packed.size, step):
+            part = slice(start, start + step)
+            total = unpack(packed[part]) + signs.astype(np.float64) @ unpack(masks[:, part])
+            packed[part] = pack(reduce(total, p), p)
+
     def decode(
         self,
         answers: list[Bytes],

@@ -61,7 +61,7 @@ class CodedPoints:
                 at += length
         self._shares = entries[:at].reshape(planes, columns, m)
 
-    def ask(self, sets: Labels, sizes: Ints, residues: int) -> None:
+    def ask(self, sets: Labels, sizes: Ints, residues: int, factors: Floats | None = None) -> None:
         """Prepare to answer about these sets, modulo the first `residues` primes.
 
         Parameters
@@ -71,10 +71,17 @@ class CodedPoints:
         sizes : ndarray of shape (asked,), int64
             Rows of the sets to answer about, the first of the k.
         residues : int
+        factors : ndarray of shape (P,), float64, optional
+            Reduced residues that answers are multiplied by, one for each prime.
         """
         asked = self._asked = sizes.size
         self._questions = [
-            self._question(self._updated_sums(index, sets)[:asked], sizes, self._primes[index])
+            self._question(
+                self._updated_sums(index, sets)[:asked],
+                sizes,
+                self._primes[index],
+                1.0 if factors is None else float(factors[index]),
+            )
             for index in range(residues)
         ]
 
@@ -101,12 +108,12 @@ class CodedPoints:
         self._summed[index] = sets
         return self._sums[index]
 
-    def _question(self, sums: Floats, sizes: Ints, p: int) -> tuple[Floats, Floats]:
-        """The matrix and constant whose product with shares is phi, as the kernels take them."""
+    def _question(self, sums: Floats, sizes: Ints, p: int, factor: float) -> tuple[Floats, Floats]:
+        """The matrix and constant whose product with shares is factor * phi, as the kernels take them."""
         centres = reduce(sums, p)
         linear = np.array([centred(-2 * int(s), p) for s in sizes], dtype=np.float64)
         square = np.array([centred(int(s) ** 2, p) for s in sizes], dtype=np.float64)
         constant = squared_norms(np.ascontiguousarray(centres[:, :-1].T), p)
         matrix = reduce(centres * linear[:, np.newaxis], p)
         matrix[:, -1] = square
-        return self._kernels.prepare(matrix, constant)
+        return self._kernels.prepare(reduce(matrix * factor, p), reduce(constant * factor, p))

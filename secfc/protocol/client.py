@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
 from secfc.params import WINDOW, Job, Layout, Limits, most_share_bytes, primes_of
 from secfc.protocol.dealing import cover_bytes, covers_of, dealers, report
+from secfc.protocol.disclosure import Weights, question_digest
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -38,6 +40,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
 from secfc.protocol.witness import END, Witnesses
@@ -148,6 +151,8 @@ class Client:
         self._announced = 0  # parts that everybody has sent
         self._round = 0
         self._sent = 0  # parts of this round's answer
+        self._weights = Weights(job)
+        self._pairwise: PairwiseMasks | None = None  # of this round
         self._witnesses = Witnesses(job, number)
 
     def __repr__(self) -> str:
@@ -463,18 +468,56 @@ class Client:
             raise MessageError("Assignment: every set is empty")
         if message.round == 1 and self._job.init == "labels":
             self._check_start(message, remaining)
+        self._check_responders(message.responders)
         smallest = int(sizes[sizes > 0].min())
         self._limits.enforce(self._job, client=self.number, smallest=smallest, round_=message.round)
         if self._round == 0 and self._left_out:
             self._take_out()
         self._round, self._sent = message.round, 0
-        self._points.ask(message.sets, sizes[: asked_about(sizes)], self._job.residues(largest))
+        self._prepare(message, sizes, self._job.residues(largest))
         digest = self._witnesses.assigned(message.round, message.sets, self._left_out)
         if self._job.comparison == "end":
-            return self._answer()
+            return self._answer() if self._sent == 0 else []
         messages = self._tell(message.round, digest)
         self._witnesses.settle(message.round)
-        return messages + (self._answer() if self._witnesses.confirmed(message.round) else [])
+        answers = self._sent == 0 and self._witnesses.confirmed(message.round)
+        return messages + (self._answer() if answers else [])
+
+    def _prepare(self, message: Assignment, sizes: Ints, residues: int) -> None:
+        """Prepare to answer; a client that is not asked has nothing left to send."""
+        factors = None
+        if self._job.disclosure == "distances":
+            if self.number not in message.responders:
+                self._sent = self._parts.answers
+                return
+            factors = self._weights.of(message.responders)[:, message.responders.index(self.number)]
+            self._pairwise = PairwiseMasks(
+                me=self.number,
+                responders=message.responders,
+                t=self._job.t,
+                channels=self._channels,
+                question=question_digest(message.sets, message.responders),
+                round_=message.round,
+                primes=self._primes[:residues],
+                kernels=self._kernels,
+            )
+        self._points.ask(message.sets, sizes[: asked_about(sizes)], residues, factors)
+
+    def _check_responders(self, responders: tuple[int, ...]) -> None:
+        """With fewer, or one twice, the sum would not be one of R answers, nor masked against t clients."""
+        if self._job.disclosure == "coded":
+            if responders:
+                raise MessageError(f"Assignment: {len(responders)} responders, disclosure 'coded' names none")
+            return
+        ascending = all(a < b for a, b in pairwise(responders))
+        if len(responders) != self._job.threshold or not ascending:
+            raise MessageError(
+                f"Assignment: {len(responders)} responders, {self._job.threshold} different ones in "
+                f"ascending order are needed"
+            )
+        for j in responders:
+            if j in self._left_out or j not in {self.number, *self._channels}:
+                raise MessageError(f"Assignment: responder {j} is no client of this run")
 
     def _answer(self) -> list[Message]:
         """The first parts of this round's answer."""
@@ -519,6 +562,9 @@ class Client:
     def _answer_part(self, part: int) -> list[Message]:
         self._sent += 1
         rows = self._parts.answer_rows(part)
+        residues = self._points.answer(rows.start, rows.stop)
+        if self._pairwise is not None:
+            self._pairwise.add(residues)
         return [
             CodedDistances(
                 run=self._run,
@@ -526,7 +572,7 @@ class Client:
                 recipient=SERVER,
                 round=self._round,
                 part=part,
-                residues=self._points.answer(rows.start, rows.stop),
+                residues=residues,
             )
         ]
 

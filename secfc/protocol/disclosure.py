@@ -1,14 +1,19 @@
-"""Who learns what from coded distances: the one step that another disclosure replaces.
+"""Who learns what from coded distances.
 
 ``"coded"`` (the paper): the server holds every responder's coded distances and decodes them itself, so it
 could interpolate all of phi_{i,h}, per-segment distances included (docs/threat-model.md).
+
+``"distances"``: responders multiply their coded distances by their weights and add masks that cancel in the
+sum (`secfc.protocol.pairwise`), which is all that the server learns.
 """
 
+import hashlib
+import struct
 from collections.abc import Mapping
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc._arrays import Floats, Labels
 from secfc.errors import MessageError
 from secfc.field.primes import PRIMES, Prime
 from secfc.kernels import Kernels
@@ -17,6 +22,8 @@ from secfc.lagrange.basis import decoding_weights
 from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
+
+_QUESTION = b"secfc question 1"
 
 _WEIGHTS_KEPT = 64
 """Sets of responders whose weights are kept: with stragglers they change, and a run must not collect them."""
@@ -30,8 +37,45 @@ class ResidueError(MessageError):
         self.client = client
 
 
+class Weights:
+    """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
+
+    Parameters
+    ----------
+    job : Job
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._known: dict[tuple[int, ...], Floats] = {}
+
+    def of(self, responders: tuple[int, ...]) -> Floats:
+        """Weights of R clients, ascending, for every prime, shape (primes, R), reduced residues."""
+        if responders not in self._known:
+            if len(self._known) >= _WEIGHTS_KEPT:
+                self._known.clear()
+            self._known[responders] = np.array([self._modulo(prime, responders) for prime in PRIMES])
+        return self._known[responders]
+
+    def _modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
+        n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
+        if len(responders) >= WEIGHTS_FROM:
+            return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
+        points = evaluation_points(prime, n=n, coded=coded)
+        alpha = [points.alpha[j - 1] for j in responders]
+        return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)
+
+
+def question_digest(sets: Labels, responders: tuple[int, ...]) -> bytes:
+    """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same."""
+    digest = hashlib.sha256(_QUESTION + struct.pack("<II", len(responders), sets.size))
+    digest.update(struct.pack(f"<{len(responders)}H", *responders))
+    digest.update(sets.astype("<i4").tobytes())
+    return digest.digest()
+
+
 class Decoder:
-    """Decodes scaled squared distances from the answers of any R clients.
+    """Decodes scaled squared distances from the answers of R clients.
 
     Parameters
     ----------
@@ -42,7 +86,7 @@ class Decoder:
     def __init__(self, job: Job, kernels: Kernels) -> None:
         self._job, self._kernels = job, kernels
         self._decoded: Floats = np.empty((0, 0, 0))
-        self._weights: dict[tuple[int, ...], Floats] = {}
+        self._weights = Weights(job)
 
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
@@ -66,7 +110,9 @@ class Decoder:
             Naming the client.
         """
         responders = tuple(sorted(answers))
-        weights = self._weights_of(responders)
+        weights = self._weights.of(responders)
+        if self._job.disclosure == "distances":
+            weights = np.ones_like(weights)  # the responders have multiplied by theirs
         k = answers[responders[0]].shape[1]
         shape = (len(primes), k, stop - start)
         if self._decoded.shape != shape:
@@ -78,20 +124,3 @@ class Decoder:
             whole = [self._kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
             raise ResidueError(client=responders[bad], p=primes[whole.index(False)])
         return self._decoded
-
-    def _weights_of(self, responders: tuple[int, ...]) -> Floats:
-        """Weights of a responder set for every prime, shape (primes, R), computed once."""
-        if responders not in self._weights:
-            if len(self._weights) >= _WEIGHTS_KEPT:
-                self._weights.clear()
-            weights = [self._weights_modulo(prime, responders) for prime in PRIMES]
-            self._weights[responders] = np.array(weights)
-        return self._weights[responders]
-
-    def _weights_modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
-        n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
-        if len(responders) >= WEIGHTS_FROM:
-            return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
-        points = evaluation_points(prime, n=n, coded=coded)
-        alpha = [points.alpha[j - 1] for j in responders]
-        return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)

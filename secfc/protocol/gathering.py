@@ -30,6 +30,8 @@ class Gathering:
         Clients whose rows are not in, with the reason. They answer nothing.
     liars : dict of int to str
         Clients found out, with the reason. Their answers are dropped, their rows stay.
+    responders : tuple of int
+        With disclosure "distances" the R clients that answer the round; otherwise empty.
     """
 
     def __init__(self, job: Job) -> None:
@@ -38,6 +40,7 @@ class Gathering:
         self.absent: set[int] = set()
         self.left_out: dict[int, str] = {}
         self.liars: dict[int, str] = {}
+        self.responders: tuple[int, ...] = ()
         self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
@@ -66,7 +69,17 @@ class Gathering:
         return tuple(sorted(self._candidates() - answers.keys()))
 
     def begin(self) -> None:
-        """Start the next round."""
+        """Start the next round.
+
+        Raises
+        ------
+        TooManyFaultsError
+            Too few clients are there to answer under masks that cancel.
+        """
+        if self._job.disclosure == "distances":
+            able = [j for j in self.members if j not in self.absent]
+            self.require(len(able))
+            self.responders = tuple(able[: self._job.threshold])
         self.round += 1
         self.head, self._doubted = 0, False
         self._answers = {}
@@ -89,6 +102,8 @@ class Gathering:
                 f"CodedDistances: part {message.part} of round {message.round} from client {sender}, part "
                 f"{expected[1]} of round {expected[0]} is next; the server is in round {self.round}"
             )
+        if self.responders and message.round == self.round and sender not in self.responders:
+            raise MessageError(f"CodedDistances: client {sender} is no responder of round {self.round}")
         return at >= (self.round, self.head)
 
     def take(self, message: CodedDistances, parts: int, *, keep: bool) -> None:
@@ -129,7 +144,7 @@ class Gathering:
 
     def _candidates(self) -> set[int]:
         """Who has answered the head or may still."""
-        awaited = {j for j in self.members if j not in self.absent}
+        awaited = {j for j in self.responders or self.members if j not in self.absent}
         return awaited | self._answers.get(self.head, {}).keys()
 
     def _wanted(self) -> int:

@@ -175,10 +175,14 @@ class Continue(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assignment(Message):
-    """Server to clients: the sets whose centres are asked about, -1 for a row in no set."""
+    """Server to clients: the sets whose centres are asked about, -1 for a row in no set.
+
+    With disclosure "distances" also the R clients that answer, ascending.
+    """
 
     phase = work = "iterate"
     sets: Labels = field(repr=False)
+    responders: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -107,6 +107,11 @@ class Server:
         return self._run
 
     @property
+    def responders(self) -> tuple[int, ...]:
+        """With disclosure "distances" the clients that the round cannot do without; otherwise empty."""
+        return self._gathering.responders
+
+    @property
     def progress(self) -> Progress:
         """Where the run stands."""
         history = self._search.current.history if self._search else []
@@ -197,7 +202,8 @@ class Server:
             return []
         if self.state is State.ITERATE:
             gathering.absent.add(client)
-            return self._advance()
+            # Masks cancel among the round's responders alone: the same is asked in a new round, of others.
+            return self._ask() if client in gathering.responders else self._advance()
         return self._leave_out(client, "absent")
 
     def _leave_out(self, client: int, reason: str) -> list[Message]:
@@ -397,7 +403,7 @@ class Server:
         round_ = self._gathering.round
         return [
             Continue(run=self._run, sender=SERVER, recipient=j, round=round_, part=part)
-            for j in self._gathering.members
+            for j in self._gathering.responders or self._gathering.members
         ]
 
     def _ask(self) -> list[Message]:
@@ -407,7 +413,14 @@ class Server:
         self._asked = asked_about(self._search.sizes())
         round_, sets = self._gathering.round, self._search.sets
         return [
-            Assignment(run=self._run, sender=SERVER, recipient=j, round=round_, sets=sets)
+            Assignment(
+                run=self._run,
+                sender=SERVER,
+                recipient=j,
+                round=round_,
+                sets=sets,
+                responders=self._gathering.responders,
+            )
             for j in self._gathering.members
         ]
 

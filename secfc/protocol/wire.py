@@ -57,6 +57,7 @@ HEADER_BYTES = _HEADER.size
 """What stands before the body of every message."""
 
 _COUNT = struct.Struct("<I")
+_CLIENT = struct.Struct("<H")
 _RESIDUES = struct.Struct("<BII")  # primes, columns, rows
 _AGREEMENT = struct.Struct(f"<{DIGEST_BYTES}s")
 # rows, digest of start labels, ephemeral key, signature
@@ -220,13 +221,16 @@ def _unpack_leave_out(reader: _Reader, k: int) -> dict[str, Any]:
 
 def _pack_assignment(message: Assignment, k: int) -> bytes:
     """One more value than labels: k stands for "in no set"."""
-    return _pack_labels(np.where(message.sets < 0, k, message.sets), k)
+    sets = _pack_labels(np.where(message.sets < 0, k, message.sets), k)
+    return sets + b"".join(map(_CLIENT.pack, (len(message.responders), *message.responders)))
 
 
 def _unpack_assignment(reader: _Reader, k: int) -> dict[str, Any]:
     sets = _unpack_labels(reader, k)
     sets[sets == k] = -1
-    return {"sets": sets}
+    (count,) = reader.unpack(_CLIENT)
+    responders = tuple(client for (client,) in _CLIENT.iter_unpack(reader.take(_CLIENT.size * count)))
+    return {"sets": sets, "responders": responders}
 
 
 def _pack_finish(message: Finish, k: int) -> bytes:

@@ -28,6 +28,7 @@ TAG_BYTES = 16
 
 _KEY_BYTES = 32
 _LABEL = b"secfc seal 1"
+_MASK_LABEL = b"secfc mask 1"
 _LINK = struct.Struct("<HH")  # sender, recipient
 _NONCE = struct.Struct("<IQ")  # round, part
 
@@ -124,6 +125,22 @@ class Channel:
                 f"{purpose}: part {part} of round {round_} from client {self._peer} was not sealed by it for "
                 f"client {self._me} and this place in this run"
             ) from None
+
+    def mask_key(self, *, round_: int, index: int, question: bytes) -> bytes:
+        """A key that both clients derive for the masks of one residue of a round's answer, 32 bytes.
+
+        Parameters
+        ----------
+        round_ : int
+            Below 2**32.
+        index : int
+            Of the residue's prime, below 2**64.
+        question : bytes of length 32
+            Digest of what was asked.
+        """
+        pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
+        link = _MASK_LABEL + pair + _NONCE.pack(round_, index) + question
+        return HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
 
     def _cipher(self, sender: int, recipient: int, purpose: str) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and how the associated data of all its messages begins."""

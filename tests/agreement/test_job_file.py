@@ -129,7 +129,11 @@ WRONG = {
     "precision": ("seed = 7", "precision = 53", "8: precision: at most 52 bits, 53 was given"),
     "seed": ("seed = 7", "seed = -1", "8: clustering.seed: "),
     "start": ("seed = 7", 'init = "labels"', "8: clustering.init: 'random' or 'separation' is possible"),
-    "disclosure": ("seed = 7", 'disclosure = "all"', "8: clustering.disclosure: 'coded' is possible"),
+    "disclosure": (
+        "seed = 7",
+        'disclosure = "all"',
+        "8: clustering.disclosure: 'coded' or 'distances' is possible",
+    ),
     "missing": ("k = 2\n", "", "4: clustering.k is needed"),
     "no columns": ('age = [0, 120]\n"bmi" = [10.5, 60]\n', "", "10: columns: at least 1 values are needed"),
     "backwards": ("[0, 120]", "[120, 0]", "11: columns.age: its range is needed, [least, largest]"),

@@ -29,7 +29,7 @@ WRONG = {
     "empty path": ('path = "south.csv"', 'path = ""', "7: data: the path of a file is needed"),
     "limit": ("[data]", "[limits]\nsmallest_set = 0\n[data]", "7: limits.smallest_set: "),
     "limit type": ("[data]", '[limits]\nleast_t = "2"\n[data]', "7: limits.least_t: an integer is needed"),
-    "disclosure": ("[data]", '[limits]\ndisclosure = ["al"]\n[data]', "7: limits.disclosure[1]: 'coded' is"),
+    "disclosure": ("[data]", '[limits]\ndisclosure = ["al"]\n[data]', "7: limits.disclosure[1]: 'coded' or"),
 }
 
 

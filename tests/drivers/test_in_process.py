@@ -160,7 +160,7 @@ def test_labels_take_the_bits_of_k(setup_of):
     setup = setup_of((5, 0, 7), starts=True)
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
-    assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 2 * sets}
+    assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 2 * sets + 2}
     assert {message.size for message in of_kind(outcome, "Finish")} == {HEADER + 13 + 4 + 2 * labels}
     assert [message.size for message in of_kind(outcome, "Hello")] == [
         HEADER + 32 + INTRODUCTION + 4 + eights * labels for eights in (1, 0, 1)

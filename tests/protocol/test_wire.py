@@ -300,13 +300,17 @@ def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():
 def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
     head = b"SFC1\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
-    assert data == head + b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
+    sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
+    assert data == head + sets + b"\x00\x00"
+    named = encode(replace(examples()["Assignment"], responders=(1, 2, 300)), k=3)
+    assert named == head + sets + b"\x03\x00\x01\x00\x02\x00\x2c\x01"
+    assert decode(named, k=3).responders == (1, 2, 300)
 
 
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8
+    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 2  # and the number of responders
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""Masks that cancel in the sum over a round's responders (disclosure "distances").
+
+Neighbours j < l in a (t+1)-connected graph on the responders share a key; j adds the residues that it gives,
+l subtracts them. Whoever holds all masked answers and colludes with up to t responders sees, of the others,
+their sum and nothing else (docs/protocol.md, "Masks that cancel"). The graph is Harary's (F. Harary, *The
+maximum connectivity of a graph*, 1962). Masking along a sparse graph: Bell et al., *Secure single-server
+aggregation with (poly)logarithmic overhead*, CCS 2020.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+
+from secfc.errors import SecFCError
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.kernels import Kernels
+from secfc.sealing.channel import Channel
+
+_BLOCK_BYTES = 3 << 16
+"""Masks made at a time, of each neighbour: with the usual few neighbours they stay in an L2 cache."""
+
+_ZEROS = memoryview(bytes(_BLOCK_BYTES))
+"""What a keystream is added to."""
+
+
+def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
+    """Neighbours of each of `count` vertices in a graph that stays connected without any connectivity - 1.
+
+    Harary's graph has the fewest edges of all these, ceil(count * connectivity / 2).
+
+    Parameters
+    ----------
+    count : int
+    connectivity : int
+        Below `count`.
+    """
+    if not 1 <= connectivity < count:
+        raise ValueError(f"connectivity: 1 to {count - 1} are possible, {connectivity} was given")
+    edges = {(i, (i + step) % count) for i in range(count) for step in range(1, connectivity // 2 + 1)}
+    if connectivity % 2:
+        # Opposite vertices; with an odd number of them one vertex has one neighbour more.
+        edges |= {(i, (i + count // 2) % count) for i in range((count + 1) // 2)}
+    neighbours: list[set[int]] = [set() for _ in range(count)]
+    for a, b in edges:
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    return neighbours
+
+
+class PairwiseMasks:
+    """One client's masks for the answer of one round, taken from start to end, once.
+
+    Parameters
+    ----------
+    me : int
+        The client.
+    responders : sequence of int
+        Clients that answer the round, ascending.
+    t : int
+        Colluding clients that the masks hold against.
+    channels : mapping from client to Channel
+    question : bytes of length 32
+        Digest of all that the server asked in this round. It goes into the keys: masks cancel only among
+        clients that were asked the same.
+    round_ : int
+    primes : sequence of int
+    kernels : Kernels
+    """
+
+    def __init__(
+        self,
+        *,
+        me: int,
+        responders: Sequence[int],
+        t: int,
+        channels: Mapping[int, Channel],
+        question: bytes,
+        round_: int,
+        primes: Sequence[int],
+        kernels: Kernels,
+    ) -> None:
+        at = responders.index(me)
+        chosen = harary_neighbours(len(responders), t + 1)[at]
+        neighbours = sorted(responders[other] for other in chosen)
+        self._primes, self._kernels, self._process = tuple(primes), kernels, os.getpid()
+        self._signs = np.array([1 if me < other else -1 for other in neighbours], dtype=np.int64)
+        self._masks = np.empty((len(neighbours), _BLOCK_BYTES), dtype=np.uint8)
+        self._streams = [
+            [
+                _keystream(channels[other].mask_key(round_=round_, index=index, question=question))
+                for other in neighbours
+            ]
+            for index in range(len(self._primes))
+        ]
+
+    def __repr__(self) -> str:
+        return f"PairwiseMasks(neighbours={len(self._signs)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("PairwiseMasks cannot be copied or pickled: masks would repeat")
+
+    def add(self, residues: PackedResidues) -> None:
+        """Add the next masks, as many as there are residues, in place."""
+        if os.getpid() != self._process:
+            raise SecFCError("PairwiseMasks were used in a forked process: masks would repeat")
+        for plane, p, streams in zip(residues.planes(), self._primes, self._streams, strict=True):
+            flat = plane.reshape(-1)
+            for low in range(0, flat.size, _BLOCK_BYTES):
+                part = flat[low : low + _BLOCK_BYTES]
+                # The last block of a plane has a buffer of its own size: kernels take contiguous arrays.
+                masks = (
+                    self._masks if part.size == _BLOCK_BYTES else np.empty_like(self._masks[:, : part.size])
+                )
+                for stream, mask in zip(streams, masks, strict=True):
+                    stream.update_into(_ZEROS[: part.size], mask.data)
+                    redraw(stream, mask, p, self._kernels)
+                self._kernels.add_masks(part, masks, self._signs, p)
+
+
+def redraw(stream: CipherContext, mask: np.ndarray, p: int, kernels: Kernels) -> None:
+    """Replace every word of 24 bits that is not below p by the keystream's next one that is.
+
+    A word is uniform below 2**24, so what is left is uniform below p, in each place independently.
+    """
+    words = mask.reshape(-1, BYTES_PER_RESIDUE)
+    left = kernels.beyond(mask, p)
+    while left.size:
+        words[left] = np.frombuffer(
+            stream.update(bytes(BYTES_PER_RESIDUE * left.size)), dtype=np.uint8
+        ).reshape(-1, BYTES_PER_RESIDUE)
+        left = left[kernels.beyond(np.ascontiguousarray(words[left]).reshape(-1), p)]
+
+
+def _keystream(key: bytes) -> CipherContext:
+    # The key is used for this one keystream, so a counter that starts at zero repeats nothing.
+    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
