@@ -12,7 +12,7 @@ import numpy as np
 from secfc._arrays import Shares
 from secfc.errors import ParameterError
 from secfc.params import Job, Layout
-from secfc.protocol.client import Allocate, in_memory
+from secfc.protocol.sharing import Allocate, in_memory
 
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize

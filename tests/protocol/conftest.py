@@ -240,10 +240,14 @@ class Wire:
         if kind is Ready and isinstance(role, Server):
             return 0, role._ready.get(sender, 0)
         if kind is Share and isinstance(role, Client):
-            early = sum(held.sender == sender for held in role._early)
-            return 0, role._received.get(sender, early)
+            early = sum(held.sender == sender for held in role._early_shares._held)
+            return 0, role._sharing._received.get(sender, early) if hasattr(role, "_sharing") else early
         if kind is Continue and isinstance(role, Client):
-            return role._round, role._shared if role.state is State.SHARE else role._sent
+            if not hasattr(role, "_sharing"):
+                return 0, 0
+            if role.state is State.SHARE:
+                return 0, role._sharing._shared
+            return role._answers.round, role._answers._sent
         return int(kind is CodedDistances), 0
 
     def message(

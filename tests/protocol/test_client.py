@@ -235,7 +235,7 @@ def test_an_early_share_that_is_none_counts_as_not_sent_and_the_plan_is_taken(wi
     client.receive(net.altered(bad, first=P) if shape is None else net.altered(bad, shape=shape))
     net.deliver(plan)
     assert client.state is State.SHARE
-    assert client._received == {2: 0, 3: 0}
+    assert client._sharing._received == {2: 0, 3: 0}
     in_order = wire(ROWS)
     in_order.run()
     net.run()

@@ -12,7 +12,7 @@ from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.params import Job, primes_of
-from secfc.protocol import client as module
+from secfc.protocol import sharing as module
 from secfc.protocol.dealing import combined, covers_of, judge
 from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Report
 from secfc.protocol.states import State
@@ -195,10 +195,10 @@ def test_a_combination_and_the_shares_of_t_clients_are_equally_likely_for_every_
 def test_covers_are_as_many_as_combinations_and_never_used_twice(seven):
     net = seven()
     challenge = net.hold(Challenge, recipient=1)
-    covers = net.clients[1]._covers
+    covers = net.clients[1]._sharing._covers
     assert {one.shape[1] for one in covers.values()} == {covers_of(net.job)} == {2}
     net.deliver(challenge)
-    assert net.clients[1]._covers == {}
+    assert net.clients[1]._sharing._covers == {}
 
 
 def test_a_client_left_out_by_the_check_is_told(seven):

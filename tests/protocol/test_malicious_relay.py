@@ -147,7 +147,7 @@ def test_an_early_share_of_another_place_counts_as_not_sent_when_the_plan_arrive
     elsewhere = net.message(Share, sender=origin[0], recipient=origin[1], at=(0, origin[2]))
     assert net.clients[1].receive(replace(share, sealed=elsewhere.sealed)) == []
     net.deliver(plan)
-    assert net.clients[1]._received[2] == 0
+    assert net.clients[1]._sharing._received[2] == 0
     net.run()
     assert net.server.state is State.DONE
 

@@ -73,7 +73,7 @@ class Watched:
 
     def shares(self, client: int) -> Ints:
         """A client's shares of every row, (P, width, m), residues in [0, p): what it holds in memory."""
-        held = self.clients[client - 1]._points._shares[:, :-1]  # its own memory
+        held = self.clients[client - 1]._sharing.points._shares[:, :-1]  # its own memory
         return np.stack([plane.astype(np.int64) % p for plane, p in zip(held, self.primes, strict=True)])
 
 

@@ -1,0 +1,280 @@
+"""The phase *share* of a client: its rows leave as shares, those of the others come and are kept."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import numpy as np
+
+from secfc._arrays import Labels, Shares
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import PRIMES
+from secfc.kernels import choose
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.lagrange.sharer import Sharer
+from secfc.lagrange.summing import SummedParts
+from secfc.params import WINDOW, Job, Layout, most_share_bytes, primes_of
+from secfc.protocol.dealing import cover_bytes, covers_of, dealers, report
+from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Message, Ready, Report, Share
+from secfc.protocol.opened import Dealt, open_share
+from secfc.protocol.own_rows import OwnRows
+from secfc.randomness import MaskSource
+from secfc.sealing.channel import TAG_BYTES, Channel
+
+Allocate = Callable[[tuple[int, ...]], Shares]
+
+
+def in_memory(shape: tuple[int, ...]) -> Shares:
+    """An uninitialised float32 array."""
+    return np.empty(shape, dtype=np.float32)
+
+
+class EarlyShares:
+    """Parts that overtook the plan, at most `WINDOW` from each client."""
+
+    def __init__(self) -> None:
+        self._held: list[Share] = []
+
+    def hold(self, message: Share, *, job: Job) -> None:
+        """Keep a part that cannot be opened yet.
+
+        Raises
+        ------
+        MessageError
+            It is not the sender's next one, or too large.
+        """
+        known = sum(held.sender == message.sender for held in self._held)
+        if message.part != known or known == WINDOW:
+            raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
+        most = most_share_bytes(job) + cover_bytes(job, len(PRIMES)) + TAG_BYTES
+        if len(message.sealed.payload) > most:
+            raise MessageError(
+                f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
+                f"no part has more than {most}"
+            )
+        self._held.append(message)
+
+    def release(self) -> list[Share]:
+        """What was kept, which is forgotten."""
+        held, self._held = self._held, []
+        return held
+
+
+class ClientSharing:
+    """A client's part in sharing, and who and whose rows are in.
+
+    Parameters
+    ----------
+    number : int
+    job : Job
+    run : bytes
+    layout : Layout
+        All rows, as planned.
+    own : OwnRows
+    masks : MaskSource
+    channels : mapping from client to Channel
+        To every other client with whom the run began.
+    left_out : set of int
+        Clients with whom it did not.
+    allocate : callable
+        Gives memory for shares.
+
+    Attributes
+    ----------
+    layout : Layout
+        All rows, as planned, until `take_out`; then those that are in.
+    parts : Parts
+        Of `layout`.
+    left_out : set of int
+    points : CodedPoints
+        What this client holds of all rows.
+    primes : tuple of int
+    kernels : Kernels
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        job: Job,
+        run: bytes,
+        layout: Layout,
+        own: OwnRows,
+        masks: MaskSource,
+        channels: Mapping[int, Channel],
+        left_out: set[int],
+        allocate: Allocate,
+    ) -> None:
+        self._number, self._job, self._run, self._channels = number, job, run, channels
+        self.layout, self.parts, self.left_out, self._own = layout, layout.parts(job), left_out, own
+        self.primes = primes_of(job.residues(layout.m))
+        self.kernels = choose(layout.answer_residues(job))
+        self.points = CodedPoints(
+            shares=allocate((len(self.primes), job.width + 1, layout.m)),
+            primes=self.primes,
+            k=job.k,
+            kernels=self.kernels,
+        )
+        self._sharer = Sharer(job=job, primes=self.primes, masks=masks, kernels=self.kernels)
+        self._keeper = SummedParts(
+            keep=self.points.store,
+            clients=job.n if layout.common else 1,
+            primes=self.primes,
+            kernels=self.kernels,
+        )
+        self._received = dict.fromkeys(channels, 0)  # parts kept, by sender
+        # Clients with fewer rows than others send fewer parts.
+        sent = [-(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != number]
+        self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
+        self._covers: dict[int, PackedResidues] = {}  # by dealer, until they are used
+        self._checked = False
+        self._shared = 0  # parts of the own rows that were shared
+        self._announced = 0  # parts that everybody has sent
+
+    def __repr__(self) -> str:
+        return f"ClientSharing(number={self._number}, parts={self._shared} of {self.parts.shares})"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part has come and gone."""
+        return self._announced == self.parts.shares
+
+    def begin(self, early: EarlyShares) -> list[Message]:
+        """The first parts, after those that overtook the plan were opened."""
+        opened: list[tuple[Share, Dealt]] = []
+        for held in early.release():
+            # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
+            with suppress(MessageError):
+                opened.append((held, self._open(held)))
+        messages: list[Message] = []
+        for part in range(min(WINDOW, self.parts.shares)):
+            messages += self._share_part(part)
+        for held, dealt in opened:
+            if held.part == self._received[held.sender]:
+                messages += self._keep(held, dealt)
+        return messages
+
+    def on_share(self, message: Share) -> list[Message]:
+        """Keep another client's next part."""
+        if message.sender in self.left_out:
+            return []  # on its way when the sender was left out
+        if message.part != self._received[message.sender]:
+            raise MessageError(
+                f"Share: part {message.part} from client {message.sender}, expected part "
+                f"{self._received[message.sender]}"
+            )
+        return self._keep(message, self._open(message))
+
+    def on_continue(self, round_: int, part: int) -> list[Message]:
+        """Share the next part."""
+        if round_ != 0 or part != self._shared:
+            raise MessageError(
+                f"Continue: part {part} of round {round_}, part {self._shared} of round 0 is next"
+            )
+        if part >= self.parts.shares:
+            raise MessageError(f"Continue: part {part}, there are {self.parts.shares}")
+        return self._share_part(part)
+
+    def on_challenge(self, message: Challenge) -> list[Message]:
+        """Combine the shares of each dealer, once: a second combination would need other covers."""
+        if self._checked or not covers_of(self._job):
+            raise MessageError("Challenge: a second one, or none is due")
+        self._checked = True
+        residues = report(
+            job=self._job,
+            run=self._run,
+            seed=message.seed,
+            parts=self.parts,
+            asked=dealers(self.remaining()),
+            points=self.points,
+            covers=self._covers,
+            primes=self.primes,
+        )
+        self._covers = {}
+        return [Report(run=self._run, sender=self._number, recipient=SERVER, residues=residues)]
+
+    def on_leave_out(self, message: LeaveOut) -> list[Message]:
+        """Wait for a client's shares no longer; its rows are taken out before the first answer."""
+        client = message.client
+        if self.layout.common:
+            raise MessageError(f"LeaveOut: of client {client}, who holds a part of every row")
+        if not 1 <= client <= self._job.n or client in self.left_out:
+            raise MessageError(f"LeaveOut: of client {client}, which is not in")
+        self.left_out.add(client)
+        if client == self._number or self.complete:
+            return []
+        sent = -(-self.layout.counts[client - 1] // self.parts.share)
+        for part in range(self._received.pop(client), sent):
+            self._missing[part] -= 1
+        return self._ready()
+
+    def remaining(self) -> Layout:
+        """The rows that are in."""
+        counts = enumerate(self.layout.counts, 1)
+        kept = tuple(0 if j in self.left_out else rows for j, rows in counts)
+        return Layout(kept, common=self.layout.common)
+
+    def take_out(self) -> None:
+        """Forget the rows of those who were left out, and number the others anew."""
+        if not self.left_out:
+            return
+        remaining = self.remaining()
+        self.points.keep([self.layout.rows(j) for j, rows in enumerate(remaining.counts, 1) if rows])
+        self.layout, self.parts = remaining, remaining.parts(self._job)
+
+    def own_labels(self, labels: Labels) -> Labels:
+        """Those of this client's rows."""
+        if self.left_out:
+            return labels[self.remaining().rows(self._number)]
+        return self._own.labels(labels)
+
+    def _share_part(self, part: int) -> list[Message]:
+        """Encode a part of the own rows; keep the own share, send the others theirs."""
+        rows = self.parts.share_rows(self._number, part)
+        packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
+        self._keeper.store(packed.pop(self._number), part, rows.start)
+        covers: dict[int, PackedResidues] = {}
+        if part == 0 and covers_of(self._job):
+            covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
+            self._covers[self._number] = covers[self._number]
+        self._shared += 1
+        if self._shared == self.parts.shares:
+            self._own.forget()
+        shares: list[Message] = []
+        for j in self._received if rows.stop > rows.start else ():
+            payload = packed.pop(j).payload
+            if covers:
+                payload = b"".join((payload, covers[j].payload))
+            sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
+            shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
+        return shares + self._ready()
+
+    def _open(self, message: Share) -> Dealt:
+        return open_share(
+            message,
+            job=self._job,
+            channels=self._channels,
+            parts=self.parts,
+            primes=self.primes,
+            kernels=self.kernels,
+        )
+
+    def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
+        start = self.parts.share_rows(message.sender, message.part).start
+        self._keeper.store(dealt[0], message.part, start)
+        if len(dealt) > 1:
+            self._covers[message.sender] = dealt[1]
+        self._received[message.sender] += 1
+        self._missing[message.part] -= 1
+        return self._ready()
+
+    def _ready(self) -> list[Message]:
+        """Say so for each part that has come from every other client and been sent to them."""
+        messages: list[Message] = []
+        while not self.complete and self._holds(self._announced):
+            messages.append(Ready(run=self._run, sender=self._number, recipient=SERVER, part=self._announced))
+            self._announced += 1
+        return messages
+
+    def _holds(self, part: int) -> bool:
+        return self._shared > part and self._missing[part] == 0
