@@ -164,8 +164,6 @@ def run(
     """
     if reveal_centres is not None:
         raise ParameterError("reveal_centres: not available in this version of secfc")
-    if ids is None and (id_key, ids_cap, union, count_duplicates) != (None, None, "series", False):
-        raise ParameterError("id_key, ids_cap, union, count_duplicates: only with ids")
     return run_parties(
         as_parties(parties),
         k=k,
@@ -203,12 +201,12 @@ def run_outcome(
     members: list[Party],
     *,
     init: str | Sequence[Any],
-    bound: float | None,
+    bound: float | None = None,
     ids: Sequence[Any] | None = None,
     id_key: bytes | None = None,
     ids_cap: int | None = None,
-    limits: Limits | None,
-    storage: str | os.PathLike[str] | None,
+    limits: Limits | None = None,
+    storage: str | os.PathLike[str] | None = None,
     driver: Driver,
     deadline: float | None = None,
     seed: int | None,
@@ -231,6 +229,9 @@ def run_outcome(
         limits.check_columns(member.columns, name=member.name)
     if progress is not None and progress != "bar" and not callable(progress):
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
+    of_union = (parameters.get("union", "series"), parameters.get("count_duplicates", False))
+    if ids is None and (id_key, ids_cap, *of_union) != (None, None, "series", False):
+        raise ParameterError("id_key, ids_cap, union, count_duplicates: only with ids")
     held = None if ids is None else membership(members, ids, key=id_key, cap=ids_cap, seed=seed)
     setup = _setup(
         members,

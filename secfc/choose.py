@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Ints
+from secfc._arrays import Ints, Labels
 from secfc._run import Driver, Watcher, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.kmeans.measures import knee
-from secfc.params import Disclosure, Job, Limits
+from secfc.params import Comparison, Disclosure, Job, Limits, UnionMethod
 from secfc.parties import Party, as_parties
+from secfc.protocol.progress import Faults
 
 HEADINGS = (
     "k",
@@ -78,6 +79,8 @@ class Choice:
         The k of greatest simplified silhouette, the least of equals; the clients are told its labels.
     knee : int or None
         The k at which the inertia curve bends most.
+    faults : Faults
+        Clients, numbered from 1, that vanished or lied.
     costs : Costs
     job : Job
     """
@@ -85,6 +88,7 @@ class Choice:
     candidates: tuple[Candidate, ...]
     best: int
     knee: int | None
+    faults: Faults
     costs: Costs
     job: Job
 
@@ -216,10 +220,18 @@ def choose_k(
     max_iter: int = 300,
     precision: int = 32,
     bound: float | None = None,
+    ids: Sequence[Any] | None = None,
+    id_key: bytes | None = None,
+    ids_cap: int | None = None,
+    union: UnionMethod = "series",
+    count_duplicates: bool = False,
     disclosure: Disclosure = "coded",
     limits: Limits | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",
+    max_liars: int = 0,
+    comparison: Comparison = "end",
+    deadline: float | None = None,
     seed: int | None = None,
     progress: Watcher = None,
 ) -> Choice:
@@ -230,13 +242,13 @@ def choose_k(
 
     Parameters
     ----------
-    parties, t, ell, max_iter, precision, bound, disclosure, limits, storage, driver, seed, progress
-        As for `secfc.run`.
     ks : sequence of int
         Numbers of clusters, such as ``range(2, 11)``.
     init : {"k-means++", "random", "separation"}
     n_init : int
         Starts for each k; the best by inertia is kept.
+    others
+        As for `secfc.run`, with the same defaults.
 
     Returns
     -------
@@ -266,28 +278,24 @@ def choose_k(
         max_iter=max_iter,
         precision=precision,
         bound=bound,
+        ids=ids,
+        id_key=id_key,
+        ids_cap=ids_cap,
+        union=union,
+        count_duplicates=count_duplicates,
         disclosure=disclosure,
         limits=limits,
         storage=storage,
         driver=driver,
+        max_liars=max_liars,
+        comparison=comparison,
+        deadline=deadline,
         seed=seed,
         progress=progress,
     )
 
 
-def choose_members(
-    members: list[Party],
-    ks: Sequence[int],
-    *,
-    init: str,
-    max_iter: int = 300,
-    precision: int = 32,
-    bound: float | None = None,
-    disclosure: Disclosure = "coded",
-    limits: Limits | None = None,
-    storage: str | os.PathLike[str] | None = None,
-    **arguments: Any,
-) -> Choice:
+def choose_members(members: list[Party], ks: Sequence[int], *, init: str, **arguments: Any) -> Choice:
     """`choose_k` for parties that have names of their own."""
     try:
         given = np.asarray(list(ks))
@@ -299,23 +307,12 @@ def choose_members(
     if not isinstance(init, str):
         raise ParameterError("init: given start labels are of one k, several are compared")
     outcome, job, _ = run_outcome(
-        members,
-        k=wanted[-1],
-        init=init,
-        max_iter=max_iter,
-        precision=precision,
-        bound=bound,
-        disclosure=disclosure,
-        limits=limits,
-        storage=storage,
-        compared=tuple(wanted),
-        stacklevel=4,
-        **arguments,
+        members, k=wanted[-1], init=init, compared=tuple(wanted), stacklevel=4, **arguments
     )
-    ends = np.cumsum([member.rows.shape[0] for member in members])[:-1]
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
-        parts = [member.align(part) for member, part in zip(members, np.split(labels, ends), strict=True)]
+        own = _by_party(labels, [member.rows.shape[0] for member in members], outcome.union_rows)
+        parts = [member.align(part) for member, part in zip(members, own, strict=True)]
         sizes = np.array(figures["sizes"], dtype=np.int64)
         candidates.append(Candidate(**(figures | {"sizes": sizes}), labels=parts))
     best = max(candidates, key=lambda one: one.silhouette if isfinite(one.silhouette) else -np.inf)
@@ -323,9 +320,18 @@ def choose_members(
         candidates=tuple(candidates),
         best=best.k,
         knee=knee([one.k for one in candidates], [one.inertia for one in candidates]),
+        faults=outcome.faults,
         costs=outcome.costs,
         job=job,
     )
+
+
+def _by_party(labels: Labels, held: list[int], union_rows: list[Ints] | None) -> list[Labels]:
+    """Labels of each party's rows, from those of all rows in order of party, or in that of the union."""
+    if union_rows is None:
+        return np.split(labels, np.cumsum(held)[:-1])
+    # A party that vanished has -1 for the places of its rows.
+    return [np.where(rows < 0, np.int32(-1), labels[rows]) for rows in union_rows]
 
 
 def _cell(value: float, best: bool) -> str:

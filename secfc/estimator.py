@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from secfc._run import Driver, run
+from secfc._run import Driver, Watcher, run
 from secfc.errors import DataError, ParameterError
-from secfc.params import Disclosure, Limits
+from secfc.params import Comparison, Disclosure, Limits, UnionMethod
 from secfc.parties import as_parties
 from secfc.result import Result
 
@@ -32,10 +32,11 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         Parties that may collude and still learn nothing about other parties' rows.
     ell : int
         Segments of a row; at least 2(ell + t) - 1 parties are needed.
-    init, n_init, max_iter, precision, bound, disclosure, limits, storage, driver
-        As for `secfc.run`.
     random_state : None, int or numpy.random.RandomState
         Of public choices (the start). Masks never depend on it.
+    others
+        As for `secfc.run`, with the same defaults. What belongs to the data, `ids` and `id_key`, is given to
+        `fit`: the key is a secret, and parameters show in the model's repr.
 
     Attributes
     ----------
@@ -81,11 +82,18 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         max_iter: int = 300,
         precision: int = 32,
         bound: float | None = None,
+        ids_cap: int | None = None,
+        union: UnionMethod = "series",
+        count_duplicates: bool = False,
         disclosure: Disclosure = "coded",
         limits: Limits | None = None,
         storage: str | os.PathLike[str] | None = None,
         driver: Driver = "in-process",
+        max_liars: int = 0,
+        comparison: Comparison = "end",
+        deadline: float | None = None,
         random_state: int | np.random.RandomState | None = None,
+        progress: Watcher = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.t = t
@@ -95,18 +103,32 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.max_iter = max_iter
         self.precision = precision
         self.bound = bound
+        self.ids_cap = ids_cap
+        self.union = union
+        self.count_duplicates = count_duplicates
         self.disclosure = disclosure
         self.limits = limits
         self.storage = storage
         self.driver = driver
+        self.max_liars = max_liars
+        self.comparison = comparison
+        self.deadline = deadline
         self.random_state = random_state
+        self.progress = progress
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, parties: Sequence[ArrayLike], y: None = None) -> Self:
+    def fit(
+        self,
+        parties: Sequence[ArrayLike],
+        y: None = None,
+        *,
+        ids: Sequence[Any] | None = None,
+        id_key: bytes | None = None,
+    ) -> Self:
         """Cluster the rows of all parties.
 
         Parameters
@@ -114,6 +136,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
             One per party.
         y : ignored
+        ids, id_key
+            As for `secfc.run`; row IDs switch on membership privacy.
 
         Raises
         ------
@@ -121,22 +145,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             As `secfc.run`.
         """
         members = as_parties(parties)
-        result = run(
-            parties,
-            self.n_clusters,
-            self.t,
-            self.ell,
-            init=self.init,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            precision=self.precision,
-            bound=self.bound,
-            disclosure=self.disclosure,
-            limits=self.limits,
-            storage=self.storage,
-            driver=self.driver,
-            seed=_seed(self.random_state),
-        )
+        parameters = {name: getattr(self, name) for name in SecureKMeans._get_param_names()}
+        k, seed = parameters.pop("n_clusters"), _seed(parameters.pop("random_state"))
+        result = run(parties, k, ids=ids, id_key=id_key, seed=seed, **parameters)
         self.n_features_in_ = members[0].rows.shape[1]
         self._set_names(parties)
         self.result_ = result

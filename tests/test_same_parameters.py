@@ -1,0 +1,193 @@
+"""`run`, `choose_k` and `SecureKMeans` take the same parameters and do the same with them."""
+
+import inspect
+from dataclasses import fields, replace
+from unittest.mock import Mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import secfc
+from secfc import SecureKMeans
+from secfc.drivers import in_process
+from secfc.field.packing import PackedResidues
+from secfc.protocol.client import Client
+from secfc.protocol.messages import CodedDistances
+
+_RNG = np.random.default_rng(3)
+FIVE = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 7 for m in (9, 6, 8, 7, 5)]
+IDS = [[f"patient {j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
+KEY = bytes(range(32))
+
+
+def parameters(function):
+    return {
+        name: one.default
+        for name, one in inspect.signature(function).parameters.items()
+        if one.default is not inspect.Parameter.empty
+    }
+
+
+def test_choose_k_has_the_parameters_of_run():
+    of_run = parameters(secfc.run)
+    del of_run["reveal_centres"]
+    # Better starts and more of them, since clusterings are compared.
+    assert parameters(secfc.choose_k) == of_run | {"init": "k-means++", "n_init": 5}
+
+
+def test_the_estimator_has_the_parameters_of_run_under_scikit_learns_names():
+    of_run = parameters(secfc.run)
+    for name in ("reveal_centres", "seed", "ids", "id_key"):
+        del of_run[name]
+    # As scikit-learn's KMeans: eight clusters, and a random_state.
+    assert parameters(SecureKMeans) == of_run | {"n_clusters": 8, "random_state": None}
+    assert parameters(SecureKMeans.fit) == {"y": None, "ids": None, "id_key": None}
+
+
+def test_defaults_are_those_of_a_job():
+    of_job = {one.name: one.default for one in fields(secfc.Job)}
+    of_run = parameters(secfc.run)
+    shared = of_job.keys() & of_run.keys() - {"t", "ell", "bound"}
+    assert {name: of_run[name] for name in shared} == {name: of_job[name] for name in shared}
+    assert shared >= {"precision", "n_init", "max_iter", "disclosure", "union", "max_liars", "comparison"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("max_liars", 2, "max_liars: n >= R \\+ 2A must hold"),
+        ("comparison", "never", "comparison: 'end', 'rounds' are possible"),
+        ("deadline", 0, "deadline"),
+        ("limits", 3, "limits: a secfc.Limits is needed"),
+        ("limits", secfc.Limits(smallest_set=2), "k-means\\+\\+"),
+        ("storage", __file__, "storage"),
+        ("disclosure", "all", "disclosure"),
+        ("union", "sketch", "only with ids"),
+        ("count_duplicates", True, "only with ids"),
+        ("ids_cap", 40, "only with ids"),
+        ("driver", "telepathy", "driver"),
+        ("progress", 3, "progress: 'bar' or a callable"),
+        ("bound", 0.5, "rows have a norm above the bound"),
+    ],
+)
+def test_every_parameter_reaches_the_run(name, value, text):
+    given = {"t": 1, "ell": 1, "init": "k-means++", name: value}
+    for call in (
+        lambda: secfc.run(FIVE, 2, **given),
+        lambda: secfc.choose_k(FIVE, [2, 3], **given),
+        lambda: SecureKMeans(2, **given).fit(FIVE),
+    ):
+        with pytest.raises(secfc.SecFCError, match=text):
+            call()
+
+
+def plain(labels):
+    return [list(map(int, part)) for part in labels]
+
+
+# Whose rows are whose
+
+
+def test_an_estimator_with_ids_gives_the_labels_of_the_run():
+    result = secfc.run(FIVE, 3, 1, 1, ids=IDS, id_key=KEY, ids_cap=40, seed=0)
+    model = SecureKMeans(3, t=1, ell=1, ids_cap=40, random_state=0)
+    assert plain(model.fit_predict(FIVE, ids=IDS, id_key=KEY)) == plain(result.labels)
+    assert model.result_.by_id() == result.by_id()
+    assert model.result_.job.ids_cap == 40
+
+
+def test_the_key_of_ids_is_in_neither_repr_nor_parameters():
+    model = SecureKMeans(3, t=1, ell=1, random_state=0).fit(FIVE, ids=IDS, id_key=KEY)
+    for text in (repr(model), repr(model.get_params()), repr(vars(model))):
+        assert repr(KEY) not in text
+        assert KEY.hex() not in text
+
+
+@pytest.mark.parametrize("union", ["series", "sketch"])
+def test_numbers_of_clusters_are_compared_on_the_union(union):
+    hidden = secfc.choose_k(FIVE, [2, 3], 1, 1, ids=IDS, union=union, seed=0)
+    for k in (2, 3):
+        labels, rows = np.concatenate(hidden[k].labels), np.vstack(FIVE)
+        assert [len(part) for part in hidden[k].labels] == [9, 6, 8, 7, 5]
+        assert np.bincount(labels, minlength=k).tolist() == hidden[k].sizes.tolist()
+        # The labels belong to these rows, and not to those of the same place in the union.
+        inertia = sum(((rows[labels == h] - rows[labels == h].mean(axis=0)) ** 2).sum() for h in range(k))
+        assert hidden[k].inertia == pytest.approx(inertia, rel=1e-6)
+
+
+def test_labels_of_a_choice_on_a_union_are_those_of_a_run():
+    choice = secfc.choose_k(FIVE, [3], 1, 1, init="random", n_init=1, ids=IDS, seed=0)
+    result = secfc.run(FIVE, 3, 1, 1, ids=IDS, seed=0)
+    assert plain(choice[3].labels) == plain(result.labels)
+
+
+def test_frames_keep_their_index_on_a_union():
+    frames = [pd.DataFrame(rows, index=np.arange(len(rows)) * 3) for rows in FIVE]
+    labels = secfc.choose_k(frames, [2], 1, 1, ids=IDS, seed=0)[2].labels
+    assert all(part.index.equals(frame.index) for part, frame in zip(labels, frames, strict=True))
+
+
+def test_an_id_held_twice_ends_both():
+    twice = [*IDS[:4], [IDS[0][0], *IDS[4][1:]]]
+    with pytest.raises(secfc.DuplicateIdError):
+        secfc.choose_k(FIVE, [2], 1, 1, ids=twice)
+    with pytest.raises(secfc.DuplicateIdError):
+        SecureKMeans(2, t=1, ell=1).fit(FIVE, ids=twice)
+
+
+# Parties that lie
+
+
+class Liar(Client):
+    """Client 2 sends answers with one wrong residue."""
+
+    def receive(self, message):
+        replies = super().receive(message)
+        return [self._wrong(one) if isinstance(one, CodedDistances) else one for one in replies]
+
+    def _wrong(self, answer):
+        if self.number != 2:
+            return answer
+        payload = bytearray(answer.residues.payload)
+        payload[0] ^= 1
+        return replace(answer, residues=PackedResidues(shape=answer.residues.shape, payload=payload))
+
+
+def test_liars_are_found_out_whoever_asks(monkeypatch):
+    honest = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0)
+    monkeypatch.setattr(in_process, "Client", Liar)
+    with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
+        choice = secfc.choose_k(FIVE, [2, 3], 1, 1, max_liars=1, seed=0)
+    assert choice.faults.liars == (2,)
+    assert [plain(one.labels) for one in choice] == [plain(one.labels) for one in honest]
+    with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
+        model = SecureKMeans(3, t=1, ell=1, max_liars=1, random_state=0).fit(FIVE)
+    assert model.result_.faults.liars == (2,)
+    monkeypatch.undo()
+    assert plain(model.labels_) == plain(secfc.run(FIVE, 3, 1, 1, seed=0).labels)
+
+
+# What else a run can be told
+
+
+def test_an_estimator_is_watched():
+    seen = Mock()
+    SecureKMeans(2, t=1, ell=1, random_state=0, progress=seen).fit(FIVE)
+    assert {call.args[0].phase for call in seen.call_args_list} >= {"share", "iterate"}
+
+
+def test_nothing_stays_in_the_storage_of_a_choice(tmp_path):
+    held = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0)
+    stored = secfc.choose_k(FIVE, [2, 3], 1, 1, storage=tmp_path, comparison="rounds", seed=0)
+    assert list(tmp_path.iterdir()) == []
+    assert stored.to_dict()["candidates"] == held.to_dict()["candidates"]
+
+
+@pytest.mark.processes
+def test_a_deadline_hurries_nobody_who_works():
+    given = {"t": 1, "ell": 1, "driver": "multiprocess", "deadline": 300.0}
+    choice = secfc.choose_k(FIVE, [2, 3], seed=0, **given)
+    assert choice.faults == secfc.Faults()
+    model = SecureKMeans(2, random_state=0, **given).fit(FIVE)
+    assert plain(model.labels_) == plain(secfc.run(FIVE, 2, 1, 1, seed=0).labels)
