@@ -22,17 +22,20 @@ from pathlib import Path
 from typing import Any
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import numpy as np
 import psutil
+from engine_table import HEADINGS, engine_cells
+from rich.console import Console
+from rich.table import Table
 
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import norm_bound, read_job
 from secfc.agreement.keys import write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 from secfc.agreement.statement import read_summary
-from secfc.bench.machine import commit, machine
 from secfc.drivers.flare.federation import SERVER, Federation
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.in_process import run_in_process
@@ -130,12 +133,13 @@ def high_water(pid: int) -> int:
 
 def in_process(case: Case) -> dict[str, Any]:
     """All parties in this process."""
+    Path("/proc/self/clear_refs").write_text("5")  # its peak begins anew
     timeline, look = watch()
     outcome = run_in_process(setup_of(case), look)
     return {
         "costs": outcome.costs.to_dict(),
         "timeline": timeline,
-        "memory": {"all": high_water(os.getpid())},
+        "memory": {"all parties": high_water(os.getpid())},
     }
 
 
@@ -246,22 +250,6 @@ def row(case: Case, driver: str, measured: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def show(rows: list[dict[str, Any]]) -> None:
-    """Print a line per case and driver; what FLARE adds to a round is beside it."""
-    print(
-        f"{'case':18} {'driver':13} {'share s':>8} {'round ms':>9} {'added ms':>9} {'round MB':>9}  memory MB"
-    )
-    pipes = {row["case"]: row["round_seconds"] for row in rows if row["driver"] == "multiprocess"}
-    for row in rows:
-        added = row["round_seconds"] - pipes.get(row["case"], row["round_seconds"])
-        memory = ", ".join(f"{role} {size >> 20}" for role, size in sorted(row["memory"].items()))
-        print(
-            f"{row['case']:18} {row['driver']:13} {row['phases']['share']['wall']:8.2f} "
-            f"{1e3 * row['round_seconds']:9.0f} {1e3 * added if row['driver'] == 'flare' else 0:9.0f} "
-            f"{row['round_bytes'] / 1e6:9.2f}  {memory}"
-        )
-
-
 DRIVERS = {"in-process": in_process, "multiprocess": multiprocess, "flare": flare}
 
 
@@ -270,18 +258,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small case only")
     parser.add_argument("--only", nargs="+", choices=DRIVERS, default=list(DRIVERS))
-    parser.add_argument("--json", type=Path, help="file to write the rows to, with machine and commit")
+    parser.add_argument("--json", type=Path, help="file to write the rows to")
     options = parser.parse_args()
     rows = []
     for case in QUICK if options.quick else CASES:
         for driver in options.only:
             rows.append(row(case, driver, DRIVERS[driver](case)))
             print(f"{case.name}: {driver} done", file=sys.stderr, flush=True)
-    show(rows)
+    console = Table(*HEADINGS)
+    for line in engine_cells(rows):
+        console.add_row(*line)
+    Console(width=200).print(console)
     if options.json is not None:
-        root = Path(__file__).resolve().parent.parent
-        text = json.dumps({"commit": commit(root), "machine": machine(), "rows": rows}, indent=1)
-        options.json.write_text(text + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,11 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import plots
 from claims import claims
+from engine_table import HEADINGS, engine_cells
 
 from secfc.bench.tables import TITLES, cells, seconds_text
 
-ORDER = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "peers")
+ORDER = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "engines", "peers")
 
 ABOUT = {
     "iteration": (
@@ -54,6 +55,13 @@ ABOUT = {
         "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The "
         "driver is the process that starts the others and carries their messages; it is no party. "
         "Without storage, shares are in the client's column."
+    ),
+    "engines": (
+        "The same job, data and seed through each driver, one after the other, all parties on this "
+        "machine; the roles do the same work, so what a round takes beyond a process per party is the "
+        "engine's. FLARE is a server and sites with mutual TLS over loopback; start is the time until all "
+        "sites are there. Wall clock, peaks of resident memory by role; with n = 11, FLARE's 24 processes "
+        "share this machine's cores."
     ),
     "peers": (
         "Seconds of one Lloyd iteration, all parties on this machine; what differs is who has to be "
@@ -118,12 +126,14 @@ def _claims_table(results: dict) -> str:
 
 
 def _section(name: str, result: dict, images: list[str], folder: str) -> list[str]:
-    title = TITLES.get(name, "Peers on the same data")
+    title = {**TITLES, "engines": "What an engine adds", "peers": "Peers on the same data"}[name]
     parts = [f"## {title}", ABOUT[name]]
     parts.append(f"`{result['command']}`, {seconds_text(result['seconds'])}, {result['started']}")
     parts += [_picture(image, folder, title) for image in images]
     if name == "peers":
         parts.append(_table(*_peer_cells(result["rows"])))
+    elif name == "engines":
+        parts.append(_table(list(HEADINGS), engine_cells(result["rows"])))
     elif name == "scaling":
         for cost in dict.fromkeys(row["cost"] for row in result["rows"]):
             parts.append(_table(*cells(name, [row for row in result["rows"] if row["cost"] == cost])))

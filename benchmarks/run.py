@@ -2,9 +2,10 @@
 
 Usage: python benchmarks/run.py [--quick] [--only NAME ...] [--skip NAME ...] [--out DIR] [--storage DIR]
 
-Each benchmark is its own command (`secfc bench NAME --json`), started with the interpreter that runs this;
-its rows are stored with the machine, the commit and the command. One that fails is named at the end and
-keeps its old results. RESULTS.md is made by benchmarks/report.py, which can be run again by itself.
+Each benchmark is its own command (`secfc bench NAME --json` or a script beside this), started with the
+interpreter that runs this; its rows are stored with the machine, the commit and the command. One that fails
+is named at the end and keeps its old results. RESULTS.md is made by benchmarks/report.py, which can be run
+again by itself.
 """
 
 import argparse
@@ -22,7 +23,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from secfc.bench.machine import commit, machine
 
-BENCHMARKS = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "peers")
+BENCHMARKS = ("iteration", "sharing", "figure1", "scaling", "runs", "bytes", "memory", "engines", "peers")
 
 
 def main() -> int:
@@ -49,7 +50,12 @@ def main() -> int:
 def _measure(name: str, options: argparse.Namespace) -> bool:
     """Run one benchmark and store what it found; whether it succeeded."""
     started, clock = datetime.now(UTC), time.perf_counter()
-    shown, rows = _peers(options.quick) if name == "peers" else _bench(name, options)
+    if name == "peers":
+        shown, rows = _peers(options.quick)
+    elif name == "engines":
+        shown, rows = _engines(options.quick)
+    else:
+        shown, rows = _bench(name, options)
     if rows is None:
         return False
     result = {
@@ -83,6 +89,17 @@ def _bench(name: str, options: argparse.Namespace) -> tuple[str, list | None]:
         check=False,
     )
     return shown, json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def _engines(quick: bool) -> tuple[str, list | None]:
+    """Needs secfc[flare]."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "engines.json"
+        arguments = ["--quick"] if quick else []
+        command = [sys.executable, str(HERE / "engines.py"), *arguments, "--json", str(out)]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        shown = " ".join(["python benchmarks/engines.py", *arguments])
+        return shown, json.loads(out.read_text(encoding="utf-8")) if done.returncode == 0 else None
 
 
 def _peers(quick: bool) -> tuple[str, list | None]:
