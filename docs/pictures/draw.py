@@ -1,0 +1,231 @@
+"""Draws the pictures of README.md and docs/ as SVG: `python docs/pictures/draw.py`.
+
+Each stands on a card of its own, so that it can be read on a light page and on a dark one.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+STYLE = """
+.card { fill: #fff; stroke: #d0d7de; }
+.box { fill: #f0f4f8; stroke: #8a97a6; }
+.server { fill: #fdf3e3; stroke: #b98530; }
+text { font-family: system-ui, -apple-system, "Segoe UI", sans-serif; font-size: 15px; fill: #1b2430; }
+.head { font-size: 17px; font-weight: 600; }
+.soft { fill: #55606e; font-size: 14px; }
+.line { fill: none; stroke: #55606e; stroke-width: 1.6; }
+.tip { fill: #55606e; }
+.axis { stroke: #aab4bf; }
+.curve { fill: none; stroke: #1f6f9f; stroke-width: 2.2; }
+.other { fill: none; stroke: #8a97a6; stroke-width: 1.6; stroke-dasharray: 5 5; }
+.secret { fill: #1f6f9f; stroke: #1f6f9f; }
+.mask { fill: #fff; stroke: #1f6f9f; stroke-width: 2; }
+.share { fill: #b5601f; }
+@media (prefers-color-scheme: dark) {
+  .card { fill: #14191f; stroke: #2c3540; }
+  .box { fill: #1f2832; stroke: #64717f; }
+  .server { fill: #33291a; stroke: #b98530; }
+  text { fill: #e6eaef; }
+  .soft { fill: #a3afbc; }
+  .line { stroke: #a3afbc; }
+  .tip { fill: #a3afbc; }
+  .axis { stroke: #46525f; }
+  .curve { stroke: #6cb7e4; }
+  .other { stroke: #7d8a97; }
+  .secret { fill: #6cb7e4; stroke: #6cb7e4; }
+  .mask { fill: #14191f; stroke: #6cb7e4; }
+  .share { fill: #f0a868; }
+}
+"""
+
+Curve = Callable[[float], float]
+
+
+def text(x: float, y: float, words: str, *, kind: str = "", anchor: str = "start") -> str:
+    """A line of text."""
+    named = f' class="{kind}"' if kind else ""
+    return f'<text{named} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{words}</text>'
+
+
+def box(x: float, y: float, width: float, height: float, *lines: str, kind: str = "box") -> str:
+    """A box with lines of text in its middle, the first in bold."""
+    shape = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="8"/>'
+    top = y + height / 2 + 5 - 10 * (len(lines) - 1)
+    middle = x + width / 2
+    return shape + "".join(
+        text(middle, top + 20 * at, line, kind="soft" if at else "head", anchor="middle")
+        for at, line in enumerate(lines)
+    )
+
+
+def arrow(x1: float, y1: float, x2: float, y2: float, *, both: bool = False) -> str:
+    """A straight arrow."""
+    start = ' marker-start="url(#tip)"' if both else ""
+    return (
+        f'<line class="line" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"{start} marker-end="url(#tip)"/>'
+    )
+
+
+def dot(x: float, y: float, kind: str) -> str:
+    """A point of a curve."""
+    return f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="6"/>'
+
+
+def picture(width: int, height: int, title: str, description: str, *parts: str) -> str:
+    """A whole SVG file."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="img" aria-labelledby="title desc">\n'
+        f'<title id="title">{title}</title>\n<desc id="desc">{description}</desc>\n'
+        f"<style>{STYLE}</style>\n"
+        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
+        'orient="auto-start-reverse"><path class="tip" d="M0 0L10 5L0 10z"/></marker></defs>\n'
+        f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="12"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def overview() -> str:
+    """What happens once and what happens in every round."""
+    return picture(
+        960,
+        372,
+        "How secfc clusters rows that may not be pooled",
+        "Once, every client sends every other client one sealed share of each of its rows. In every round "
+        "the server sends sets of rows to the clients and decodes exact distances from their coded answers. "
+        "At the end every client has the labels that pooling would have given.",
+        text(30, 40, "1  Once: rows become shares", kind="head"),
+        box(36, 64, 148, 64, "north", "its rows stay here"),
+        box(306, 64, 148, 64, "south", "its rows stay here"),
+        box(171, 196, 148, 64, "west", "its rows stay here"),
+        arrow(192, 96, 298, 96, both=True),
+        arrow(126, 136, 194, 190, both=True),
+        arrow(364, 136, 296, 190, both=True),
+        text(245, 84, "sealed", kind="soft", anchor="middle"),
+        text(245, 116, "shares", kind="soft", anchor="middle"),
+        text(30, 290, "A share is one value of a random polynomial:", kind="soft"),
+        text(30, 310, "shares of t clients tell nothing.", kind="soft"),
+        '<line class="axis" x1="490" y1="24" x2="490" y2="318"/>',
+        text(516, 40, "2  Every round, until nothing moves", kind="head"),
+        box(596, 64, 258, 64, "server", "no rows, no shares, no centres", kind="server"),
+        box(540, 196, 100, 64, "north", "shares"),
+        box(676, 196, 100, 64, "south", "shares"),
+        box(812, 196, 100, 64, "west", "shares"),
+        arrow(640, 132, 598, 190),
+        arrow(612, 190, 654, 132),
+        arrow(718, 132, 718, 190),
+        arrow(734, 190, 734, 132),
+        arrow(796, 132, 838, 190),
+        arrow(852, 190, 810, 132),
+        text(610, 152, "which rows", kind="soft", anchor="end"),
+        text(592, 170, "are together", kind="soft", anchor="end"),
+        text(858, 158, "coded", kind="soft"),
+        text(858, 176, "distances", kind="soft"),
+        text(516, 290, "2(ℓ + t) − 1 answers decode to the exact distance of every", kind="soft"),
+        text(516, 310, "row to every centre; each row moves to its nearest.", kind="soft"),
+        text(
+            480, 350, "Labels: row for row those of k-means on the pooled rows", kind="head", anchor="middle"
+        ),
+    )
+
+
+BETA, ALPHA = (1, 2, 3), (4, 5, 6, 7, 8)
+"""ell = 2 segments and t = 1 mask, hence 2 (2 + 1) - 1 = 5 clients."""
+
+
+def place(z: float, value: float, *, low: float, high: float) -> tuple[float, float]:
+    """Where a value of a curve lies in its picture."""
+    return 24 + z * 96, 264 - (value - low) / (high - low) * 190
+
+
+def drawn(curve: Curve, *, kind: str, low: float, high: float, first: float, last: float) -> str:
+    """The curve over the reals, for the eye; the protocol's are over finite fields."""
+    steps = [first + at * (last - first) / 96 for at in range(97)]
+    points = (place(z, curve(z), low=low, high=high) for z in steps)
+    return f'<polyline class="{kind}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+
+
+def axis() -> list[str]:
+    """Where secrets and shares lie, and the clients."""
+    marks = [(f"β{at}", z) for at, z in zip("₁₂₃", BETA, strict=True)]
+    marks += [(f"α{at}", z) for at, z in zip("₁₂₃₄₅", ALPHA, strict=True)]
+    parts = ['<line class="axis" x1="40" y1="276" x2="840" y2="276"/>']
+    parts += [text(24 + z * 96, 294, name, kind="soft", anchor="middle") for name, z in marks]
+    return parts + [box(24 + z * 96 - 42, 330, 84, 34, f"client {z - 3}") for z in ALPHA]
+
+
+def sharing() -> str:
+    """The polynomial of a row, and another of the same row."""
+
+    def curve(z: float) -> float:
+        return 0.2 * (z - 5) ** 2
+
+    def other(z: float) -> float:  # equal at beta 1 and 2
+        return curve(z) - 0.045 * (z - 1) * (z - 2)
+
+    low, high = -0.75, 3.3
+    parts = [
+        *axis(),
+        drawn(other, kind="other", low=low, high=high, first=0.9, last=8.3),
+        drawn(curve, kind="curve", low=low, high=high, first=0.9, last=8.3),
+    ]
+    for z, name, kind in zip(
+        BETA, ("segment 1", "segment 2", "mask"), ("secret", "secret", "mask"), strict=True
+    ):
+        x, y = place(z, curve(z), low=low, high=high)
+        parts += [dot(x, y, kind), text(x + 14, y, name)]
+    for z in ALPHA:
+        x, y = place(z, curve(z), low=low, high=high)
+        parts += [dot(x, y, "share"), arrow(x, 302, x, 326)]
+    parts.append(text(60, 262, "dashed: another mask, other shares", kind="soft"))
+    return picture(
+        860,
+        384,
+        "Sharing a row",
+        "A polynomial takes the two segments of a row and a random mask at beta 1 to 3; its values at alpha "
+        "1 to 5 are the shares of five clients. With another mask the same row has other shares.",
+        text(30, 38, "Sharing: one row, ℓ = 2 segments, t = 1 mask, n = 5 clients", kind="head"),
+        *parts,
+    )
+
+
+def iteration() -> str:
+    """The polynomial of the coded distances, of twice the degree."""
+
+    def curve(z: float) -> float:
+        return ((z - 2.6) * (z - 6.4)) ** 2
+
+    low, high = -4.0, 82.0
+    parts = [*axis(), drawn(curve, kind="curve", low=low, high=high, first=0.95, last=8.05)]
+    for z in BETA[:2]:
+        x, y = place(z, curve(z), low=low, high=high)
+        parts += [dot(x, y, "secret"), text(x + 14, y - 10 * z, f"distance of segment {z}")]
+    for z in ALPHA:
+        x, y = place(z, curve(z), low=low, high=high)
+        parts += [dot(x, y, "share"), arrow(x, 326, x, 302)]
+    return picture(
+        860,
+        384,
+        "One distance of an iteration",
+        "Each client computes on its shares one value of a polynomial of twice the degree. Five values "
+        "determine it; at beta 1 and 2 it is the squared distances of the segments.",
+        text(
+            30,
+            38,
+            "Iterating: 2(ℓ + t) − 1 = 5 answers fix the curve; it is read where the row was",
+            kind="head",
+        ),
+        *parts,
+    )
+
+
+def main() -> None:
+    """Write all pictures beside this file."""
+    folder = Path(__file__).parent
+    for draw in (overview, sharing, iteration):
+        (folder / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
