@@ -2,8 +2,12 @@
 
 import contextlib
 import io
+import json
 import re
+import runpy
+import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -18,24 +22,58 @@ PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 
 EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n<!-- output -->\n```\n(.*?)```)?", flags=re.DOTALL)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WITH_EXAMPLES = [  # the baselines page has a test of its own
-    page for page in PAGES if "<!-- output -->" in page.read_text() and page.stem != "baselines"
-]
+WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text()]
+WITH_OTHER_FIGURES = {"baselines"}
+"""Its figures depend on scikit-learn's version: tests/plaintext_baselines/test_baselines_page.py runs it."""
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
 @pytest.mark.filterwarnings("ignore::secfc.PrivacyWarning")
-def test_examples_of_a_page_print_what_it_says(page):
+def test_examples_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
+    if page.stem in WITH_OTHER_FIGURES:
+        return
+    examples = EXAMPLE.findall(page.read_text())
+    assert len(examples) == page.read_text().count("```python")
+    monkeypatch.chdir(tmp_path)  # some write files
     names = {"__name__": "example"}
-    for code, output in EXAMPLE.findall(page.read_text()):
+    for code, output in examples:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         assert printed.getvalue() == output, code
 
 
-def test_the_readme_and_the_tutorial_have_examples():
-    assert {page.stem for page in WITH_EXAMPLES} >= {"README", "tutorial"}
+def test_the_pages_that_people_start_with_have_examples():
+    assert {page.stem for page in WITH_EXAMPLES} >= {"README", "tutorial", "precision"}
+
+
+def test_the_readmes_table_beside_peers_has_the_measured_figures():
+    measured = json.loads((ROOT / "benchmarks" / "results" / "peers.json").read_text())["rows"]
+    rows = [row for row in measured if (row["m"], row["d"], row["k"]) == (10_000, 100, 16)]
+    ours = next(row["seconds"] for row in rows if row["parties"].startswith("3 and a server"))
+
+    def cells(name):
+        line = next(line for line in README.splitlines() if line.startswith(f"| {name}"))
+        return [cell.strip(" *") for cell in line.split("|")[2:4]]
+
+    assert cells("**secfc**") == [f"{ours * 1e3:.0f} ms", "0"]
+    for system, name in (("MPyC", "MPyC 0.11"), ("SPU", "SPU 0.9.5"), ("NumPy", "NumPy on the pooled rows")):
+        row = next(row for row in rows if row["system"].startswith(system))
+        assert row["system"] in name or system == "NumPy"
+        ratio = row["seconds"] / ours
+        shown = f"{ratio:.0f} ×" if ratio >= 1 else f"{ratio:.2g} ×"
+        assert cells(name) == [shown, str(row["differing_rows"])]
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda p: p.stem)
+def test_pictures_are_those_that_the_script_draws_and_load_nothing(picture):
+    drawn = runpy.run_path(str(ROOT / "docs" / "pictures" / "draw.py"))[picture.stem]()
+    assert picture.read_text(encoding="utf-8") == drawn
+    root = ElementTree.fromstring(drawn)
+    assert {element.tag.split("}")[1] for element in root.iter()}.isdisjoint({"script", "image", "use"})
+    assert "url(#tip)" in drawn
+    assert drawn.count("url(") == drawn.count("url(#tip)")
+    assert any(picture.name in page.read_text() for page in PAGES)
 
 
 def test_the_site_lists_every_page_but_decisions():
@@ -82,3 +120,22 @@ def test_files_and_modules_named_in_pages_exist(path):
         assert (ROOT / name).exists(), name
     for name in re.findall(r"`(secfc\.(?:field|lagrange|kmeans|protocol|drivers)\.\w+)", text):
         assert (ROOT / (name.replace(".", "/") + ".py")).exists(), name
+
+
+def test_the_citation_is_of_this_version_and_licence():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cited = dict(re.findall(r"^(version|license): (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert cited == {"version": project["version"], "license": project["license"]}
+    assert "Apache License" in (ROOT / "LICENSE").read_text()[:200]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_files_that_contributing_and_security_name_exist(name):
+    text = (ROOT / name).read_text()
+    for target in re.findall(r"\]\(([^)#:]+?)\)", text):
+        assert (ROOT / target).exists(), target
+    for line in re.findall(r"^\| (`.*?) \| .* \|$", text, flags=re.MULTILINE):  # the table of the layout
+        first, *others = re.findall(r"`([\w/.]+)`", line)
+        assert (ROOT / first).exists(), first
+        for other in others:
+            assert (ROOT / other).exists() or (ROOT / "secfc" / other).exists(), other

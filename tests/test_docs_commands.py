@@ -1,0 +1,124 @@
+"""Every `secfc` command in a block of README.md and docs/ runs as it stands, or is named with why not."""
+
+import csv
+import os
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from secfc.prepare import Schema, prepare
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+PAGES_WITH_A_TEST = {
+    "agreeing-on-a-job.md": "tests/test_docs_agreeing.py",  # makes the files that it is about
+    "deployment.md": "tests/drivers/flare/test_deployment_page.py",  # needs NVIDIA FLARE
+}
+RUN_ELSEWHERE = {
+    "secfc demo": "tests/test_cli.py",
+    "secfc flare poc": "tests/drivers/flare/test_flare_poc.py",  # needs NVIDIA FLARE
+    # Minutes, or files that are not part of the project:
+    "secfc reproduce secfc-table2": "tests/reproduce/test_reproduce.py",
+    "secfc reproduce fkm-figure3": "tests/reproduce/test_reproduce.py",
+    "secfc reproduce ffcm-table4": "tests/reproduce/test_reproduce.py",
+    "secfc reproduce dwf-table1-synthetic": "tests/reproduce/test_reproduce.py",
+}
+"""Commands that the test below leaves out, by how they begin, and the tests that run such a command."""
+
+
+def commands(page):
+    """The `secfc` commands of a page's blocks, fenced and indented, in order."""
+    text = page.read_text().replace("\\\n", " ")
+    blocks = re.findall(
+        r"^```(?:bash|sh|)(?: [^\n]*)?\n(.*?)^```|^    (\S.*)$", text, re.DOTALL | re.MULTILINE
+    )
+    lines = [line for fenced, indented in blocks for line in (fenced or indented).splitlines()]
+    found = [re.fullmatch(r"(?:.*&& )?(secfc [a-z].*)", line.strip()) for line in lines]
+    return [match[1] for match in found if match]
+
+
+def elsewhere(command):
+    return next((begin for begin in RUN_ELSEWHERE if command.startswith(begin)), None)
+
+
+WITH_COMMANDS = [
+    page
+    for page in PAGES
+    if page.name not in PAGES_WITH_A_TEST and any(not elsewhere(one) for one in commands(page))
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What the pages' organisations have: a CSV file and a database each."""
+    rng = np.random.default_rng(8)
+    for number, (name, m) in enumerate((("north", 14), ("south", 11), ("west", 17))):
+        rows = rng.normal(0, 1, (m, 2)) + rng.integers(5, size=(m, 1)) * 9
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["patient", "age", "dose", "diagnosis"])
+            writer.writerows([f"p{number}{at}", *row, "none"] for at, row in enumerate(rows.tolist()))
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as database, database:
+            database.execute("CREATE TABLE visits (age REAL, dose REAL)")
+            database.executemany("INSERT INTO visits VALUES (?, ?)", rows.tolist())
+    return tmp_path
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_commands_of_a_page_work_as_they_stand(page, folder):
+    for at, command in enumerate(commands(page)):
+        if elsewhere(command):
+            continue
+        # Each command of a page writes to a folder of its own: most pages call it "result".
+        line = re.sub(r"(--out|--report) (\S+)", rf"\1 {at}-\2", command)
+        done = subprocess.run(
+            [sys.executable, "-m", "secfc", *shlex.split(line, comments=True)[1:]],
+            cwd=folder,
+            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "MPLBACKEND": "agg"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if "matplotlib" in done.stderr and "--plot" in command:  # an extra that the tests do without
+            assert done.returncode == 2
+            continue
+        assert done.returncode == 0, (command, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_pages_and_commands_that_are_run_elsewhere_are_on_a_page_and_their_tests_exist():
+    for name, test in PAGES_WITH_A_TEST.items():
+        assert name in {page.name for page in PAGES}
+        assert (ROOT / test).is_file()
+    everything = [command for page in PAGES for command in commands(page)]
+    for begin, test in RUN_ELSEWHERE.items():
+        assert any(command.startswith(begin) for command in everything), begin
+        assert (ROOT / test).is_file()
+
+
+def test_the_schema_on_the_page_about_preparing_is_one(tmp_path):
+    page = (ROOT / "docs" / "how-to" / "prepare.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / "schema.toml").write_text(text)
+    schema = Schema.read(tmp_path / "schema.toml")
+    rng = np.random.default_rng(0)
+    tables = [
+        {
+            "age": rng.integers(20, 90, 9).astype(float),
+            "smoker": rng.choice(["never", "former", "current"], 9),
+        }
+        for _ in range(3)
+    ]
+    ready = prepare([pd.DataFrame(table) for table in tables], schema, t=1)
+    assert [rows.shape for rows in ready.rows] == [(9, 4)] * 3

@@ -1,0 +1,75 @@
+"""What docs/precision.md says of the one error there is: rounding rows, once."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from secfc.field.fixed_point import quantise, scale_exponent
+
+LARGEST = 100.0
+
+
+@st.composite
+def rounded(draw):
+    """Rows, the same rows rounded, in the data's units, and what a row moves at most."""
+    m, d = draw(st.integers(2, 30)), draw(st.integers(1, 6))
+    rows = draw(
+        arrays.arrays(np.float64, (m, d), elements=st.floats(-LARGEST, LARGEST, allow_subnormal=False))
+    )
+    bound = max(float(np.linalg.norm(rows, axis=1).max()), 1.0)
+    precision = draw(st.integers(2, 20))  # far above float64's own rounding
+    exponent = scale_exponent(bound, precision)
+    step = 2.0**-exponent
+    assert bound * 2.0**-precision <= step < 2 * bound * 2.0**-precision
+    return rows, quantise(rows, exponent) * step, step * np.sqrt(d) / 2
+
+
+def centres(rows, labels):
+    return np.array([rows[labels == h].mean(axis=0) for h in range(labels.max() + 1)])
+
+
+def distances(rows, labels):
+    return np.linalg.norm(rows[:, None, :] - centres(rows, labels)[None], axis=2)
+
+
+def sets_of(draw_from, m, k):
+    return np.concatenate([np.arange(k), draw_from.integers(k, size=m - k)])
+
+
+@given(problem=rounded(), seed=st.integers(0, 2**32), k=st.integers(1, 5))
+def test_a_row_moves_by_delta_and_a_distance_to_a_mean_by_twice_that(problem, seed, k):
+    rows, near, delta = problem
+    labels = sets_of(np.random.default_rng(seed), len(rows), min(k, len(rows)))
+    slack = 1 + 1e-9
+    assert np.linalg.norm(near - rows, axis=1).max() <= delta * slack
+    assert np.abs(distances(near, labels) - distances(rows, labels)).max() <= 2 * delta * slack
+
+
+@given(problem=rounded(), seed=st.integers(0, 2**32), k=st.integers(2, 5))
+def test_a_label_differs_only_where_two_distances_differ_by_four_delta_at_most(problem, seed, k):
+    rows, near, delta = problem
+    labels = sets_of(np.random.default_rng(seed), len(rows), min(k, len(rows)))
+    of_rows, of_near = distances(rows, labels), distances(near, labels)
+    two = np.sort(of_rows, axis=1)[:, :2]
+    differs = of_rows.argmin(axis=1) != of_near.argmin(axis=1)
+    assert (two[differs, 1] - two[differs, 0] <= 4 * delta * (1 + 1e-9)).all()
+
+
+@given(problem=rounded(), seed=st.integers(0, 2**32), k=st.integers(1, 5))
+def test_the_root_of_the_inertia_moves_by_delta_times_the_root_of_m_at_most(problem, seed, k):
+    rows, near, delta = problem
+    labels = sets_of(np.random.default_rng(seed), len(rows), min(k, len(rows)))
+
+    def root(of):
+        return np.linalg.norm(of - centres(of, labels)[labels])
+
+    assert abs(root(near) - root(rows)) <= delta * np.sqrt(len(rows)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bound", [1.0, 20.0, 200.0, 256.0])
+def test_integers_within_the_bound_are_not_rounded_at_32_bits(bound):
+    rows = np.array([[0.0, 1.0], [-3.0, 7.0], [bound // 2, bound // 4]])
+    exponent = scale_exponent(bound, 32)
+    np.testing.assert_array_equal(np.ldexp(quantise(rows, exponent), -exponent), rows)
