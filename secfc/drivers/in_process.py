@@ -11,6 +11,7 @@ from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.storage import allocator
 from secfc.drivers.watch import Watch
+from secfc.kernels import Kernels, choose
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
@@ -25,10 +26,15 @@ OnDelivery = Callable[[Envelope, float], None]
 def roles_of(setup: Setup) -> tuple[Server, list[Client]]:
     """The server and the clients of a new run; every client has an identity for this run alone."""
     job = setup.job
+
+    def kernels(answer_residues: int) -> Kernels:
+        """For all roles together: they load the compiled code once."""
+        return choose(answer_residues * (job.n + 1))
+
     identities = [Identity() for _ in range(job.n)]
     roster = Roster(tuple(identity.public for identity in identities))
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
-    server = Server(job=job, session=session, rng=np.random.default_rng(setup.seed))
+    server = Server(job=job, session=session, rng=np.random.default_rng(setup.seed), kernels=kernels)
     clients = [
         Client(
             number=j,
@@ -42,6 +48,7 @@ def roles_of(setup: Setup) -> tuple[Server, list[Client]]:
             tokens=None if setup.tokens is None else setup.tokens[j - 1],
             name=setup.names[j - 1],
             allocate=allocator(setup.storage),
+            kernels=kernels,
         )
         for j in range(1, job.n + 1)
     ]

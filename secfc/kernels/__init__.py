@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 
@@ -10,13 +11,17 @@ from secfc.errors import ParameterError
 from secfc.kernels.interface import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
 
-__all__ = ["Kernels", "choose", "chosen_name"]
+__all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 
 VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
 
 _LARGE = 1 << 20
-"""Residues of an answer (m k P) from which loading the compiled code, about a second, is soon repaid."""
+"""Residues of a round's answers in a process from which loading compiled code, half a second, is repaid."""
+
+
+Choose = Callable[[int], Kernels]
+"""New kernels for the residues of an answer (m k P)."""
 
 
 def chosen_name(answer_residues: int) -> str:
@@ -25,7 +30,7 @@ def chosen_name(answer_residues: int) -> str:
     Parameters
     ----------
     answer_residues : int
-        m k P of the job.
+        m k P of the job, times the roles in this process.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from secfc._arrays import Floats, Ints, Labels
 from secfc.errors import MessageError, ParameterError, SealError
+from secfc.kernels import Choose, choose
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job, Layout, Limits
 from secfc.protocol.answering import ClientAnswers
@@ -58,6 +59,8 @@ class Client:
         What errors call this party.
     allocate : callable
         Gives memory for shares: an uninitialised float32 array of a shape.
+    kernels : callable
+        Gives kernels for a job's size.
 
     Attributes
     ----------
@@ -91,6 +94,7 @@ class Client:
         tokens: Tokens | None = None,
         name: str | None = None,
         allocate: Allocate = in_memory,
+        kernels: Choose = choose,
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
@@ -115,7 +119,7 @@ class Client:
             start=start,
         )
         self._limits, self._name = limits, name
-        self._allocate = allocate
+        self._allocate, self._kernels = allocate, kernels
         self._tokens, self._early_deals = tokens, EarlyDeals()
         self._union: ClientUnion | None = None
         self._early_shares = EarlyShares()
@@ -249,6 +253,7 @@ class Client:
             channels=channels,
             left_out=left_out,
             allocate=self._allocate,
+            kernels=self._kernels,
         )
         self._rows = None
         self._answers = ClientAnswers(number=self.number, job=self._job, run=self._run, channels=channels)

@@ -9,7 +9,7 @@ from secfc._arrays import Labels
 from secfc.errors import MessageError, ParameterError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
-from secfc.kernels import choose
+from secfc.kernels import Choose, Kernels, choose
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search, silhouette
@@ -58,6 +58,8 @@ class Server:
         For public choices (the random start) only.
     secret : MaskSource, optional
         Where coefficients come from that wrong answers are found by; a fresh one by default.
+    kernels : callable
+        Gives kernels for a job's size.
 
     Attributes
     ----------
@@ -69,13 +71,20 @@ class Server:
     """
 
     def __init__(
-        self, *, job: Job, session: Session, rng: np.random.Generator, secret: MaskSource | None = None
+        self,
+        *,
+        job: Job,
+        session: Session,
+        rng: np.random.Generator,
+        secret: MaskSource | None = None,
+        kernels: Choose = choose,
     ) -> None:
         self.state = State.IDENTIFY
         self.outcome: Clustering | None = None
         self.found: list[Clustering] = []
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._secret = secret or MaskSource()
+        self._choose = kernels
         self._hellos: dict[int, Hello] = {}
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
         self._gathering = Gathering(job)
@@ -317,7 +326,7 @@ class Server:
             counts = enumerate(self._layout.counts, 1)
             self._arrange(Layout(tuple(0 if j in left_out else rows for j, rows in counts)))
             self._parts = self._layout.parts(job)
-        self._kernels = choose(self._layout.answer_residues(job))
+        self._kernels: Kernels = self._choose(self._layout.answer_residues(job))
         self._decoder = Decoder(job, self._kernels)
         self._check = ConsistencyCheck(job, self._secret, self._kernels)
         self._search = self._new_search()

@@ -9,7 +9,7 @@ from secfc._arrays import Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
-from secfc.kernels import choose
+from secfc.kernels import Choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
@@ -78,6 +78,8 @@ class ClientSharing:
         Clients with whom it did not.
     allocate : callable
         Gives memory for shares.
+    kernels : callable
+        Gives kernels for a job's size.
 
     Attributes
     ----------
@@ -104,11 +106,12 @@ class ClientSharing:
         channels: Mapping[int, Channel],
         left_out: set[int],
         allocate: Allocate,
+        kernels: Choose,
     ) -> None:
         self._number, self._job, self._run, self._channels = number, job, run, channels
         self.layout, self.parts, self.left_out, self._own = layout, layout.parts(job), left_out, own
         self.primes = primes_of(job.residues(layout.m))
-        self.kernels = choose(layout.answer_residues(job))
+        self.kernels = kernels(layout.answer_residues(job))
         self.points = CodedPoints(
             shares=allocate((len(self.primes), job.width + 1, layout.m)),
             primes=self.primes,

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.drivers import in_process
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.params import WINDOW, Limits
 
 HEADER = 29
@@ -237,3 +239,17 @@ def test_repr_of_setup_and_outcome_shows_no_row_or_label(setup_of):
     assert "rows=" not in repr(setup)
     assert "starts=" not in repr(setup)
     assert "array" not in repr(run_in_process(setup))
+
+
+def test_roles_in_one_process_choose_kernels_for_all_of_them(setup_of, monkeypatch):
+    asked = []
+
+    def note(residues):
+        asked.append(residues)
+        return VectorisedKernels()
+
+    monkeypatch.setattr(in_process, "choose", note)
+    setup = setup_of((5, 0, 7))
+    job = setup.job
+    in_process.run_in_process(setup)
+    assert asked == [12 * job.k * job.residues(12) * (job.n + 1)] * (job.n + 1)
