@@ -109,7 +109,8 @@ def run(
     reveal_centres : None
         Not available in this version.
     disclosure : {"coded", "distances"}
-        What the server receives: every client's coded distances, as in the paper.
+        What the server receives: every client's coded distances, as in the paper, from which it can compute
+        more than distances; or these under masks that cancel in the sum, which leave it the distances alone.
     limits : Limits, optional
         What each client refuses.
     storage : path, optional

@@ -6,11 +6,13 @@ import pickle
 import signal
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+import secfc
 from secfc._arrays import Floats
 from secfc.errors import SecFCError
 from secfc.field.primes import PRIMES
@@ -261,3 +263,23 @@ class TestWide:
 
     def test_nothing_is_drawn_for_an_empty_shape(self) -> None:
         assert MaskSource(KEY).wide((0, 7)).shape == (0, 7)
+
+
+def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
+    # MaskSource: one key and keystream a client and run, here; pairwise masks: protocol/test_pairwise.py;
+    # sealing's nonces: tests/sealing/. A new place needs a test of its own before it is added here.
+    package = Path(secfc.__file__).parent
+    found = {
+        f"{path.relative_to(package)}: {word}"
+        for path in package.rglob("*.py")
+        for word in ("MaskSource()", "modes.CTR", "mask_key(", "AESGCM(")
+        if word in path.read_text(encoding="utf-8")
+        and "bench" not in path.parts
+        and not path.match("randomness.py") | path.match("sealing/channel.py")
+    }
+    assert found == {
+        "drivers/in_process.py: MaskSource()",
+        "drivers/party_process.py: MaskSource()",
+        "protocol/pairwise.py: modes.CTR",
+        "protocol/pairwise.py: mask_key(",
+    }

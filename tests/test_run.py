@@ -462,3 +462,18 @@ def test_a_liar_is_warned_of_by_name_and_the_result_is_exact(monkeypatch):
     assert len(result.faults.liars) == 1
     for ours, theirs in zip(result.labels, plain.labels, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+def test_both_disclosures_give_the_same_result_with_both_drivers(driver):
+    rng = np.random.default_rng(7)
+    parties = [rng.normal(size=(m, 4)) for m in (30, 0, 25, 40, 11)]
+    one, other = (
+        secfc.run(parties, k=3, t=1, ell=2, seed=2, driver=driver, disclosure=disclosure)
+        for disclosure in ("coded", "distances")
+    )
+    assert [a.tolist() for a in one.labels] == [a.tolist() for a in other.labels]
+    assert (one.inertia, one.n_iter) == (other.inertia, other.n_iter)
+    answers = {record.sender for record in other.costs.messages if record.kind == "CodedDistances"}
+    assert answers == {1, 2, 3, 4, 5}

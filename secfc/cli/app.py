@@ -40,6 +40,13 @@ class StartName(StrEnum):
     plus_plus = "k-means++"
 
 
+class DisclosureName(StrEnum):
+    """What the server receives."""
+
+    coded = "coded"
+    distances = "distances"
+
+
 class DriverName(StrEnum):
     """Drivers that run on one machine."""
 
@@ -110,6 +117,10 @@ def run(
         int | None, typer.Option(help="Seed of public choices; masks never depend on it.")
     ] = None,
     storage: Annotated[Path | None, typer.Option(help="Folder for shares that do not fit in memory.")] = None,
+    disclosure: Annotated[
+        DisclosureName,
+        typer.Option(help="What the server receives: coded distances, or distances under masks that cancel."),
+    ] = DisclosureName.coded,
     smallest_set: Annotated[
         int, typer.Option(help="Every party refuses rounds with a set of fewer rows, 0 excepted.")
     ] = 1,
@@ -155,6 +166,7 @@ def run(
             bound=bound,
             seed=seed,
             storage=storage,
+            disclosure=disclosure.value,
             limits=Limits(
                 smallest_set=smallest_set, most_rounds=most_rounds, never_shared=_names(never_share)
             ),

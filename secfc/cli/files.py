@@ -17,7 +17,7 @@ import secfc
 from secfc._run import Driver, run_parties
 from secfc.cli.render import console, cost_table, our_warnings, threshold_line
 from secfc.errors import ParameterError
-from secfc.params import Comparison, Limits
+from secfc.params import Comparison, Disclosure, Limits
 from secfc.parties import as_parties
 from secfc.result import Result
 from secfc.sources import Query
@@ -47,6 +47,7 @@ class Options:
     bound: float | None
     seed: int | None
     storage: Path | None
+    disclosure: Disclosure
     limits: Limits
     driver: Driver
     max_liars: int
@@ -100,7 +101,7 @@ def run_files(options: Options) -> None:
             ids=row_ids(tables) if options.membership else None,
             id_key=None,
             ids_cap=options.ids_cap,
-            disclosure="coded",
+            disclosure=options.disclosure,
             limits=options.limits,
             storage=options.storage,
             driver=options.driver,

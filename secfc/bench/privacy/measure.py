@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -13,6 +13,7 @@ from secfc.bench.figure1 import figure1_case
 from secfc.bench.privacy import cheating, coalition, coded, distances, federated
 from secfc.bench.privacy.rows import AttackRow
 from secfc.bench.privacy.view import Watched, watch
+from secfc.params import Disclosure
 
 SIGMA = 6.0
 """Deviation of the clusters: they overlap, so that runs take about ten rounds."""
@@ -153,13 +154,14 @@ def _limits(size: Size) -> Iterator[AttackRow]:
 
 def _coded(size: Size) -> Iterator[AttackRow]:
     d = 8
-    for ell in (1, 2, 4, 8):
-        parties = blobs(2 * (ell + 1) - 1, size.m, d)
-        watched = watch(parties, k=4, t=1, ell=ell, seed=SEED)
-        yield coded.per_segment(watched)
-        yield from coded.segments_placed(watched, list(range(2, d + 3)))
-    watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=SEED)
-    yield coded.server_and_t_clients(watched, own=0)
+    for disclosure in get_args(Disclosure):
+        for ell in (1, 2, 4, 8):
+            parties = blobs(2 * (ell + 1) - 1, size.m, d)
+            watched = watch(parties, k=4, t=1, ell=ell, seed=SEED, disclosure=disclosure)
+            yield coded.per_segment(watched)
+            yield from coded.segments_placed(watched, list(range(2, d + 3)))
+        watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=SEED, disclosure=disclosure)
+        yield coded.server_and_t_clients(watched, own=0)
 
 
 def _federated(size: Size) -> Iterator[AttackRow]:
