@@ -266,7 +266,7 @@ class TestWide:
 
 
 def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
-    # MaskSource: one key and keystream a client and run, here; pairwise masks: protocol/test_pairwise.py;
+    # MaskSource: one key and keystream a client and run, here and tests/psu; pairwise: test_pairwise.py;
     # sealing's nonces: tests/sealing/. A new place needs a test of its own before it is added here.
     package = Path(secfc.__file__).parent
     found = {
@@ -281,5 +281,6 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "drivers/in_process.py: MaskSource()",
         "drivers/party_process.py: MaskSource()",
         "protocol/pairwise.py: modes.CTR",
+        "psu/unite.py: MaskSource()",
         "protocol/pairwise.py: mask_key(",
     }
