@@ -1,21 +1,32 @@
-"""What disclosure "distances" costs beside "coded": a client's and the server's iteration, in one run each.
+"""What disclosure "distances" costs beside "coded": CPU seconds of a client's iteration, turn by turn.
 
 The third way, masks that stay in the code, is counted instead of timed: such a mask is a polynomial of degree
 2(ell + t - 1) whose values at the segments' points add up to zero; each of t + 1 dealers sends every client a
 value of one for every answer that will ever be given.
 """
 
+import os
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from secfc.bench.iteration import blobs, take_turns
 from secfc.bench.setting import PRECISION, Case, Setting, median, quartiles, stated
-from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.rows import largest_norm
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack
+from secfc.kernels import choose
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.kmeans.search import set_sizes
+from secfc.params import Layout, primes_of
+from secfc.protocol.disclosure import Weights, question_digest
+from secfc.protocol.pairwise import PairwiseMasks
+from secfc.randomness import MaskSource
+from secfc.sealing.channel import Channel
 
 ITERATIONS = 8
+"""Turns of each, after one that warms up."""
+
 CASES = (
     Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
     Case(m=100_000, d=100, k=16, n=3, t=1, ell=1),
@@ -26,15 +37,15 @@ QUICK_CASES = (Case(m=20_000, d=20, k=4, n=5, t=1, ell=2),)
 
 @dataclass(frozen=True, kw_only=True)
 class DisclosureRow(Setting):
-    """Medians over iterations; clients that answer, n = R.
+    """Medians over iterations of a client that answers, without carrying messages; a tenth of the rows moves.
 
     Attributes
     ----------
     neighbours : int
         Clients that each responder shares masks with, t + 1 (one of them t + 2 where t is even).
     coded_seconds, distances_seconds : float
-        A client's iteration.
-    ratio, server_ratio : float
+        CPU seconds of a client's iteration.
+    ratio : float
         "distances" to "coded".
     dealt_bytes : int
         What a client would receive ahead of time, for each round, of masks that stay in the code.
@@ -46,26 +57,70 @@ class DisclosureRow(Setting):
     distances_seconds: float
     ratio: float
     ratio_quartiles: tuple[float, float]
-    server_ratio: float
     dealt_bytes: int
 
 
 def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[DisclosureRow]:
-    """Measure each case with both disclosures from the same start."""
-    for case in cases:
-        rows = blobs(case)
-        job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
-        coded = take_turns(job, rows, seeds=range(1))
-        masked = take_turns(replace(job, disclosure="distances"), rows, seeds=range(1))
-        ratios = np.asarray(masked.client / coded.client)
-        yield DisclosureRow(
-            **stated(job, m=case.m, residues=coded.residues),
-            turns=len(ratios),
-            neighbours=case.t + 1,
-            coded_seconds=median(coded.client),
-            distances_seconds=median(masked.client),
-            ratio=median(ratios),
-            ratio_quartiles=quartiles(ratios),
-            server_ratio=median(masked.server / coded.server),
-            dealt_bytes=(case.t + 1) * coded.residues * case.k * case.m * BYTES_PER_RESIDUE,
-        )
+    """Measure each case, with both disclosures turn by turn."""
+    with threadpool_limits(1):
+        for case in cases:
+            yield _measure(case, precision)
+
+
+def _measure(case: Case, precision: int) -> DisclosureRow:
+    job = case.job(bound=1.0, precision=precision)
+    layout = Layout((case.m,) + (0,) * (case.n - 1))
+    parts, primes, kernels = layout.parts(job), primes_of(job.residues(case.m)), choose(1 << 60)
+    points = CodedPoints(
+        shares=np.empty((len(primes), job.width + 1, case.m), dtype=np.float32),
+        primes=primes,
+        k=case.k,
+        kernels=kernels,
+    )
+    masks = MaskSource()
+    shares = PackedResidues.empty((len(primes), job.width, case.m))
+    for plane, p in zip(shares.planes(), primes, strict=True):
+        plane[...] = pack(masks.uniform(p, (job.width, case.m), kernels), p)
+    points.store(shares, 0)
+    responders = tuple(range(1, job.threshold + 1))
+    factors = Weights(job).of(responders)[:, 0]
+    channels = {j: Channel(secret=os.urandom(32), transcript=bytes(32), me=1, peer=j) for j in responders[1:]}
+    rng = np.random.default_rng(0)
+    sets = rng.integers(0, case.k, case.m).astype(np.int32)
+    residues = job.residues(int(set_sizes(sets, case.k).max()))
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for round_ in range(1, 2 * ITERATIONS + 3):
+        masked = round_ % 2 == 0
+        sets = sets.copy()
+        moved = rng.integers(0, case.m, case.m // 10)
+        sets[moved] = rng.integers(0, case.k, moved.size)
+        sizes, started = set_sizes(sets, case.k), time.process_time()
+        points.ask(sets, sizes, residues, factors if masked else None)
+        if masked:
+            pairwise = PairwiseMasks(
+                me=1,
+                responders=responders,
+                t=case.t,
+                channels=channels,
+                question=question_digest(sets, responders),
+                round_=round_,
+                primes=primes[:residues],
+                kernels=kernels,
+            )
+        for part in range(parts.answers):
+            rows = parts.answer_rows(part)
+            answer = points.answer(rows.start, rows.stop)
+            if masked:
+                pairwise.add(answer)
+        seconds[masked].append(time.process_time() - started)
+    coded, distances = (np.array(seconds[masked][1:]) for masked in (False, True))  # the first warms up
+    return DisclosureRow(
+        **stated(job, m=case.m, residues=residues),
+        turns=ITERATIONS,
+        neighbours=case.t + 1,
+        coded_seconds=median(coded),
+        distances_seconds=median(distances),
+        ratio=median(distances / coded),
+        ratio_quartiles=quartiles(distances / coded),
+        dealt_bytes=(case.t + 1) * residues * case.k * case.m * BYTES_PER_RESIDUE,
+    )

@@ -180,7 +180,6 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _seconds("client, coded", "coded_seconds"),
         _seconds("client, distances", "distances_seconds"),
         _spread("client ratio", "ratio"),
-        _number("server ratio", "server_ratio"),
         _bytes("dealt, a round and client", "dealt_bytes"),
     ),
     "privacy": (

@@ -50,6 +50,13 @@ def test_quick_iteration_is_large_enough_for_the_kernels_of_large_jobs(monkeypat
         assert chosen_name(case.m * case.k * job.residues(case.m)) == chosen_name(1 << 40)
 
 
+def test_disclosure_compares_a_client_with_itself(rows_of):
+    (row,) = rows_of("disclosure", "--quick")
+    assert_ordered(row["ratio_quartiles"], row["ratio"])
+    assert row["neighbours"] == row["t"] + 1
+    assert row["dealt_bytes"] == row["neighbours"] * row["residues"] * row["k"] * row["m"] * 3
+
+
 def test_sharing_needs_four_residues_and_says_what_the_generator_took(rows_of):
     (row,) = rows_of("sharing", "--quick")
     assert (row["n"], row["t"], row["ell"], row["residues"]) == (11, 4, 2, 4)
