@@ -369,3 +369,21 @@ def test_shells_can_complete(tmp_path, shell, monkeypatch):
     done = secfc_command(cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "_SECFC_COMPLETE" in done.stdout
+
+
+def test_a_column_never_shared_ends_the_run_and_leaves_nothing(files):
+    never = ("--never-share", "income, dose")
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, *never, "--out", "result", cwd=files)
+    assert done.returncode == 2
+    assert "LimitError: a.csv: column 'dose' is never shared" in done.stderr
+    assert not (files / "result").exists()
+
+
+def test_masked_distances_and_limits_can_be_asked_for(files):
+    for disclosure in ("coded", "distances"):
+        options = ("--disclosure", disclosure, "--smallest-set", 2, "--most-rounds", 50, "-q")
+        done = secfc_command("run", *ARGUMENTS, *COLUMNS, *options, "--out", disclosure, cwd=files)
+        assert done.returncode == 0, done.stderr
+    for name in "abc":
+        one, other = (read_labels(files / mode / f"{name}.labels.csv") for mode in ("coded", "distances"))
+        assert one == other

@@ -189,3 +189,10 @@ class TestBadInput:
     def test_a_result_without_ids_maps_none(self):
         with pytest.raises(secfc.ParameterError, match="the run had none"):
             self.run(None, seed=0).by_id()
+
+
+def test_masked_distances_and_membership_privacy_together_are_exact_on_the_union():
+    rng = np.random.default_rng(3)
+    parties = [rng.normal(size=(m, 3)) for m in (9, 14, 7)]
+    result = secfc.run(parties, 3, t=1, ell=1, ids=named(parties), disclosure="distances", seed=1)
+    assert_exact_on_the_union(parties, 3, result)

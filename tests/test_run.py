@@ -477,3 +477,10 @@ def test_both_disclosures_give_the_same_result_with_both_drivers(driver):
     assert (one.inertia, one.n_iter) == (other.inertia, other.n_iter)
     answers = {record.sender for record in other.costs.messages if record.kind == "CodedDistances"}
     assert answers == {1, 2, 3, 4, 5}
+
+
+def test_no_warning_of_narrow_segments_where_the_server_sees_none_of_them(recwarn):
+    rng = np.random.default_rng(7)
+    parties = [rng.normal(size=(20, 2)) for _ in range(5)]
+    secfc.run(parties, k=2, t=1, ell=2, seed=2, disclosure="distances")
+    assert not [one for one in recwarn if one.category is secfc.PrivacyWarning]
