@@ -279,8 +279,11 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     }
     assert found == {
         "drivers/in_process.py: MaskSource()",
+        "drivers/participant.py: MaskSource()",
         "drivers/party_process.py: MaskSource()",
+        "prepare/aggregate.py: MaskSource()",
         "protocol/pairwise.py: modes.CTR",
         "psu/unite.py: MaskSource()",
         "protocol/pairwise.py: mask_key(",
+        "protocol/server.py: MaskSource()",
     }
