@@ -17,7 +17,7 @@ from secfc.bench.setting import PRECISION, Case, Setting, median, quartiles, sta
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack
 from secfc.kernels import choose
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.kmeans.search import set_sizes
+from secfc.kmeans.sets import set_sizes
 from secfc.params import Layout, primes_of
 from secfc.protocol.disclosure import Weights, question_digest
 from secfc.protocol.pairwise import PairwiseMasks
