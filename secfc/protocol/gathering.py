@@ -44,6 +44,7 @@ class Gathering:
         self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
+        self._missed: set[int] = set()  # ever absent when responders were named
 
     @property
     def members(self) -> list[int]:
@@ -79,7 +80,10 @@ class Gathering:
         if self._job.disclosure == "distances":
             able = [j for j in self.members if j not in self.absent]
             self.require(len(able))
-            self.responders = tuple(able[: self._job.threshold])
+            self._missed |= self.absent
+            # Who was never missed comes first, so that each client costs one round more at most.
+            able.sort(key=lambda j: j in self._missed)
+            self.responders = tuple(sorted(able[: self._job.threshold]))
         self.round += 1
         self.head, self._doubted = 0, False
         self._answers = {}

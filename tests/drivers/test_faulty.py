@@ -227,3 +227,49 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(eight, faults,
     else:
         assert isinstance(ending.error, SecFCError)
         assert "waits for nobody" not in str(ending.error)
+
+
+@pytest.mark.parametrize("at", range(0, 45, 2))
+def test_under_masks_a_responder_that_crashes_anywhere_costs_at_most_a_round(eight, at):
+    setup = eight(disclosure="distances")
+    ending = run(setup, Fault(kind="crash", client=2, at=at), seed=at)
+    assert ending.error is None
+    assert_exact(setup, ending)
+    assert left(setup, ending) == set(ending.faults.left_out)
+
+
+def test_under_masks_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight):
+    for at in (0, 17, 20, 26):
+        setup = eight(disclosure="distances")
+        crashes = [Fault(kind="crash", client=j, at=at) for j in (1, 4, 6, 8)]
+        three = run(setup, *crashes[:3])
+        assert three.error is None
+        assert_exact(setup, three)
+        four = run(setup, *crashes)
+        assert isinstance(four.error, TooManyFaultsError)
+        assert "n >= R + S: 8 < 5 + 4" in str(four.error)
+
+
+@searches
+@given(
+    faults=st.lists(
+        st.builds(
+            Fault,
+            kind=st.sampled_from([kind for kind in KINDS if kind not in {"lie", "corrupt"}]),
+            client=st.integers(1, 8),
+            at=st.integers(0, 60),
+            count=st.integers(1, 20),
+        ),
+        max_size=8,
+    ),
+    seed=st.integers(0, 10**6),
+)
+def test_under_masks_whatever_is_lost_or_late_the_result_is_exact_or_there_is_none(eight, faults, seed):
+    setup = eight(disclosure="distances", seed=seed, max_iter=6)
+    ending = run_faulty(setup, Scenario(seed=seed, faults=tuple(faults)))
+    assert (ending.error is None) == (ending.clustering is not None)
+    if ending.error is None:
+        assert_exact(setup, ending)
+    else:
+        assert isinstance(ending.error, SecFCError)
+        assert "waits for nobody" not in str(ending.error)

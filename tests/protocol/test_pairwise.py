@@ -15,7 +15,9 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.params import Job
 from secfc.protocol.disclosure import Weights, question_digest
+from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
 from secfc.protocol.pairwise import _BLOCK_BYTES, PairwiseMasks, harary_neighbours
 from secfc.sealing.channel import Channel
@@ -334,3 +336,14 @@ class TestDisclosure:
         digests = [question_digest(*one) for one in asked]
         assert len(set(digests)) == len(digests)
         assert all(a != b for a, b in pairwise(digests))
+
+
+def test_a_client_that_was_missed_is_named_again_only_when_too_few_others_are_left():
+    job = Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="distances")
+    gathering = Gathering(job)
+    named = []
+    for change in (set(), {2}, set(), {1}, {4}):
+        gathering.absent = change
+        gathering.begin()
+        named.append(gathering.responders)
+    assert named == [(1, 2, 3), (1, 3, 4), (1, 3, 4), (3, 4, 5), (1, 3, 5)]

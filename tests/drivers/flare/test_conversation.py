@@ -328,6 +328,26 @@ def test_a_site_lost_in_round_3_is_done_without_while_r_are_left(organisations, 
     assert report.faults.left_out == ()
 
 
+@pytest.mark.parametrize("number", [2, 4])
+def test_under_masks_a_responder_or_a_spare_site_lost_in_round_3_is_done_without(
+    organisations, monkeypatch, number
+):
+    made = organisations(20, 10, 30, 5, disclosure="distances")
+    network = Network(made, spoil=third_round(monkeypatch, number), deadline=1.0)
+    network.run()
+    assert_exact(made, network)
+    assert list(names_of_lost(network)) == [f"site-{number}"]
+
+
+def test_under_masks_without_a_spare_a_lost_responder_ends_the_run_with_the_inequality(
+    organisations, monkeypatch
+):
+    spoil = third_round(monkeypatch, 2)
+    made = organisations(20, 10, 30, disclosure="distances")
+    with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1.*lost of 3: site-2"):
+        Network(made, spoil=spoil, deadline=1.0).run()
+
+
 def test_too_many_sites_lost_in_round_3_end_the_run_with_the_inequality(organisations, monkeypatch):
     spoil = third_round(monkeypatch, 3, 4)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 4 < 3 \+ 2.*lost of 4: site-3, site-4"):
