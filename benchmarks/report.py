@@ -20,7 +20,18 @@ from engine_table import HEADINGS, engine_cells
 
 from secfc.bench.tables import TITLES, cells, seconds_text
 
-ORDER = ("iteration", "sharing", "figure1", "scaling", "runs", "disclosure", "bytes", "memory", "engines", "peers")
+ORDER = (
+    "iteration",
+    "sharing",
+    "figure1",
+    "scaling",
+    "runs",
+    "disclosure",
+    "bytes",
+    "memory",
+    "engines",
+    "peers",
+)
 
 ABOUT = {
     "iteration": (

@@ -23,7 +23,18 @@ sys.path.insert(0, str(HERE.parent))
 
 from secfc.bench.machine import commit, machine
 
-BENCHMARKS = ("iteration", "sharing", "figure1", "scaling", "runs", "disclosure", "bytes", "memory", "engines", "peers")
+BENCHMARKS = (
+    "iteration",
+    "sharing",
+    "figure1",
+    "scaling",
+    "runs",
+    "disclosure",
+    "bytes",
+    "memory",
+    "engines",
+    "peers",
+)
 
 
 def main() -> int:
