@@ -63,7 +63,7 @@ def read_table(
     DataError
         Naming the file and the column; never a value.
     """
-    return chosen_columns(_load(path), path=path, columns=columns, drop=drop, id_column=id_column)
+    return chosen_columns(load_table(path), path=path, columns=columns, drop=drop, id_column=id_column)
 
 
 def chosen_columns(
@@ -163,7 +163,20 @@ def write_labels(path: Path, table: Table, labels: Labels) -> None:
     pyarrow.csv.write_csv(pa.table({table.id_name: ids, name: pa.array(labels)}), path)
 
 
-def _load(path: Path | Query) -> pa.Table:
+def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
+    """All columns of a file or query.
+
+    Parameters
+    ----------
+    path : Path or Query
+    as_text : sequence of str
+        Columns of a .csv file that are read as they stand there: "007" stays apart from "7".
+
+    Raises
+    ------
+    DataError
+        Naming the file; never a value.
+    """
     if isinstance(path, Query):
         return path.read()
     if not path.is_file():
@@ -171,7 +184,10 @@ def _load(path: Path | Query) -> pa.Table:
     try:
         match path.suffix.lower():
             case ".csv":
-                return pyarrow.csv.read_csv(path)
+                types = dict.fromkeys(as_text, pa.string())
+                return pyarrow.csv.read_csv(
+                    path, convert_options=pyarrow.csv.ConvertOptions(column_types=types)
+                )
             case ".parquet":
                 return pyarrow.parquet.read_table(path)
             case ".npy":

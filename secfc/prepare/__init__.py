@@ -1,6 +1,8 @@
 """Preparing data without pooling it: an agreed schema, statistics opened as sums, one transform for all."""
 
+from secfc.prepare.memory import Prepared, prepare
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.transform import Preparation, Prepared, prepare
+from secfc.prepare.statistics import Statistics
+from secfc.prepare.transform import Preparation
 
-__all__ = ["Column", "Preparation", "Prepared", "Schema", "prepare"]
+__all__ = ["Column", "Preparation", "Prepared", "Schema", "Statistics", "prepare"]

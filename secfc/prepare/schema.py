@@ -1,16 +1,20 @@
 """What the parties agree on before anything leaves them: columns, units, ranges, categories, transforms."""
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from secfc.errors import DataError, ParameterError
+from secfc.agreement.toml_file import Schema as Keys
+from secfc.agreement.toml_file import TomlFile, check_values
+from secfc.errors import ParameterError
+from secfc.params import MAX_ROWS
 
 Scale = Literal["none", "min-max", "standardise"]
-Missing = Literal["refuse", "mean"]
+Missing = Literal["refuse", "mean", "zero"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +34,9 @@ class Column:
         "min-max": the agreed range to 0..1. "standardise": mean and standard deviation of all rows.
     clip : bool
         Values outside the range are moved to its end; else they are refused.
-    missing : {"refuse", "mean"}
-        "mean": the mean of all rows that have a value. A missing category is 0 in every column.
+    missing : {"refuse", "mean", "zero"}
+        "mean": numbers become the mean of all rows that have one. "zero": a missing category is 0 in every
+        one-hot column.
 
     Raises
     ------
@@ -59,11 +64,15 @@ class Column:
         if self.categories:
             if self.low is not None or self.high is not None or self.scale != "none" or self.clip:
                 raise ParameterError(f"{where}: categories have no range, scale or clip")
-            if not all(isinstance(one, str) for one in self.categories):
-                raise ParameterError(f"{where}: categories are texts")
+            if self.missing == "mean":
+                raise ParameterError(f'{where}: categories have no mean; missing = "zero" is possible')
+            if not all(isinstance(one, str) and one == one.strip() and one for one in self.categories):
+                raise ParameterError(f"{where}: categories are texts without spaces around them")
             if len(set(self.categories)) < len(self.categories):
                 raise ParameterError(f"{where}: a category is listed twice")
             return
+        if self.missing == "zero":
+            raise ParameterError(f'{where}: 0 is a number like others; missing = "mean" is possible')
         ends = (self.low, self.high)
         if not all(
             isinstance(end, int | float) and not isinstance(end, bool) and isfinite(end) for end in ends
@@ -73,6 +82,8 @@ class Column:
         object.__setattr__(self, "high", float(ends[1]))  # type: ignore[arg-type]
         if not self.range[0] < self.range[1]:
             raise ParameterError(f"{where}: low must be below high")
+        if not isfinite(self.range[1] - self.range[0]):
+            raise ParameterError(f"{where}: from low to high is further than the largest float64")
 
     @property
     def range(self) -> tuple[float, float]:
@@ -81,10 +92,27 @@ class Column:
         assert self.high is not None
         return self.low, self.high
 
+    @property
+    def opens(self) -> bool:
+        """Whether mean and deviation over all parties are needed."""
+        return self.scale == "standardise" or self.missing == "mean"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
     """The agreed columns, in order.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+    smallest : int
+        Values of a column that a party must have to count as one of its holders. Statistics of a column are
+        opened only if it has t + 2 holders, so that no t parties see a total of fewer than 2 * `smallest`
+        values of others.
+
+    Raises
+    ------
+    ParameterError
 
     Examples
     --------
@@ -93,6 +121,7 @@ class Schema:
     """
 
     columns: tuple[Column, ...] = field()
+    smallest: int = 1
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -100,6 +129,9 @@ class Schema:
             raise ParameterError("schema: it has no column")
         if len(set(names)) < len(names):
             raise ParameterError("schema: two columns have the same name")
+        whole = isinstance(self.smallest, int) and not isinstance(self.smallest, bool)
+        if not whole or not 1 <= self.smallest <= MAX_ROWS:
+            raise ParameterError(f"schema: smallest is 1 to {MAX_ROWS} values, {self.smallest!r} was given")
 
     @classmethod
     def read(cls, path: str | Path) -> "Schema":
@@ -108,37 +140,61 @@ class Schema:
         Raises
         ------
         ParameterError
-            Naming the file, and the column where there is one.
+            Naming the file and the line.
         """
-        try:
-            return cls.of(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            raise ParameterError(f"schema: {path} is no readable TOML file") from None
+        file = TomlFile(Path(path))
+        return cls._built(file.check(_File), lambda text, *keys: file.error(*keys, text=text))
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> "Schema":
         """The schema that a parsed file describes."""
-        tables = value.get("column")
-        if set(value) != {"column"} or not isinstance(tables, Sequence):
-            raise ParameterError("schema: a list of [[column]] tables is needed, and nothing else")
-        columns = []
-        for table in tables:
-            unknown = sorted(set(table) - set(Column.__dataclass_fields__))
-            if unknown:
-                raise ParameterError(
-                    f"schema: column {table.get('name')!r} has an unknown key {unknown[0]!r}"
-                )
-            if "name" not in table:
-                raise ParameterError("schema: a column needs a name")
-            columns.append(Column(**table))
-        return cls(columns=tuple(columns))
+        return cls._built(check_values(value, _File, name="schema"), lambda text, *_: ParameterError(text))
 
-    def check_names(self, found: Sequence[str], name: str) -> None:
-        """Raise DataError unless a party's columns are the agreed ones, in any order."""
-        for column in self.columns:
-            if column.name not in found:
-                raise DataError(f"{name}: no column {column.name!r}; the schema needs it")
-        agreed = {column.name for column in self.columns}
-        extra = [one for one in found if one not in agreed]
-        if extra:
-            raise DataError(f"{name}: column {extra[0]!r} is not in the schema; leave it out by name")
+    @classmethod
+    def _built(cls, file: "_File", fault: Callable[..., ParameterError]) -> "Schema":
+        columns = []
+        for at, one in enumerate(file.column):
+            try:
+                columns.append(Column(**one.model_dump(exclude_none=True)))
+            except ParameterError as error:
+                raise fault(str(error), "column", at) from None
+        try:
+            return cls(columns=tuple(columns), smallest=file.smallest)
+        except ParameterError as error:
+            raise fault(str(error)) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `of` takes, for JSON."""
+        columns = [asdict(one) | {"categories": list(one.categories)} for one in self.columns]
+        return {"smallest": self.smallest, "column": columns}
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of everything in it, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(b"secfc schema 1" + text.encode()).digest()
+
+    @property
+    def opened(self) -> tuple[Column, ...]:
+        """Columns whose mean and deviation are opened, in order."""
+        return tuple(column for column in self.columns if column.opens)
+
+
+class _Column(Keys):
+    """A [[column]] table."""
+
+    name: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    categories: list[str] | None = None
+    scale: Scale = "none"
+    clip: bool = False
+    missing: Missing = "refuse"
+
+
+class _File(Keys):
+    """A schema file."""
+
+    smallest: int = 1
+    column: list[_Column]

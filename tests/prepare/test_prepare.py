@@ -1,41 +1,24 @@
-"""Tables against an agreed schema, statistics as sums, and sums from shares."""
+"""Preparing: equal to pooled exact arithmetic, within the public bound, never of one party's values alone."""
 
-from itertools import combinations
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import secfc
 from secfc.prepare import Column, Schema, prepare
-from secfc.prepare.aggregate import LIMIT, SumParty, add_up, open_sums
-from secfc.randomness import MaskSource
+from secfc.prepare.statistics import STEPS, Statistics, Sums, steps
 
-TOML = """
-[[column]]
-name = "age"
-unit = "years"
-low = 0
-high = 120
-scale = "standardise"
-missing = "mean"
-
-[[column]]
-name = "dose"
-unit = "mg"
-low = 0.0
-high = 50.0
-scale = "min-max"
-clip = true
-
-[[column]]
-name = "sex"
-categories = ["f", "m"]
-missing = "mean"
-"""
+SCHEMA = Schema(
+    columns=(
+        Column(name="age", unit="years", low=0, high=120, scale="standardise", missing="mean"),
+        Column(name="dose", unit="mg", low=0, high=50, scale="min-max", clip=True),
+        Column(name="sex", categories=("f", "m"), missing="zero"),
+    )
+)
 PARTIES = [
     pd.DataFrame({"sex": ["f", "m"], "age": [30.0, np.nan], "dose": [10, 60]}),
     pd.DataFrame({"age": [50, 70], "dose": [0, 25], "sex": ["m", None]}),
@@ -43,20 +26,15 @@ PARTIES = [
 ]
 
 
-@pytest.fixture
-def schema(tmp_path):
-    path = tmp_path / "schema.toml"
-    path.write_text(TOML)
-    return Schema.read(path)
-
-
-def test_a_table_worked_by_hand(schema):
-    done = prepare(PARTIES, schema, t=1)
+def test_a_table_worked_by_hand():
+    done = prepare(PARTIES, SCHEMA, t=1)
     ages = np.array([30, 50, 70, 40.0])
     mean, deviation = ages.mean(), ages.std()
-    assert done.preparation.counts == {"age": 4}
-    assert done.preparation.means["age"] == pytest.approx(mean, abs=1e-6)
-    assert done.preparation.deviations["age"] == pytest.approx(deviation, abs=1e-6)
+    age = done.preparation.statistics["age"]
+    assert done.preparation.statistics.keys() == {"age"}
+    assert (age.count, age.holders) == (4, 3)
+    assert age.mean == pytest.approx(mean, abs=1e-6)
+    assert age.deviation == pytest.approx(deviation, abs=1e-6)
     assert done.preparation.names == ("age", "dose", "sex=f", "sex=m")
     expected = [
         [[(30 - mean) / deviation, 0.2, 1, 0], [0, 1, 0, 1]],
@@ -67,160 +45,151 @@ def test_a_table_worked_by_hand(schema):
         np.testing.assert_allclose(rows, wanted, atol=1e-6)
 
 
-def test_prepared_rows_lie_within_the_public_bound(schema):
-    done = prepare(PARTIES, schema, t=1)
+def test_prepared_rows_lie_within_the_public_bound():
+    done = prepare(PARTIES, SCHEMA, t=1)
     assert max(np.linalg.norm(rows, axis=1).max() for rows in done.rows) <= done.preparation.bound
     result = secfc.run(done.rows, 2, 1, 1, bound=done.preparation.bound, seed=0)
     assert result.sizes.sum() == 5
 
 
-@pytest.mark.parametrize(
-    "convert", [dict, lambda frame: frame, pl.from_pandas], ids=["dict", "pandas", "Polars"]
+def pooled(columns, column):
+    """Count, mean and variance of all parties' values in rational numbers, of rounded and of given values."""
+    values = [Fraction(one) for part in columns for one in part.tolist()]
+    low, width = Fraction(column.low), Fraction(column.high) - Fraction(column.low)
+    rounded = [
+        low + width * one / STEPS for part in columns for one in steps(np.asarray(part), column).tolist()
+    ]
+    return [(sum(one) / len(one), _variance(one)) for one in (rounded, values)]
+
+
+def _variance(values):
+    mean = sum(values) / len(values)
+    return sum((one - mean) ** 2 for one in values) / len(values)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.data(),
+    st.integers(3, 7),
+    st.sampled_from([(0.0, 1.0), (-3.5, 120.25), (1e-9, 2e-9), (-1e300, 1e307), (1e15, 1e15 + 2)]),
 )
-def test_tables_of_every_kind_are_taken(schema, convert):
-    parties = [frame.assign(age=frame["age"].astype(float)) for frame in PARTIES]
-    done = prepare([convert(party) for party in parties], schema, t=1)
-    np.testing.assert_allclose(done.rows[1], prepare(PARTIES, schema, t=1).rows[1])
+def test_statistics_are_those_of_pooled_exact_arithmetic(data, n, ends):
+    column = Column(name="a", low=ends[0], high=ends[1], scale="standardise")
+    numbers = st.lists(st.floats(*ends), min_size=1, max_size=9)
+    columns = [np.array(data.draw(numbers)) for _ in range(n)]
+    t = data.draw(st.integers(1, (n - 1) // 2))
+    done = prepare([{"a": part} for part in columns], Schema(columns=(column,)), t=t)
+    opened = done.preparation.statistics["a"]
+    (mean, variance), (given_mean, _) = pooled(columns, column)
+    assert (opened.count, opened.holders) == (sum(map(len, columns)), n)
+    assert opened.mean == float(mean)  # correctly rounded from the very totals
+    # Three correctly rounded operations in floats, and a square root.
+    width = Fraction(ends[1]) - Fraction(ends[0])
+    assert abs(Fraction(opened.deviation) ** 2 - variance) <= variance / 2**48
+    # What rounding to steps changes: half a step at most, and what their computation in floats does.
+    assert abs(mean - given_mean) <= width / (2 * STEPS) + 3 * (width + abs(Fraction(ends[0]))) / 2**52
 
 
-def broken(**columns):
-    return [PARTIES[0], PARTIES[1].assign(**columns), PARTIES[2]]
+def test_sums_of_many_values_are_exact():
+    column = Column(name="a", low=0, high=1)
+    values = np.full(70_000, 1.0)
+    assert vars(Sums.of(values, column)) == {
+        "count": 70_000,
+        "total": 70_000 * STEPS,
+        "squares": 70_000 * STEPS**2,
+    }
 
 
-@pytest.mark.parametrize(
-    ("parties", "text"),
-    [
-        (broken(dose=[None, 1.0]), "parties[1]: column 'dose' misses 1 values, the first in row 0"),
-        (broken(dose=["much", "more"]), "parties[1]: column 'dose' is not numeric"),
-        (
-            broken(age=[3.0, 1234.5]),
-            "column 'age' has 1 values outside 0 to 120 years, the first in row 1; check",
-        ),
-        (broken(age=[np.inf, 1.0]), "column 'age' has 1 values outside 0 to 120 years, the first in row 0"),
-        (
-            broken(sex=["f", "x-secret"]),
-            "'sex' has 1 values outside the agreed categories, the first in row 1",
-        ),
-        (broken(height=[1, 2]), "parties[1]: column 'height' is not in the schema; leave it out by name"),
-        ([PARTIES[0], PARTIES[1].drop(columns="age"), PARTIES[2]], "parties[1]: no column 'age'; the schema"),
-    ],
-)
-def test_what_a_data_manager_must_mend_is_named_and_no_value_shown(schema, parties, text):
-    with pytest.raises(secfc.DataError) as caught:
+def test_a_party_without_values_is_counted_in_no_column():
+    parties = [*PARTIES, pd.DataFrame({"age": [np.nan], "dose": [1.0], "sex": ["f"]})]
+    done = prepare(parties, SCHEMA, t=1)
+    age = done.preparation.statistics["age"]
+    assert (age.holders, age.count) == (3, 4)
+    assert done.rows[3][0, 0] == 0  # the mean, standardised
+
+
+@pytest.mark.parametrize(("holding", "t"), [(2, 1), (1, 1), (0, 1), (3, 2)])
+def test_columns_that_too_few_parties_hold_stay_closed(holding, t):
+    values = [[1.0, 2.0]] * holding + [[np.nan]] * (5 - holding)
+    schema = Schema(columns=(Column(name="a", low=0, high=9, missing="mean"),))
+    with pytest.raises(
+        secfc.LimitError,
+        match=rf"at least 1 value: t \+ 2 = {t + 2} are needed of 5, .*; column 'a' {holding}$",
+    ):
+        prepare([{"a": one} for one in values], schema, t=t)
+
+
+def test_parties_with_fewer_than_the_agreed_number_are_no_holders_but_in_the_totals():
+    schema = Schema(columns=(Column(name="a", low=0, high=9, scale="standardise"),), smallest=2)
+    parties = [{"a": [1.0, 2.0]}, {"a": [3.0, 4.0]}, {"a": [5.0]}]
+    with pytest.raises(secfc.LimitError, match=r"at least 2 values.*column 'a' 2"):
         prepare(parties, schema, t=1)
-    assert text in str(caught.value)
-    assert "1234" not in str(caught.value)
-    assert "secret" not in str(caught.value)
+    done = prepare([*parties, {"a": [6.0, 7.0]}], schema, t=1)
+    opened = done.preparation.statistics["a"]
+    assert (opened.holders, opened.count) == (3, 7)
+    assert opened.mean == pytest.approx(4.0, abs=1e-6)
 
 
-def test_too_many_colluders_are_refused(schema):
-    with pytest.raises(secfc.ParameterError, match="t: 1 to 1 of 3 parties may collude, 2 was given"):
-        prepare(PARTIES, schema, t=2)
-
-
-def test_a_column_without_any_value_is_named():
-    schema = Schema(columns=(Column(name="a", low=0, high=1, missing="mean"),))
-    with pytest.raises(secfc.DataError, match="column 'a' has no value at any party"):
-        prepare([{"a": [np.nan]}] * 3, schema, t=1)
+def test_nothing_is_opened_where_nothing_is_needed():
+    schema = Schema(columns=(Column(name="a", low=0, high=4, scale="min-max"),))
+    done = prepare([{"a": [1.0]}, {"a": []}, {"a": [4.0]}], schema, t=1)
+    assert done.preparation.statistics == {}
+    assert [rows.tolist() for rows in done.rows] == [[[0.25]], [], [[1.0]]]
 
 
 def test_a_constant_column_becomes_zeros():
     schema = Schema(columns=(Column(name="a", low=0, high=9, scale="standardise"),))
     done = prepare([{"a": [3.0, 3.0]}] * 3, schema, t=1)
+    assert done.preparation.statistics["a"].deviation == 0
     np.testing.assert_allclose(done.rows[0], 0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("text", "error"),
+    ("n", "t", "text"),
     [
-        ("", "a list of"),
-        ("[[column]]\nlow = 1", "needs a name"),
-        ('[[column]]\nname = "a"', "column 'a': low and high are needed, or categories"),
-        ('[[column]]\nname = "a"\nlow = 2\nhigh = 1', "low must be below high"),
-        ('[[column]]\nname = "a"\nlow = nan\nhigh = 1', "low and high are needed"),
-        (
-            '[[column]]\nname = "a"\nlow = 0\nhigh = 1\nscale = "log"',
-            "scale is one of none, min-max, standardise",
-        ),
-        ('[[column]]\nname = "a"\nlow = 0\nhigh = 1\nunits = "m"', "column 'a' has an unknown key 'units'"),
-        ('[[column]]\nname = "a"\ncategories = ["x", "x"]', "a category is listed twice"),
-        ('[[column]]\nname = "a"\ncategories = ["x"]\nlow = 0', "categories have no range"),
-        ('[[column]]\nname = "a"\nlow = 0\nhigh = 1\n' * 2, "two columns have the same name"),
-        ("column = ", "is no readable TOML file"),
+        (3, 2, "n >= 2t \\+ 1 must hold, but 3 < 2 \\* 2 \\+ 1; with 3 parties at most t=1 fits"),
+        (2, 1, "no t fits fewer than 3 parties"),
+        (0, 1, "no t fits fewer than 3 parties"),
+        (3, 0, "an integer from 1 is needed, 0 was given"),
+        (3, True, "an integer from 1"),
+        (3, 1.0, "an integer from 1"),
     ],
 )
-def test_a_schema_that_cannot_be_used_says_why(tmp_path, text, error):
-    path = tmp_path / "schema.toml"
-    path.write_text(text)
-    with pytest.raises(secfc.ParameterError, match=error.replace("[", r"\[")):
-        Schema.read(path)
+def test_too_many_colluders_are_refused(n, t, text):
+    with pytest.raises(secfc.ParameterError, match=text):
+        prepare((PARTIES * 2)[:n], SCHEMA, t=t)
 
 
-# Sums from shares
-
-NUMBERS = st.integers(0, LIMIT // 16) | st.integers(0, 9)
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.data(), st.integers(3, 9), st.integers(1, 4))
-def test_totals_are_the_sums(data, n, length):
-    values = data.draw(st.lists(st.lists(NUMBERS, min_size=length, max_size=length), min_size=n, max_size=n))
-    t = data.draw(st.integers(1, n - 2))
-    assert add_up(values, t=t) == [sum(column) for column in zip(*values, strict=True)]
-
-
-def summed(n=5, t=2, values=(7, 11)):
-    parties = [SumParty(number=j, n=n, t=t, length=2, masks=MaskSource()) for j in range(1, n + 1)]
-    for sender, party in enumerate(parties, start=1):
-        for recipient, plane in zip(parties, party.shares(values), strict=True):
-            recipient.hold(sender, plane)
-    return {party.number: party.summed() for party in parties}
-
-
-@pytest.mark.parametrize("responders", list(combinations(range(1, 6), 3)))
-def test_any_t_plus_1_clients_open_the_total(responders):
-    sums = summed()
-    assert open_sums({j: sums[j] for j in responders}, n=5, t=2) == [35, 55]
-
-
-def test_t_clients_do_not_suffice():
-    sums = summed()
-    with pytest.raises(secfc.MessageError, match="2 clients answered, 3 are needed"):
-        open_sums({1: sums[1], 2: sums[2]}, n=5, t=2)
-
-
-def test_a_sum_that_contradicts_the_others_is_noticed():
-    sums = summed()
-    sums[4] = sums[4] + 1
-    with pytest.raises(secfc.MessageError, match="contradict"):
-        open_sums(sums, n=5, t=2)
-
-
-def test_shares_of_equal_numbers_differ_every_time():
-    party = SumParty(number=1, n=4, t=2, length=1, masks=MaskSource())
-    assert not np.array_equal(party.shares([5]), party.shares([5]))
+def test_names_are_for_all_parties():
+    with pytest.raises(secfc.ParameterError, match="names: 1 names of 3 parties"):
+        prepare(PARTIES, SCHEMA, t=1, names=["north"])
+    with pytest.raises(secfc.DataError, match=r"^west: no column 'sex'"):
+        prepare([*PARTIES[:2], PARTIES[2].drop(columns="sex")], SCHEMA, t=1, names=["north", "south", "west"])
 
 
 @pytest.mark.parametrize(
-    ("sender", "plane", "text"),
+    "totals",
     [
-        (1, np.zeros((5, 2)), "out of turn"),
-        (9, np.zeros((5, 2)), "out of turn"),
-        (2, np.zeros((5, 3)), r"of shape \(5, 3\)"),
-        (2, np.full((5, 2), np.nan), "no residues"),
-        (2, np.full((5, 2), 0.5), "no residues"),
-        (2, np.full((5, 2), 2.0**24), "no residues"),
+        Sums(count=0, total=0, squares=0),
+        Sums(count=5, total=0, squares=0),  # fewer than three holders of two
+        Sums(count=6, total=7 * STEPS, squares=7 * STEPS**2),
+        Sums(count=6, total=5, squares=4),
+        Sums(count=6, total=6, squares=6 * STEPS + 1),
+        Sums(count=6, total=13, squares=28),
     ],
+    ids=vars,
 )
-def test_shares_that_cannot_be_are_refused(sender, plane, text):
-    party = SumParty(number=1, n=3, t=1, length=2, masks=MaskSource())
-    party.hold(1, np.zeros((5, 2)))
-    with pytest.raises(secfc.MessageError, match=text):
-        party.hold(sender, plane)
-    assert repr(party) == "SumParty(number=1, held=1)"
+def test_totals_that_no_values_have_are_noticed(totals):
+    column = Column(name="a", low=0, high=1)
+    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the totals"):
+        Statistics.of(totals, column, holders=3, smallest=2)
 
 
-def test_a_sum_waits_for_everybody():
-    party = SumParty(number=1, n=3, t=1, length=2, masks=MaskSource())
-    with pytest.raises(secfc.MessageError, match="shares of 3 clients are missing"):
-        party.summed()
+def test_totals_that_values_have_are_taken():
+    column = Column(name="a", low=0, high=1)
+    known = Statistics.of(Sums(count=6, total=13, squares=29), column, holders=3, smallest=2)
+    assert known.mean == 13 / 6 / STEPS
+
+
+def test_sums_show_nothing():
+    assert repr(Sums(count=3, total=12345, squares=67890)) == "Sums()"

@@ -1,0 +1,112 @@
+"""The messages of a preparation, from client to client, and their one binary encoding.
+
+::
+
+    header       "SFP1" | type (1) | run (16) | sender (2) | recipient (2) | round (4)
+    0 Introduce  agreement (32) | rows (4) | digest of start labels (32) | ephemeral key (32) | signature (64)
+    1 Deal       sealed bytes
+    2 Opening    sealed bytes
+
+Integers are little-endian. The number of rows is 0 and the digest that of nothing: a preparation hides both.
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+from secfc.errors import MessageError
+from secfc.protocol.messages import RUN_ID_BYTES, Message
+from secfc.sealing.channel import TAG_BYTES
+from secfc.sealing.handshake import DIGEST_BYTES, Introduction
+from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
+
+MAGIC = b"SFP1"
+"""Format and its version."""
+
+_HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
+_INTRODUCE = struct.Struct(f"<{DIGEST_BYTES}sI{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
+
+MOST_BYTES = 1 << 24
+"""No message is larger: 300,000 columns fit."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Introduce(Message):
+    """Who a client is: its key for this run, signed, and the digest of what it agreed on."""
+
+    agreement: bytes = field(repr=False)
+    introduction: Introduction
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deal(Message):
+    """The recipient's shares of what the sender adds to the round's totals, sealed."""
+
+    sealed: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Opening(Message):
+    """The sender's sum of all clients' shares in the round, sealed."""
+
+    sealed: bytes = field(repr=False)
+
+
+_TYPES: tuple[type[Introduce] | type[Deal] | type[Opening], ...] = (Introduce, Deal, Opening)
+"""The position is the type's number on the wire."""
+
+
+def encode(message: Message) -> bytes:
+    """The bytes of a message."""
+    match message:
+        case Introduce(agreement=agreement, introduction=one):
+            body = _INTRODUCE.pack(agreement, one.rows, one.start, one.ephemeral, one.signature)
+        case Deal(sealed=sealed) | Opening(sealed=sealed):
+            body = sealed
+        case _:
+            raise AssertionError(type(message))
+    number = _TYPES.index(type(message))
+    return _HEADER.pack(MAGIC, number, message.run, message.sender, message.recipient, message.round) + body
+
+
+def decode(data: bytes) -> Message:
+    """The message of these bytes.
+
+    Raises
+    ------
+    MessageError
+        For everything that `encode` would not have written.
+    """
+    if not _HEADER.size <= len(data) <= MOST_BYTES:
+        raise MessageError(f"a message of {len(data)} bytes, {_HEADER.size} to {MOST_BYTES} are possible")
+    magic, number, run, sender, recipient, round_ = _HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise MessageError("not a message of a preparation, or of another version")
+    if number >= len(_TYPES):
+        raise MessageError(f"unknown message type {number}")
+    kind, body = _TYPES[number], data[_HEADER.size :]
+    if kind is Introduce:
+        if len(body) != _INTRODUCE.size:
+            raise MessageError(f"Introduce: a body of {len(body)} bytes, {_INTRODUCE.size} are needed")
+        agreement, rows, start, ephemeral, signature = _INTRODUCE.unpack(body)
+        one = Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
+        return Introduce(
+            run=run, sender=sender, recipient=recipient, round=round_, agreement=agreement, introduction=one
+        )
+    if len(body) < TAG_BYTES:
+        raise MessageError(f"{kind.__name__}: {len(body)} sealed bytes, at least {TAG_BYTES} are needed")
+    sealed_kind = Deal if kind is Deal else Opening
+    return sealed_kind(run=run, sender=sender, recipient=recipient, round=round_, sealed=body)
+
+
+def parties_of(data: bytes) -> tuple[int, int]:
+    """Sender and recipient of a message, for those who carry it and do not read it.
+
+    Raises
+    ------
+    MessageError
+        When it is no header of ours.
+    """
+    if len(data) < _HEADER.size or data[: len(MAGIC)] != MAGIC:
+        raise MessageError("not a message of a preparation")
+    _, _, _, sender, recipient, _ = _HEADER.unpack_from(data)
+    return sender, recipient

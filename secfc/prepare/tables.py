@@ -1,0 +1,227 @@
+"""A party's table, checked against the schema before anything is made of it. Texts never show a value.
+
+Everything that is wrong is told at once, with the column and the first row, so that it can be mended at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from secfc._arrays import Bools, Floats, Ints
+from secfc.errors import DataError
+from secfc.prepare.schema import Column, Schema
+from secfc.sources import Query
+from secfc.tables import load_table
+
+_NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
+"""Texts, whatever their case, that stand for a missing number."""
+
+_MISSING, _UNKNOWN = -1, -2
+"""In place of the position of a category."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A party's agreed columns.
+
+    Attributes
+    ----------
+    rows : int
+    numbers : dict from column name to ndarray of shape (rows,), float64
+        Within the column's range; nan: missing.
+    categories : dict from column name to ndarray of shape (rows,), int64
+        Position in the agreed list; -1: missing.
+    clipped, missing : dict from column name to int
+        Values that were moved to an end of the range, and that are missing; columns with some.
+    """
+
+    rows: int
+    numbers: dict[str, Floats] = field(repr=False)
+    categories: dict[str, Ints] = field(repr=False)
+    clipped: dict[str, int]
+    missing: dict[str, int]
+
+
+def read(path: Path | Query, schema: Schema) -> pa.Table:
+    """A party's file or query; of a CSV file the agreed columns stay text until they are checked.
+
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    return load_table(path, as_text=[column.name for column in schema.columns])
+
+
+def as_table(given: Any, name: str) -> pa.Table:
+    """A party's table from memory.
+
+    Parameters
+    ----------
+    given : pyarrow.Table, DataFrame (pandas or Polars) or mapping from column name to values
+    name : str
+        What errors call the party.
+
+    Raises
+    ------
+    DataError
+        Naming the party and the column.
+    """
+    if isinstance(given, pa.Table):
+        return given
+    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
+        raise DataError(f"{name}: a DataFrame or a mapping is needed, {type(given).__name__} was given")
+    columns = {}
+    for column in given.columns if hasattr(given, "columns") else given:
+        if not isinstance(column, str):
+            raise DataError(f"{name}: names of columns are texts, {type(column).__name__} was found")
+        values = given[column]
+        if hasattr(values, "to_arrow"):
+            columns[column] = pa.chunked_array([values.to_arrow()])
+            continue
+        try:
+            columns[column] = pa.chunked_array([pa.array(values, from_pandas=True)])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError):
+            raise DataError(f"{name}: column {column!r} has values of several types") from None
+    if len({len(values) for values in columns.values()}) > 1:
+        raise DataError(f"{name}: its columns have different lengths")
+    return pa.table(columns)
+
+
+def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
+    """The agreed columns of a party's table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    schema : Schema
+    name : str
+        What errors call the party.
+    others : sequence of str
+        Columns that are there and not prepared, such as row IDs.
+
+    Raises
+    ------
+    DataError
+        Naming the party and, for everything that is wrong, the column and the first row; never a value.
+    """
+    problems = _problems_of_names(table.column_names, schema, others)
+    done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={})
+    for column in schema.columns:
+        if table.column_names.count(column.name) == 1:
+            check = _take_categories if column.categories else _take_numbers
+            check(table.column(column.name), column, done, problems.append)
+    if problems:
+        several = f"{len(problems)} things to mend\n  " if len(problems) > 1 else ""
+        raise DataError(f"{name}: {several}" + "\n  ".join(problems))
+    return done
+
+
+_Tell = Callable[[str], None]
+
+
+def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[str]) -> list[str]:
+    agreed = [column.name for column in schema.columns]
+    problems = [f"no column {one!r}; the schema needs it" for one in agreed if one not in found]
+    problems += [f"no column {one!r}" for one in others if one not in found]
+    problems += [f"column {one!r} is there twice" for one in dict.fromkeys(found) if found.count(one) > 1]
+    extra = [one for one in dict.fromkeys(found) if one not in agreed and one not in others]
+    return problems + [f"column {one!r} is not in the schema; leave it out by name" for one in extra]
+
+
+def _rows(what: Bools, text: str) -> str:
+    """How many rows, and the first of them."""
+    return f"{what.sum()} {text}, the first in row {int(what.argmax())}"
+
+
+def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: _Tell) -> None:
+    where = f"column {column.name!r}"
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        numbers, bad = _parsed(values)
+        if bad.any():
+            tell(f"{where} is not numeric: it has {_rows(bad, 'values that are no numbers')}")
+            return
+    elif _is_numeric(values.type) or pa.types.is_null(values.type):
+        numbers = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
+    else:
+        tell(f"{where} is not numeric ({values.type})")
+        return
+    missing, low, high = np.isnan(numbers), *column.range
+    infinite = np.isinf(numbers)
+    outside = ~missing & ~infinite & ~((numbers >= low) & (numbers <= high))
+    if missing.any() and column.missing == "refuse":
+        tell(f"{where} misses {_rows(missing, 'values')}")
+    if infinite.any():
+        tell(f"{where} has {_rows(infinite, 'infinite values')}")
+    if outside.any() and not column.clip:
+        unit = f" {column.unit}" if column.unit else ""
+        tell(f"{where} has {_rows(outside, f'values outside {low:g} to {high:g}{unit}')}; check the unit")
+    done.numbers[column.name] = np.where(missing, np.nan, np.clip(numbers, low, high))
+    _count(done, column, missing=int(missing.sum()), clipped=int(outside.sum()))
+
+
+def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tell: _Tell) -> None:
+    where = f"column {column.name!r}"
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.round(values)), min_count=0).as_py():
+        values = values.cast(pa.int64(), safe=False)  # codes that became floats because some are missing
+    try:
+        texts = [None if one is None else one.strip() for one in values.cast(pa.string()).to_pylist()]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        tell(f"{where} has no categories but {values.type}")
+        return
+    position = {one: at for at, one in enumerate(column.categories)}
+    found: Ints = np.array(
+        [position.get(one, _UNKNOWN) if one else _MISSING for one in texts], dtype=np.int64
+    )
+    unknown, missing = found == _UNKNOWN, found == _MISSING
+    if unknown.any():
+        agreed = {one.casefold() for one in column.categories}
+        in_case = sum(texts[row].casefold() in agreed for row in np.flatnonzero(unknown))  # type: ignore[union-attr]
+        hint = f"; {in_case} differ from one in upper and lower case alone" if in_case else ""
+        tell(f"{where} has {_rows(unknown, 'values outside the agreed categories')}{hint}")
+    if missing.any() and column.missing == "refuse":
+        tell(f"{where} misses {_rows(missing, 'values')}")
+    done.categories[column.name] = found
+    _count(done, column, missing=int(missing.sum()), clipped=0)
+
+
+def _count(done: Checked, column: Column, *, missing: int, clipped: int) -> None:
+    for kept, number in ((done.missing, missing), (done.clipped, clipped)):
+        if number:
+            kept[column.name] = number
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _parsed(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
+    """The numbers that texts stand for, nan for a missing one; and which texts stand for none."""
+    trimmed = pc.utf8_trim_whitespace(values)
+    gone = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(sorted(_NO_NUMBER)))
+    trimmed = pc.if_else(pc.fill_null(gone, True), pa.scalar(None, trimmed.type), trimmed)
+    try:
+        numbers = trimmed.cast(pa.float64())
+    except pa.ArrowInvalid:
+        bad = [one is not None and not _is_number(one) for one in trimmed.to_pylist()]
+        return np.empty(0), np.array(bad, dtype=np.bool_)
+    return numbers.to_numpy().astype(np.float64), np.zeros(len(values), dtype=np.bool_)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        pa.scalar(text).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,452 @@
+"""Parties of a preparation: any order of messages, one result; anything else refused, and nothing shown."""
+
+import random
+import struct
+import tracemalloc
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import secfc
+from secfc.errors import AgreementError, CheatError, LimitError, MessageError, SealError
+from secfc.prepare import Column, Schema
+from secfc.prepare.messages import Deal, Introduce, Opening, decode, encode, parties_of
+from secfc.prepare.roles import Preparer, Terms
+from secfc.prepare.statistics import Sums
+from secfc.randomness import MaskSource
+from secfc.sealing.handshake import start_digest
+from secfc.sealing.identity import Identity, Roster
+
+searches = settings(
+    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def picture(party):
+    """Everything of a party that a message may change."""
+    rounds = {
+        at: (set(one._dealers), one._sum.tolist(), sorted(one._opened), one.totals)
+        for at, one in party._rounds.items()
+    }
+    return (
+        rounds,
+        dict(party._heard),
+        sorted(party._introductions),
+        sorted(party._early),
+        sorted(party._channels),
+        party._handshake is None,
+        sorted(party._values),
+        party.statistics,
+    )
+
+
+def refused(wire, message, text, error=MessageError):
+    party = wire.parties[message.recipient]
+    before = picture(party)
+    with pytest.raises(error, match=text):
+        party.receive(message)
+    assert picture(party) == before
+
+
+@searches
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 6))
+def test_the_order_of_messages_of_different_senders_changes_nothing(wire, seed, n):
+    net, rng = wire(n=n, t=(n - 1) // 2), random.Random(seed)
+    net.run(rng.choice)
+    straight = wire(n=n, t=(n - 1) // 2)
+    straight.run()
+    for party in net.parties.values():
+        assert party.done
+        assert party.statistics == straight.parties[1].statistics
+
+
+def test_all_parties_have_the_same_statistics(wire):
+    net = wire(n=5, t=2)
+    net.run()
+    ages = np.concatenate([one["age"] for one in net.values])
+    for party in net.parties.values():
+        assert party.statistics["age"].count == 20
+        assert party.statistics["age"].mean == pytest.approx(ages.mean(), abs=1e-6)
+        assert party.statistics["age"].deviation == pytest.approx(ages.std(), abs=1e-6)
+
+
+def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
+    few = [{"age": [1.0], "dose": [np.nan, 3.0]}, {"age": [2.0], "dose": [3.0]}, {"age": [9.0], "dose": [1]}]
+    many = [{"age": np.full(900, 3.0 + j), "dose": np.full(900, 1.0)} for j in range(3)]
+    sizes = []
+    for values in (few, many):
+        net = wire(values)
+        net.run()
+        sizes.append(sorted((*parties_of(data), len(data)) for data in net.sent))
+    assert len(sizes[0]) == 3 * 2 * 5
+    assert sizes[0] == sizes[1]
+
+
+def test_introductions_tell_nothing_of_rows(wire):
+    net = wire()
+    for sender, recipient in net.pending():
+        message = net.take(sender, recipient)
+        assert isinstance(message, Introduce)
+        assert message.introduction.rows == 0
+        assert message.introduction.start == start_digest(None)
+
+
+def test_a_schema_that_opens_nothing_ends_with_the_introductions(wire):
+    net = wire([{}] * 3, columns=(Column(name="a", low=0, high=1),))
+    net.run()
+    assert [party.statistics for party in net.parties.values()] == [{}] * 3
+    assert len(net.sent) == 6
+
+
+def test_too_few_holders_end_it_at_every_party_before_any_value_is_shared(wire):
+    values = [{"age": [1.0, 2.0], "dose": [1.0, 2.0]}, {"age": [3.0, 4.0], "dose": [np.nan, 5.0]}] * 2
+    net = wire(values, smallest=2)
+    refusals = []
+    while links := net.pending():
+        try:
+            net.deliver(net.take(*links[0]))
+        except LimitError as error:
+            refusals.append(str(error))
+    assert len(refusals) == 4
+    assert all("column 'dose' 2" in one and "age" not in one for one in refusals)
+    assert {decode(data).round for data in net.sent} == {0, 1}
+
+
+def test_a_party_on_other_terms_is_named(wire):
+    net = wire()
+    schema = Schema(columns=(net.terms.schema.columns[0],))
+    terms = Terms(n=3, t=1, schema=schema)
+    roster = net.session.roster
+    session = terms.session(run=net.session.run, roster=roster)
+    party = Preparer(
+        number=2,
+        terms=terms,
+        session=session,
+        identity=net.identities[1],
+        sums=[Sums(count=0, total=0, squares=0)],
+        masks=MaskSource(),
+    )
+    message = next(one for one in party.start() if one.recipient == 1)
+    refused(net, message, "client 2: it prepares by another schema", AgreementError)
+
+
+@pytest.mark.parametrize(
+    "change", [{"n": 5}, {"t": 2, "n": 5}, {"schema": Schema(columns=(Column(name="b", low=0, high=1),))}]
+)
+def test_terms_that_differ_have_other_digests(change):
+    given = {"n": 3, "t": 1, "schema": Schema(columns=(Column(name="a", low=0, high=1),))}
+    assert Terms(**given).digest != Terms(**given | change).digest
+
+
+def test_a_roster_of_others_is_refused(wire):
+    net = wire()
+    with pytest.raises(secfc.ParameterError, match="roster: it has 2 clients, the terms have 3"):
+        net.terms.session(run=bytes(16), roster=Roster(net.session.roster.keys[:2]))
+    with pytest.raises(secfc.ParameterError, match="client 1: its identity is not the one pinned"):
+        net.party(1, identity=Identity())
+    with pytest.raises(secfc.ParameterError, match="sums: 0 were given, 2 columns are opened"):
+        net.party(1, sums=[])
+
+
+# Messages that must not be taken
+
+
+KINDS = {"Introduce": (Introduce, 0), "Deal 1": (Deal, 1), "Opening 1": (Opening, 1), "Deal 2": (Deal, 2)}
+KINDS["Opening 2"] = (Opening, 2)
+
+
+def reach(net, name):
+    """The first such message from client 2 to client 1, when it is due."""
+    kind, round_ = KINDS[name]
+    return net.run(
+        until=lambda one: (type(one), one.round, one.sender, one.recipient) == (kind, round_, 2, 1)
+    )
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_message_is_checked_before_it_is_used(wire, name):
+    net = wire()
+    message = reach(net, name)
+    refused(net, replace(message, run=bytes(16)), "of another run")
+    refused(net, replace(message, sender=4), "from party 4, the clients are 1 to 3")
+    refused(net, replace(message, sender=0), "from party 0")
+    refused(net, replace(message, round=message.round + 1), "out of turn")
+    with pytest.raises(MessageError, match="for client 3, received by client 1"):
+        net.parties[1].receive(replace(message, recipient=3))
+    net.deliver(message)
+    refused(net, message, "out of turn")  # a replay
+    net.run()
+    assert all(party.done for party in net.parties.values())
+    refused(net, message, "out of turn")
+
+
+@pytest.mark.parametrize("name", ["Deal 1", "Opening 1", "Deal 2", "Opening 2"])
+def test_sealed_bytes_that_are_not_the_senders_for_this_place_are_refused(wire, name):
+    net = wire()
+    message = reach(net, name)
+    for at in (0, len(message.sealed) // 2, len(message.sealed) - 1):
+        flipped = bytearray(message.sealed)
+        flipped[at] ^= 1
+        refused(net, replace(message, sealed=bytes(flipped)), "was not sealed by it", SealError)
+    refused(net, replace(message, sealed=message.sealed[:-1]), "sealed bytes from client 2, .* are needed")
+    refused(net, replace(message, sealed=message.sealed + b"\0"), "sealed bytes from client 2")
+    # What client 2 sealed for client 3, or client 3 for client 1, in the same place.
+    for data in [one for one in net.sent if decode(one).round == message.round]:
+        other = decode(data)
+        if type(other) is type(message) and (other.sender, other.recipient) != (2, 1):
+            refused(net, replace(message, sealed=other.sealed), "was not sealed by it", SealError)
+    net.deliver(message)
+    net.run()
+    assert net.parties[1].done
+
+
+def test_messages_of_another_run_do_not_open_under_this_ones_identifier(wire):
+    net, other = wire(), wire(run=bytes(16))
+    message, foreign = reach(net, "Deal 1"), reach(other, "Deal 1")
+    refused(net, replace(message, sealed=foreign.sealed), "was not sealed by it", SealError)
+
+
+def test_an_opening_that_overtakes_the_introductions_is_refused(wire):
+    net = wire()
+    late = {}
+    while links := [link for link in net.pending() if link != (3, 1)]:
+        message = net.take(*links[0])
+        late[type(message), message.round, message.recipient] = message
+        if message.recipient != 1 or message.sender == 3 or message.sender == 2:
+            net.deliver(message)
+    # Client 1 has not heard client 3: it keeps client 2's shares, and a sum cannot be there yet.
+    assert sorted(net.parties[1]._early) == [2]
+    forged = Opening(run=net.session.run, sender=2, recipient=1, round=1, sealed=bytes(30 + 16))
+    refused(net, forged, "out of turn")
+    net.run()
+    assert all(party.done for party in net.parties.values())
+
+
+def test_early_shares_that_do_not_open_count_as_not_sent(wire):
+    net = wire()
+    held = None
+    while links := [link for link in net.pending() if link != (3, 1)]:
+        message = net.take(*links[0])
+        if isinstance(message, Deal) and (message.sender, message.recipient) == (2, 1):
+            held = message
+            message = replace(message, sealed=bytes(len(message.sealed)))
+        net.deliver(message)
+    net.deliver(net.take(3, 1))
+    assert net.parties[1]._heard[2] == 1
+    net.deliver(held)
+    net.run()
+    assert all(party.done for party in net.parties.values())
+
+
+def signed(net, number, **changes):
+    """A client's introduction, changed and signed by it all the same."""
+    one = replace(net.parties[number]._introductions[number], **changes)
+    said = struct.pack("<HI", number, one.rows) + one.start + one.ephemeral
+    head = b"secfc introduction 1" + net.session.run + net.session.agreement
+    return replace(one, signature=net.identities[number - 1].sign(head + said))
+
+
+def test_introductions_that_are_not_the_clients_are_refused(wire):
+    net = wire()
+    message = reach(net, "Introduce")
+    introduction = message.introduction
+    mine = net.parties[3]._introductions[3]
+    for forged in (
+        replace(introduction, ephemeral=mine.ephemeral),
+        replace(introduction, rows=1),
+        replace(introduction, signature=mine.signature),
+        mine,
+    ):
+        refused(net, replace(message, introduction=forged), "client 2: .* is not signed", SealError)
+    refused(net, replace(message, introduction=signed(net, 2, rows=7)), "client 2 tells of rows")
+    refused(net, replace(message, introduction=signed(net, 2, start=bytes(32))), "client 2 tells of rows")
+    other = wire(run=bytes(16))
+    foreign = reach(other, "Introduce").introduction
+    refused(net, replace(message, introduction=foreign), "is not signed", SealError)
+
+
+def test_a_key_of_small_order_is_refused(wire):
+    net = wire()
+    net.deliver(net.take(2, 1))
+    message = net.take(3, 1)
+    small = signed(net, 3, ephemeral=bytes(32))
+    refused(
+        net, replace(message, introduction=small), "client 3: its ephemeral key shares no secret", SealError
+    )
+    net.deliver(message)
+    net.run()
+    assert net.parties[1].done
+
+
+def test_clients_that_were_shown_different_introductions_open_nothing_of_each_other(wire):
+    net = wire()
+    twin = net.party(2)  # client 2 has two keys, and tells client 1 of one and client 3 of the other
+    shown = next(one for one in twin.start() if one.recipient == 3)
+    net.links[2, 3][0] = encode(shown)
+    refusals = []
+    while links := net.pending():
+        try:
+            net.deliver(net.take(*links[0]))
+        except SealError as error:
+            refusals.append(str(error))
+    assert any("from client 1 was not sealed by it for client 3" in one for one in refusals)
+    assert not any(party.done for party in net.parties.values())
+    assert {decode(data).round for data in net.sent} == {0, 1}
+
+
+def resealed(net, message, payload):
+    """A message with other content that its sender sealed."""
+    channel = net.parties[message.sender]._channels[message.recipient]
+    channel._sealed.clear()
+    kind = type(message).__name__
+    sealed = channel.seal(kind, part=0, payload=payload, round_=message.round)
+    return replace(message, sealed=bytes(sealed.payload))
+
+
+@pytest.mark.parametrize("name", ["Deal 1", "Opening 1", "Deal 2", "Opening 2"])
+def test_residues_that_cannot_be_are_refused_though_sealed(wire, name):
+    net = wire()
+    message = reach(net, name)
+    size = len(message.sealed) - 16
+    refused(net, resealed(net, message, b"\xff" * size), "a residue from client 2 is not below its prime")
+    net.deliver(message)
+    net.run()
+    assert net.parties[1].done
+
+
+@pytest.mark.parametrize("name", ["Opening 1", "Opening 2"])
+def test_a_sum_that_is_not_the_true_one_is_noticed(wire, name):
+    net = wire()
+    message = reach(net, name)
+    size = len(message.sealed) - 16
+    net.links[2, 1].appendleft(encode(resealed(net, message, bytes(size))))
+    with pytest.raises(CheatError, match="the clients' sums contradict each other"):
+        net.run()
+
+
+def test_counts_that_no_party_can_hold_are_noticed(wire):
+    net = wire()
+    net.parties[2]._values[2] = [1 << 100] * 6
+    with pytest.raises(CheatError, match="column 'age': no values have the totals that were opened"):
+        net.run()
+
+
+def test_more_holders_than_parties_are_refused(wire):
+    net = wire()
+    net.parties[2]._values[1] = [7, 1]
+    with pytest.raises(LimitError, match=r"column 'age' 9$"):
+        net.run()
+
+
+# Whatever arrives
+
+
+def mutated(rng, data, seen):
+    changed = bytearray(data)
+    match rng.randrange(7):
+        case 0:
+            changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+        case 1:
+            del changed[rng.randrange(len(changed)) :]
+        case 2:
+            changed += rng.randbytes(rng.randrange(1, 40))
+        case 3:
+            changed[4] = rng.randrange(4)
+        case 4:
+            changed[25:29] = rng.randrange(2 ** rng.choice((2, 31))).to_bytes(4, "little")
+        case 5:
+            changed[29:] = rng.choice(seen)[29:]
+        case 6:
+            pass  # a replay
+    return bytes(changed)
+
+
+@searches
+@example(seed=0, rate=0.0)
+@given(seed=st.integers(0, 10**9), rate=st.floats(0, 0.6))
+def test_what_a_carrier_slips_in_changes_nothing(wire, seed, rate):
+    clean, net, rng = wire(n=4), wire(n=4), random.Random(seed)
+    clean.run()
+    while links := net.pending():
+        while rng.random() < rate:
+            try:
+                message = decode(mutated(rng, rng.choice(net.sent), net.sent))
+            except MessageError:
+                continue
+            if message.recipient in net.parties:
+                # A message that was to come anyway may come early, by its own contents.
+                due = net.links[message.sender, message.recipient]
+                if due and due[0] == encode(message):
+                    due.popleft()
+                with suppress(MessageError, AgreementError):
+                    net.deliver(message)
+        if links := net.pending():
+            with suppress(MessageError):
+                net.deliver(net.take(*rng.choice(links)))
+    for party in net.parties.values():
+        assert party.statistics == clean.parties[1].statistics
+
+
+@searches
+@given(data=st.binary(max_size=250), head=st.integers(0, 60))
+def test_any_bytes_decode_to_a_message_or_raise_the_one_error(wire, data, head):
+    for real in (wire().sent[0], reach_bytes(wire())):
+        for candidate in (data, bytes(real[:head]) + data):
+            try:
+                message = decode(candidate)
+            except MessageError:
+                continue
+            assert encode(message) == candidate
+            assert parties_of(candidate) == (message.sender, message.recipient)
+
+
+def reach_bytes(net):
+    return encode(reach(net, "Deal 1"))
+
+
+def test_a_message_that_is_too_large_is_not_read():
+    tracemalloc.start()
+    try:
+        big = bytes(1 << 25)
+        tracemalloc.reset_peak()
+        with pytest.raises(MessageError, match="a message of 33554432 bytes"):
+            decode(big)
+        assert tracemalloc.get_traced_memory()[1] < (1 << 25) + (1 << 16)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("data", [b"", b"SFP1", b"SFC1" + bytes(40)])
+def test_what_is_no_message_has_no_parties(data):
+    with pytest.raises(MessageError, match="not a message of a preparation"):
+        parties_of(data)
+
+
+# What shows
+
+
+def test_nothing_secret_shows(wire):
+    net = wire(
+        [{"age": [77.0], "dose": [33.0]}, {"age": [1.0], "dose": [2.0]}, {"age": [3.0], "dose": [4.0]}]
+    )
+    party = net.parties[1]
+    secrets = [str(value) for value in party._values[2]]
+    message = reach(net, "Deal 2")
+    shown = [repr(party), repr(party._rounds), repr(message), repr(party._channels), repr(party._early)]
+    with pytest.raises(SealError) as caught:
+        party.receive(replace(message, sealed=bytes(len(message.sealed))))
+    shown.append(str(caught.value))
+    for text in shown:
+        assert not any(secret in text for secret in secrets if len(secret) > 2)
+        assert repr(message.sealed) not in text
+
+
+def test_values_are_forgotten_once_they_are_shared(wire):
+    net = wire()
+    net.run()
+    assert all(party._values == {} for party in net.parties.values())
+    assert all(party._handshake is None for party in net.parties.values())

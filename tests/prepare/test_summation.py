@@ -1,0 +1,208 @@
+"""Totals from shares: the sums, from any polynomial of degree t, and nothing else to any t clients."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import secfc
+from secfc.errors import CheatError
+from secfc.field.primes import PRIMES
+from secfc.lagrange.points import evaluation_points
+from secfc.prepare.summation import LIMIT, Summation
+from secfc.randomness import MaskSource
+
+FIVE_PRIMES = PRIMES[:5]
+
+
+def add_up(values, *, t, masks=None):
+    """Every client's Summation after all have dealt and told their sums, and all that passed."""
+    n, length = len(values), len(values[0])
+    clients = {
+        j: Summation(number=j, n=n, t=t, length=length, masks=masks[j] if masks else MaskSource())
+        for j in range(1, n + 1)
+    }
+    dealt = {j: client.deal(own) for (j, client), own in zip(clients.items(), values, strict=True)}
+    for sender, shares in dealt.items():
+        for recipient, payload in shares.items():
+            clients[recipient].take(sender, payload)
+    sums = {j: client.open() for j, client in clients.items()}
+    for sender, payload in sums.items():
+        for recipient, client in clients.items():
+            if recipient != sender:
+                client.take_sum(sender, payload)
+    return clients, dealt, sums
+
+
+NUMBERS = st.integers(0, LIMIT // 16) | st.integers(0, 9)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.data(), st.integers(3, 9), st.integers(1, 4))
+def test_totals_are_the_sums(data, n, length):
+    values = data.draw(st.lists(st.lists(NUMBERS, min_size=length, max_size=length), min_size=n, max_size=n))
+    t = data.draw(st.integers(1, (n - 1) // 2))
+    clients, _, _ = add_up(values, t=t)
+    expected = [sum(column) for column in zip(*values, strict=True)]
+    assert [client.totals for client in clients.values()] == [expected] * n
+
+
+def test_the_largest_numbers_do_not_wrap_around():
+    most = LIMIT // 3 - 1
+    clients, _, _ = add_up([[most], [most], [most]], t=1)
+    assert clients[2].totals == [3 * most]
+
+
+@pytest.mark.parametrize("values", [[LIMIT // 3], [-1], [1, 2], []])
+def test_numbers_out_of_range_are_never_shared(values):
+    client = Summation(number=1, n=3, t=1, length=1, masks=MaskSource())
+    with pytest.raises(secfc.ParameterError, match="values: 1 whole numbers from 0 are needed"):
+        client.deal(values)
+
+
+def test_shares_of_equal_numbers_differ_every_time():
+    first, second = (Summation(number=1, n=5, t=2, length=1, masks=MaskSource()) for _ in range(2))
+    assert first.deal([5]) != second.deal([5])
+
+
+# What t clients see
+
+
+class Chosen:
+    """Masks that a test chooses, by prime."""
+
+    def __init__(self, masks):
+        self._masks = masks
+
+    def uniform(self, p, shape):
+        values = np.array(self._masks[p], dtype=np.float64).reshape(shape)
+        return np.where(values > p // 2, values - p, values)
+
+
+def interpolated(p, nodes, values, at):
+    """The polynomial of least degree through these points, at another, in Python integers."""
+    total = 0
+    for u, y in zip(nodes, values, strict=True):
+        term = y
+        for v in nodes:
+            if v != u:
+                term = term * (at - v) * pow(u - v, -1, p) % p
+        total += term
+    return total % p
+
+
+def shifted(masks, difference, coalition, *, n, t):
+    """Masks under which a number that is larger by `difference` gives the coalition the shares it had."""
+    found = {}
+    for prime in FIVE_PRIMES:
+        p, points = prime.p, evaluation_points(prime, n=n, coded=1 + t)
+        # L is 1 at beta_1, where the number is, and 0 at the coalition's points.
+        nodes = [points.beta[0], *(points.alpha[j - 1] for j in coalition)]
+        values = [1] + [0] * t
+        found[p] = [
+            (mask + difference * interpolated(p, nodes, values, beta)) % p
+            for mask, beta in zip(masks[p], points.beta[1:], strict=True)
+        ]
+    return found
+
+
+def view(clients, dealt, sums, coalition):
+    """Everything a coalition is given: shares by others, and everybody's sums."""
+    shares = {
+        (j, i): payload
+        for j, to in dealt.items()
+        for i, payload in to.items()
+        if j not in coalition and i in coalition
+    }
+    return shares, sums, clients[coalition[0]].totals
+
+
+@pytest.mark.parametrize(("n", "t"), [(3, 1), (5, 2), (6, 2)])
+def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_total_is_the_same(n, t):
+    """For each way of the others' masks there is one under other numbers that gives the very same view.
+
+    It is a bijection (the masks are shifted by constants), and masks are uniform, so both numbers give any
+    view with the same probability. This is the proof in docs/protocol.md, executed.
+    """
+    rng = np.random.default_rng(n)
+    values = [int(value) for value in rng.integers(1 << 60, size=n)]
+    masks = {
+        j: {prime.p: [int(one) for one in rng.integers(prime.p, size=t)] for prime in FIVE_PRIMES}
+        for j in range(1, n + 1)
+    }
+    chosen = {j: Chosen(one) for j, one in masks.items()}
+    for coalition in combinations(range(1, n + 1), t):
+        honest = [j for j in range(1, n + 1) if j not in coalition]
+        # Other numbers of the honest clients with the same total.
+        differences = dict.fromkeys(honest, 0)
+        differences[honest[0]], differences[honest[1]] = 987654321, -987654321
+        other = [value + differences.get(j, 0) for j, value in enumerate(values, 1)]
+        others = {
+            j: Chosen(shifted(one, differences.get(j, 0), coalition, n=n, t=t)) for j, one in masks.items()
+        }
+        seen = view(*add_up([[one] for one in values], t=t, masks=chosen), coalition)
+        assert seen == view(*add_up([[one] for one in other], t=t, masks=others), coalition)
+        # The view holds what it must: another total shows.
+        other[honest[0] - 1] += 1
+        assert seen != view(*add_up([[one] for one in other], t=t, masks=others), coalition)
+
+
+# What is refused
+
+
+def ready(n=5, t=2, values=(7, 11)):
+    return add_up([values] * n, t=t)
+
+
+def test_a_wrong_sum_is_noticed_and_its_sender_named():
+    clients, _, sums = ready()
+    fresh = Summation(number=1, n=5, t=2, length=2, masks=MaskSource())
+    fresh._opened = {1: clients[1]._sum}
+    for j in (2, 3, 4):
+        fresh.take_sum(j, sums[j])
+    wrong = bytearray(sums[5])
+    wrong[0] ^= 1
+    with pytest.raises(CheatError, match="contradict each other; if at most 1 are wrong, those of client 5"):
+        fresh.take_sum(5, bytes(wrong))
+    assert fresh.totals is None
+
+
+def test_of_three_clients_a_wrong_sum_is_noticed_and_nobody_named():
+    clients, _, sums = ready(n=3, t=1)
+    fresh = Summation(number=1, n=3, t=1, length=2, masks=MaskSource())
+    fresh._opened = {1: clients[1]._sum}
+    fresh.take_sum(2, sums[2])
+    with pytest.raises(CheatError, match=r"contradict each other$"):
+        fresh.take_sum(3, sums[2])
+
+
+@pytest.mark.parametrize("which", ["take", "take_sum"])
+@pytest.mark.parametrize(
+    ("payload", "text"),
+    [
+        (b"", "0 bytes from client 2, 30 are needed"),
+        (bytes(31), "31 bytes from client 2"),
+        (b"\xff" * 30, "a residue from client 2 is not below its prime"),
+    ],
+)
+def test_what_cannot_be_shares_changes_nothing(which, payload, text):
+    client = Summation(number=1, n=3, t=1, length=2, masks=MaskSource())
+    client.deal([1, 2])
+    before = client._sum.copy(), set(client._dealers), dict(client._opened)
+    with pytest.raises(secfc.MessageError, match=text):
+        getattr(client, which)(2, payload)
+    assert (client._dealers, client._opened) == before[1:]
+    np.testing.assert_array_equal(client._sum, before[0])
+
+
+def test_nobody_is_taken_twice():
+    client = Summation(number=1, n=4, t=1, length=1, masks=MaskSource())
+    client.take(2, bytes(15))
+    client.take_sum(3, bytes(15))
+    with pytest.raises(secfc.MessageError, match="shares from client 2 a second time"):
+        client.take(2, bytes(15))
+    with pytest.raises(secfc.MessageError, match="a sum from client 3 a second time"):
+        client.take_sum(3, bytes(15))
+    assert repr(client) == "Summation(number=1, shares=1, sums=1)"
