@@ -3,7 +3,7 @@
 A number is shared as a segment is (docs/protocol.md, eq. 4, with ell = 1): t masks make any t shares uniform.
 Shares are linear, so client j adds up what it holds and sends that one sum, f(alpha_j) of a polynomial whose
 value at beta_1 is the total; t + 1 sums open it, and nothing but it: they are shares of the total under the
-sums of all masks (docs/protocol.md, "Totals that parties prepare by").
+sums of all masks (docs/protocol.md, Preparing).
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ from secfc.sealing.handshake import start_digest
 from secfc.sealing.identity import Identity, Roster
 
 searches = settings(
-    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -384,9 +384,16 @@ def test_what_a_carrier_slips_in_changes_nothing(wire, seed, rate):
                     due.popleft()
                 with suppress(MessageError, AgreementError):
                     net.deliver(message)
-        if links := net.pending():
-            with suppress(MessageError):
-                net.deliver(net.take(*rng.choice(links)))
+        links = net.pending()
+        if not links:
+            break
+        message = net.take(*rng.choice(links))
+        try:
+            net.deliver(message)
+        except MessageError:
+            # Forged shares that came before all introductions stand in the true ones' place for a while.
+            if not net.parties[message.recipient]._channels:
+                net.links[message.sender, message.recipient].appendleft(encode(message))
     for party in net.parties.values():
         assert party.statistics == clean.parties[1].statistics
 
