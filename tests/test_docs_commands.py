@@ -115,10 +115,11 @@ def test_the_schema_on_the_page_about_preparing_is_one(tmp_path):
     rng = np.random.default_rng(0)
     tables = [
         {
-            "age": rng.integers(20, 90, 9).astype(float),
-            "smoker": rng.choice(["never", "former", "current"], 9),
+            "age": rng.integers(20, 90, 25).astype(float),
+            "dose": rng.normal(20, 20, 25),
+            "smoker": rng.choice(["never", "former", "current"], 25),
         }
         for _ in range(3)
     ]
     ready = prepare([pd.DataFrame(table) for table in tables], schema, t=1)
-    assert [rows.shape for rows in ready.rows] == [(9, 4)] * 3
+    assert [rows.shape for rows in ready.rows] == [(25, 5)] * 3
