@@ -1,17 +1,13 @@
-"""ExactLloyd: cases by hand, both arithmetics against each other, and scikit-learn on real numbers."""
+"""ExactLloyd: cases by hand, quantisation, both arithmetics against each other."""
 
-import warnings
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
+from support.lloyd import MAKE, both, column, fit_quietly, lists
 
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._integers import PythonIntegers
@@ -19,26 +15,7 @@ from plaintext_baselines._limbs import Limbs
 from plaintext_baselines._quantise import largest_norms, quantise, scale_exponent
 from plaintext_baselines._start import random_start, separate
 
-MAKE = {"integers": PythonIntegers, "limbs": Limbs}
-
-both = pytest.mark.parametrize("arithmetic", list(MAKE))
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
-
-
-def fit_quietly(parties, **parameters):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return ExactLloyd(**parameters).fit(parties)
-
-
-def lists(labels):
-    return [party.tolist() for party in labels]
-
-
-# --- by hand --------------------------------------------------------------------------------------
+# by hand
 
 
 @both
@@ -170,7 +147,7 @@ def test_as_many_clusters_as_rows_gives_every_row_its_own():
         assert model.inertia_ == 0.0
 
 
-# --- quantisation ---------------------------------------------------------------------------------
+# quantisation
 
 
 @pytest.mark.parametrize(
@@ -218,7 +195,7 @@ def test_scaling_by_a_power_of_two_changes_nothing(arithmetic, scale):
     assert model.inertia_ == (np.inf if square > 2**1024 else float(square))
 
 
-# --- the two arithmetics --------------------------------------------------------------------------
+# the two arithmetics
 
 
 def assert_same(parties, **parameters):
@@ -339,169 +316,3 @@ def test_unassigned_rows_belong_to_no_mean():
         centres = arithmetic.means(np.array([0, 0, -1]))
         assert centres.numerators.tolist() == [[6], [0]]
         assert centres.denominators == (2, 0)
-
-
-# --- scikit-learn ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("arithmetic", list(MAKE))
-def test_equals_scikit_learn_on_blobs(arithmetic, seed):
-    k = 3 + seed % 3
-    pool, _ = make_blobs(n_samples=150, centers=k, n_features=2 + seed, cluster_std=4.0, random_state=seed)
-    start = random_start(k, len(pool), seed)
-    centres = np.array([pool[start == cluster].mean(axis=0) for cluster in range(k)])
-    reference = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
-    model = ExactLloyd(k, random_state=seed, arithmetic=arithmetic).fit(np.split(pool, [40, 90]))
-    assert np.concatenate(model.labels_).tolist() == reference.labels_.tolist()
-    assert model.n_iter_ == reference.n_iter_
-    assert model.inertia_ == pytest.approx(reference.inertia_, rel=1e-6)
-    np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_, atol=1e-6)
-
-
-def test_equals_scikit_learn_where_clusters_are_relocated():
-    rng = np.random.default_rng(4)
-    pool = rng.normal(size=(80, 2))
-    centres = np.concatenate([pool[:2], np.full((3, 2), 50.0) + np.arange(3)[:, None]])
-    reference = KMeans(5, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
-    model = ExactLloyd(5, init=centres).fit([pool])
-    assert model.labels_[0].tolist() == reference.labels_.tolist()
-    assert model.n_iter_ == reference.n_iter_
-
-
-# --- estimator ------------------------------------------------------------------------------------
-
-
-def test_split_among_parties_does_not_matter():
-    pool = np.random.default_rng(2).normal(size=(50, 3))
-    whole = ExactLloyd(4, random_state=9).fit([pool])
-    parts = ExactLloyd(4, random_state=9).fit([pool[:1], pool[1:1], pool[1:30], pool[30:]])
-    assert [len(labels) for labels in parts.labels_] == [1, 0, 29, 20]
-    assert np.concatenate(parts.labels_).tolist() == whole.labels_[0].tolist()
-    assert parts.history_ == whole.history_
-
-
-def test_history_never_rises_without_relocation():
-    pool = np.random.default_rng(3).normal(size=(200, 2))
-    history = ExactLloyd(6, random_state=0).fit([pool]).history_
-    assert all(later <= earlier for earlier, later in pairwise(history))
-
-
-def test_clone_and_parameters():
-    model = ExactLloyd(
-        3, init="separation", max_iter=7, precision=20, bound=2.5, arithmetic="limbs", random_state=4
-    )
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert copy.set_params(precision=30).precision == 30
-    assert model.precision == 20
-
-
-def test_fit_predict_returns_a_list():
-    assert [len(labels) for labels in ExactLloyd(2).fit_predict([column(1, 2), column(9)])] == [2, 1]
-
-
-@both
-def test_predict_rounds_rows_as_fit_does_and_takes_rows_beyond_the_bound(arithmetic):
-    model = ExactLloyd(2, init=column(0, 8), precision=3, arithmetic=arithmetic).fit([column(0, 8)])
-    assert lists(model.predict([column(4, 4.4, 4.6, 1e200), np.empty((0, 1))])) == [[0, 0, 1, 1], []]
-
-
-def test_given_bound_sets_the_scale():
-    model = ExactLloyd(1, bound=100.0, precision=10).fit([column(3)])
-    assert (model.bound_, model.exponent_) == (100.0, 3)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"n_clusters": 0}, "n_clusters must be at least 1"),
-        ({"n_clusters": 5}, "n_clusters=5 exceeds the parties' 4 rows"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"precision": 53}, "precision must be at most 52"),
-        ({"precision": 0}, "precision must be at least 1"),
-        ({"arithmetic": "floats"}, "arithmetic must be one of"),
-        ({"bound": -1.0}, "bound must be finite"),
-        ({"bound": np.nan}, "bound must be finite"),
-        ({"bound": 6.0}, "party 1 has a row whose Euclidean norm exceeds bound=6.0"),
-        ({"init": "kmeans"}, "init must be one of 'random', 'separation'"),
-        ({"init": np.zeros((2, 2))}, r"init has shape \(2, 2\)"),
-        ({"init": np.full((2, 1), np.nan)}, "init has nan"),
-        ({"init": [np.array([0, 0]), np.array([0, 0])]}, "init leaves cluster 1 empty"),
-        ({"init": [np.array([0, 1])]}, "init has 1 label arrays for 2 parties"),
-        ({"init": [np.array([0, 1]), np.array([0])]}, "init of party 1 has shape"),
-        ({"init": [np.array([0, 1]), np.array([0, 2])]}, "init of party 1 has labels outside 0..1"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, text):
-    with pytest.raises(ValueError, match=text):
-        ExactLloyd(**({"n_clusters": 2} | parameters)).fit([column(1, 2), column(3, 7)])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"n_clusters": 2.0}, "n_clusters must be an integer"),
-        ({"precision": True}, "precision must be an integer"),
-        ({"bound": "1"}, "bound must be a number"),
-        ({"init": 3}, "init must be a name"),
-        ({"init": [np.array([0.0, 1.0]), np.array([0.0, 1.0])]}, "init of party 0 must hold integer labels"),
-    ],
-)
-def test_parameters_of_wrong_type_are_named(parameters, text):
-    with pytest.raises(TypeError, match=text):
-        ExactLloyd(**({"n_clusters": 2} | parameters)).fit([column(1, 2), column(3, 7)])
-
-
-@pytest.mark.parametrize(
-    ("parties", "error", "text"),
-    [
-        ([], ValueError, "at least one party"),
-        ([column(1, 2), np.array([1.0, 2.0])], ValueError, "party 1 must be a 2-D array"),
-        ([column(1, 2), np.ones((2, 3))], ValueError, "party 1 has 3 columns, party 0 has 1"),
-        ([np.ones((3, 0))], ValueError, "party 0 has no columns"),
-        ([[[1.0], [1.0, 2.0]]], ValueError, "party 0 has rows of unequal length"),
-        ([np.array([["a"], ["b"]])], TypeError, "party 0 must hold real numbers"),
-        ([np.array([[1j], [2j]])], TypeError, "party 0 must hold real numbers"),
-        (
-            [np.ones((2, 2)), np.array([[1, 12345], [1, np.nan]])],
-            ValueError,
-            "party 1 has nan or infinity in column 1",
-        ),
-        ([np.array([[-np.inf], [1.0]])], ValueError, "party 0 has nan or infinity in column 0"),
-        ([np.full((2, 9), 1.7e308)], ValueError, "largest row norm exceeds the range"),
-    ],
-)
-def test_bad_parties_are_named(parties, error, text):
-    with pytest.raises(error, match=text) as caught:
-        ExactLloyd(2).fit(parties)
-    assert "12345" not in str(caught.value)
-
-
-def test_predict_checks_its_rows():
-    with pytest.raises(NotFittedError):
-        ExactLloyd(2).predict([column(1)])
-    model = ExactLloyd(1).fit([column(1e-300, 2e-300)])
-    with pytest.raises(ValueError, match="parties have 2 columns"):
-        model.predict([np.ones((1, 2))])
-    with pytest.raises(ValueError, match="party 1 has an entry beyond float64"):
-        model.predict([column(1e-300), column(1e300)])
-
-
-# --- random start ---------------------------------------------------------------------------------
-
-
-def test_random_start_redraws_until_no_cluster_is_empty():
-    rng = np.random.default_rng(7)
-    draws = [rng.integers(4, size=6) for _ in range(64)]
-    expected = next(labels for labels in draws if len(set(labels.tolist())) == 4)
-    assert expected is not draws[0]
-    assert random_start(4, 6, 7).tolist() == expected.tolist()
-
-
-def test_random_start_seats_clusters_when_redrawing_fails():
-    rng = np.random.default_rng(7)
-    for _ in range(65):
-        expected = rng.integers(50, size=50)
-    expected[rng.permutation(50)] = np.arange(50)
-    assert random_start(50, 50, 7).tolist() == expected.tolist()

@@ -1,0 +1,234 @@
+"""What a client computes when it answers, in both forms: equal to each other and to integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.kernel_samples import (
+    BOTH,
+    CLUSTERS,
+    COLUMNS,
+    MODULI,
+    NUMPY,
+    ROWS,
+    Guarded,
+    P,
+    around,
+    each_kernels,
+    each_modulus,
+    fills,
+    integers,
+    laws,
+    reduced,
+    some_moduli,
+)
+
+from secfc._arrays import Floats
+from secfc.field.packing import pack, unpack
+from secfc.kernels import Kernels, loops
+from secfc.params import MAX_ROWS
+
+
+class TestSetSums:
+    def assert_exact(self, shares: Floats, sets: np.ndarray, k: int) -> None:
+        single, labels = shares.astype(np.float32), sets.astype(np.int32)
+        found = [kernels.set_sums(single, labels, k) for kernels in BOTH]
+        assert found[0].dtype == found[1].dtype == np.float64
+        assert np.array_equal(found[0], found[1])
+        whole = integers(shares)
+        assert found[0].shape == (k, shares.shape[0])
+        for h in range(k):
+            assert np.array_equal(integers(found[0][h]), whole[:, sets == h].sum(axis=1))
+
+    @fills
+    @pytest.mark.parametrize("rows", ROWS)
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        sets = np.random.default_rng(1).integers(-1, 4, rows)
+        self.assert_exact(reduced(fill, (3, rows), P), sets, 4)
+
+    @pytest.mark.parametrize("columns", COLUMNS)
+    @pytest.mark.parametrize("k", CLUSTERS)
+    def test_any_number_of_columns_and_sets(self, columns: int, k: int) -> None:
+        sets = np.random.default_rng(k).integers(-1, k, 20)
+        self.assert_exact(reduced("either", (columns, 20), P), sets, k)
+
+    @pytest.mark.parametrize("label", [-1, 0, 2])
+    def test_all_rows_in_one_set_or_none(self, label: int) -> None:
+        self.assert_exact(reduced("plus", (3, 600), P), np.full(600, label), 3)
+
+    @each_modulus
+    def test_long_sums_of_the_largest_residues(self, p: int) -> None:
+        self.assert_exact(reduced("plus", (2, 100_000), p), np.zeros(100_000, dtype=np.int32), 2)
+
+    def test_most_rows_of_the_largest_residues_are_below_2_to_the_53(self) -> None:
+        assert MAX_ROWS * max((p + 8) // 2 for p in MODULI) < 2**53
+
+    def test_no_rows(self) -> None:
+        self.assert_exact(np.zeros((3, 0)), np.zeros(0), 4)
+
+    @laws
+    @given(data=st.data(), rows=st.integers(0, 30), k=st.integers(1, 6), columns=st.integers(1, 5))
+    def test_any_sets(self, data: st.DataObject, rows: int, k: int, columns: int) -> None:
+        sets = data.draw(st.lists(st.integers(-1, k - 1), min_size=rows, max_size=rows))
+        seed = data.draw(st.integers(0, 2**32))
+        self.assert_exact(reduced("anything", (columns, rows), P, seed), np.array(sets, dtype=np.int32), k)
+
+
+class TestMoveRows:
+    def assert_exact(
+        self, shares: Floats, old: np.ndarray, new: np.ndarray, rows: np.ndarray, k: int
+    ) -> None:
+        single = shares.astype(np.float32)
+        found = []
+        for kernels in BOTH:
+            sums = Guarded((k, shares.shape[0]), np.float64)
+            sums.array[...] = NUMPY.set_sums(single, old, k)
+            kernels.move_rows(single, rows, old[rows], new[rows], sums.array)
+            found.append(sums.check().copy())
+        assert np.array_equal(found[0], found[1])
+        assert np.array_equal(found[0], NUMPY.set_sums(single, new, k))
+
+    @fills
+    @pytest.mark.parametrize("m", ROWS)
+    def test_sums_become_those_of_the_new_sets(self, m: int, fill: str) -> None:
+        rng, k = np.random.default_rng(m), 5
+        old, new = rng.integers(-1, k, (2, m)).astype(np.int32)
+        self.assert_exact(reduced(fill, (3, m), P), old, new, np.flatnonzero(old != new), k)
+
+    @pytest.mark.parametrize("columns", COLUMNS)
+    @pytest.mark.parametrize("k", CLUSTERS)
+    def test_any_number_of_columns_and_sets(self, columns: int, k: int) -> None:
+        rng = np.random.default_rng(k)
+        old, new = rng.integers(-1, k, (2, 30)).astype(np.int32)
+        self.assert_exact(reduced("either", (columns, 30), P), old, new, np.flatnonzero(old != new), k)
+
+    @pytest.mark.parametrize(("before", "after"), [(-1, 0), (0, -1), (0, 1), (1, 0), (-1, -1), (1, 1)])
+    def test_rows_enter_leave_change_and_stay(self, before: int, after: int) -> None:
+        old, new = np.full(20, before, dtype=np.int32), np.full(20, after, dtype=np.int32)
+        self.assert_exact(reduced("anything", (3, 20), P), old, new, np.arange(20), 3)
+
+    def test_no_row_moves(self) -> None:
+        sets = np.zeros(20, dtype=np.int32)
+        self.assert_exact(reduced("anything", (3, 20), P), sets, sets, np.zeros(0, dtype=np.int64), 3)
+
+    @laws
+    @given(data=st.data(), m=st.integers(1, 30), k=st.integers(1, 6), columns=st.integers(1, 18))
+    def test_any_move(self, data: st.DataObject, m: int, k: int, columns: int) -> None:
+        label = st.integers(-1, k - 1)
+        old, new = (
+            np.array(data.draw(st.lists(label, min_size=m, max_size=m)), dtype=np.int32) for _ in range(2)
+        )
+        shares = reduced("anything", (columns, m), P, data.draw(st.integers(0, 2**32)))
+        self.assert_exact(shares, old, new, np.flatnonzero(old != new), k)
+
+
+class TestAnswer:
+    def answered(
+        self, kernels: Kernels, shares: np.ndarray, cut: slice, matrix: Floats, constant: Floats, p: int
+    ) -> np.ndarray:
+        out = Guarded((matrix.shape[0], 3 * (cut.stop - cut.start)))
+        kernels.answer(shares, cut.start, cut.stop, *kernels.prepare(matrix, constant), p, out.array)
+        return out.check()
+
+    def assert_exact(
+        self, shares: Floats, matrix: Floats, constant: Floats, p: int, before: int = 0, after: int = 0
+    ) -> None:
+        columns, rows = shares.shape
+        # NaN elsewhere: what is outside [start, stop) is not read.
+        memory = np.full((columns, before + rows + after), np.nan, dtype=np.float32)
+        memory[:, before : before + rows] = shares
+        cut = slice(before, before + rows)
+        found = [self.answered(kernels, memory, cut, matrix, constant, p) for kernels in BOTH]
+        expected = (integers(matrix) @ integers(shares) + integers(constant)[:, np.newaxis]) % p
+        assert np.array_equal(found[0], found[1])
+        assert np.array_equal(integers(unpack(found[0])), expected)
+
+    @fills
+    @pytest.mark.parametrize("rows", ROWS)
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        matrix = reduced(fill, (5, 3), P, 1)
+        self.assert_exact(reduced(fill, (3, rows), P), matrix, reduced(fill, (5,), P, 2), P)
+
+    @fills
+    @some_moduli
+    @pytest.mark.parametrize("columns", COLUMNS)
+    def test_columns_at_the_edges_of_exact_sums(self, columns: int, p: int, fill: str) -> None:
+        matrix = reduced(fill, (3, columns), p, 1)
+        self.assert_exact(reduced(fill, (columns, 9), p), matrix, reduced(fill, (3,), p, 2), p)
+
+    @each_modulus
+    @pytest.mark.parametrize("k", CLUSTERS)
+    def test_any_number_of_sets(self, k: int, p: int) -> None:
+        matrix = reduced("either", (k, 4), p, 1)
+        self.assert_exact(reduced("either", (4, 11), p), matrix, reduced("either", (k,), p, 2), p)
+
+    @pytest.mark.parametrize(("before", "after"), [(0, 1), (1, 0), (7, 300), (255, 3), (256, 256), (513, 1)])
+    @pytest.mark.parametrize("rows", [0, 1, 8, 257])
+    def test_only_the_rows_asked_for_are_read_and_written(self, rows: int, before: int, after: int) -> None:
+        matrix, constant = reduced("either", (3, 5), P, 1), reduced("either", (3,), P, 2)
+        self.assert_exact(reduced("either", (5, rows), P), matrix, constant, P, before, after)
+
+    @laws
+    @given(data=st.data(), columns=st.integers(1, 6), rows=st.integers(0, 20), k=st.integers(1, 20))
+    def test_any_values(self, data: st.DataObject, columns: int, rows: int, k: int) -> None:
+        p, seed = data.draw(st.sampled_from(MODULI)), data.draw(st.integers(0, 2**32))
+        matrix, constant = reduced("anything", (k, columns), p, seed), reduced("either", (k,), p, seed)
+        self.assert_exact(reduced("anything", (columns, rows), p, seed + 1), matrix, constant, p, 2, 1)
+
+    @each_kernels
+    @pytest.mark.parametrize("k", CLUSTERS)
+    def test_a_prepared_matrix_answers_many_blocks(self, k: int, kernels: Kernels) -> None:
+        shares, matrix = reduced("either", (5, 600), P).astype(np.float32), reduced("anything", (k, 5), P)
+        constant = reduced("either", (k,), P)
+        prepared = kernels.prepare(matrix, constant)
+        whole = self.answered(kernels, shares, slice(0, 600), matrix, constant, P)
+        for start, stop in ((0, 1), (1, 256), (256, 600)):
+            out = Guarded((k, 3 * (stop - start)))
+            kernels.answer(shares, start, stop, *prepared, P, out.array)
+            assert np.array_equal(out.check(), whole[:, 3 * start : 3 * stop])
+
+    @each_kernels
+    def test_arguments_are_left_alone(self, kernels: Kernels) -> None:
+        shares, matrix = reduced("either", (4, 9), P).astype(np.float32), reduced("either", (3, 4), P)
+        constant = reduced("either", (3,), P)
+        before = shares.copy(), matrix.copy(), constant.copy()
+        self.answered(kernels, shares, slice(0, 9), matrix, constant, P)
+        assert all(np.array_equal(a, b) for a, b in zip(before, (shares, matrix, constant), strict=True))
+
+
+class TestBelow:
+    @each_kernels
+    @each_modulus
+    @pytest.mark.parametrize("count", [0, 1, 2, 8, 9, 257, 5000])
+    def test_largest_residues_are_below(self, kernels: Kernels, p: int, count: int) -> None:
+        assert kernels.below(pack(np.full(count, p - 1.0), p), p) is True
+
+    @each_kernels
+    @pytest.mark.parametrize("value", [P, P + 1, 2**24 - 1])
+    def test_one_large_integer_is_found_anywhere(self, kernels: Kernels, value: int) -> None:
+        count = 2 * loops._LONG + 9
+        octets = np.frombuffer((P - 1).to_bytes(3, "little") * count, dtype=np.uint8)
+        for at in {0, 1, 7, 8, count - 1, count - 2, *around(loops._LONG, 2 * loops._LONG), *ROWS}:
+            changed = octets.copy()
+            changed[3 * at : 3 * at + 3] = list(value.to_bytes(3, "little"))
+            assert kernels.below(changed, P) is False
+
+    @each_kernels
+    def test_read_only_bytes_are_read(self, kernels: Kernels) -> None:
+        octets = np.frombuffer(bytes(30), dtype=np.uint8)
+        assert not octets.flags.writeable
+        assert kernels.below(octets, P)
+
+    @laws
+    @given(st.lists(st.integers(0, 2**24 - 1) | st.integers(P - 2, P + 2), max_size=20))
+    def test_both_agree_with_python(self, values: list[int]) -> None:
+        octets = np.frombuffer(b"".join(v.to_bytes(3, "little") for v in values), dtype=np.uint8)
+        for p in MODULI:
+            assert {kernels.below(octets, p) for kernels in BOTH} == {all(v < p for v in values)}
+
+    def test_vectorised_blocks_cover_all(self) -> None:
+        count = (1 << 17) + 3
+        for at in (0, (1 << 17) - 1, 1 << 17, count - 1):
+            octets = np.zeros(3 * count, dtype=np.uint8)
+            octets[3 * at : 3 * at + 3] = 255
+            assert not NUMPY.below(octets, P)

@@ -1,0 +1,247 @@
+"""What the server computes of answers, in both forms: equal to each other and to integers."""
+
+import numpy as np
+import pytest
+from support.kernel_samples import (
+    BOTH,
+    COMPILED,
+    LONG_ROWS,
+    MODULI,
+    Guarded,
+    P,
+    around,
+    canonicals,
+    congruent,
+    each_kernels,
+    each_modulus,
+    fills,
+    reduced,
+    some_moduli,
+)
+
+from secfc._arrays import Floats
+from secfc.field.packing import pack
+from secfc.field.residues import canonical
+from secfc.kernels import Kernels, loops
+
+
+class TestDecode:
+    def decoded(
+        self, kernels: Kernels, packed: list[np.ndarray], weights: Floats, cut: slice, p: int
+    ) -> np.ndarray:
+        """One prime; `test_all_primes_at_once` takes several."""
+        out = Guarded((1, packed[0].shape[0], cut.stop - cut.start), np.float64)
+        out.array[...] = np.nan  # what was there before does not matter
+        planes = [plane[np.newaxis] for plane in packed]
+        assert kernels.decode(planes, weights[np.newaxis], (p,), cut.start, cut.stop, out.array) == -1
+        decoded: np.ndarray = out.check()[0]
+        return decoded
+
+    def assert_exact(self, answers: Floats, weights: Floats, cut: slice, p: int) -> None:
+        """Answers of shape (R, k, rows), canonical."""
+        packed = [pack(answer, p) for answer in answers]
+        found = [self.decoded(kernels, packed, weights, cut, p) for kernels in BOTH]
+        some = answers[:, :, cut].astype(np.int64).astype(object)
+        expected = (weights.astype(np.int64).astype(object)[:, None, None] * some).sum(axis=0) % p
+        for decoded in found:
+            assert decoded.shape == (answers.shape[1], cut.stop - cut.start)
+            assert congruent(decoded, expected.astype(np.int64), p)
+        # Which of two reduced residues, around p/2, is for the implementation to choose.
+        assert np.array_equal(canonical(found[0], p), canonical(found[1], p))
+
+    @fills
+    @pytest.mark.parametrize("count", [1, 2, 3, 11, 62, 63, 64, 65, 125, 126, 127, 128, 129, 130])
+    def test_many_answers_of_the_largest_residues(self, count: int, fill: str) -> None:
+        self.assert_exact(canonicals("plus", (count, 3, 5), P), reduced(fill, (count,), P), slice(0, 5), P)
+
+    @each_modulus
+    @fills
+    def test_every_prime(self, p: int, fill: str) -> None:
+        answers = canonicals(fill, (63, 2, 9), p)
+        self.assert_exact(answers, reduced("either", (63,), p), slice(0, 9), p)
+
+    @pytest.mark.parametrize("rows", LONG_ROWS)
+    def test_rows_at_the_edges_of_blocks(self, rows: int) -> None:
+        answers = canonicals("anything", (3, 2, rows), P)
+        self.assert_exact(answers, reduced("either", (3,), P), slice(0, rows), P)
+
+    @pytest.mark.parametrize("cut", [(0, 0), (0, 1), (3, 3), (599, 600), (1, 258), (256, 512), (7, 600)])
+    @pytest.mark.parametrize("k", [1, 4, 17])
+    def test_any_rows_of_an_answer(self, cut: tuple[int, int], k: int) -> None:
+        answers = canonicals("anything", (5, k, 600), P)
+        self.assert_exact(answers, reduced("anything", (5,), P), slice(*cut), P)
+
+    @each_modulus
+    def test_sums_next_to_half_the_prime_are_reduced(self, p: int) -> None:
+        # The quotient of such a sum by p is within 2**-24 of a half: implementations may round either way.
+        w = p // 2
+        for multiple in (459_627_892, 297_255_978, 434_387_021, 2**28 + 1):
+            for offset in (-2, -1, 0, 1, 2):
+                total = multiple * p + p // 2 + offset
+                most, rest = divmod(total, w)
+                values = [min(p - 1, max(0, most - i * (p - 1))) for i in range(61)]
+                assert sum(values) == most
+                answers = np.array([*values, rest], dtype=np.float64).reshape(62, 1, 1)
+                weights = np.array([float(w)] * 61 + [1.0])
+                for sign in (1, -1):
+                    self.assert_exact(answers, sign * weights, slice(0, 1), p)
+
+    @each_kernels
+    @pytest.mark.parametrize("value", [P, P + 1, 2**24 - 1])
+    @pytest.mark.parametrize("count", [1, 2, 63, 64, 65])
+    def test_the_answer_with_an_integer_that_is_no_residue_is_found(
+        self, count: int, value: int, kernels: Kernels
+    ) -> None:
+        k, rows, rng = 3, loops._LONG + 9, np.random.default_rng(count)
+        honest = pack(canonicals("plus", (k, rows), P), P)
+        for _ in range(12):
+            at, h = int(rng.integers(count)), int(rng.integers(k))
+            row = int(rng.choice([0, 1, 7, rows - 1, loops._LONG - 1, loops._LONG, int(rng.integers(rows))]))
+            bad = honest.copy()
+            bad[h, 3 * row : 3 * row + 3] = list(value.to_bytes(3, "little"))
+            answers = [bad[np.newaxis] if j == at else honest[np.newaxis] for j in range(count)]
+            weights = reduced("either", (1, count), P)
+            out = Guarded((1, k, rows), np.float64)
+            assert kernels.decode(answers, weights, (P,), 0, rows, out.array) == at
+            out.check()
+            # Rows that are not decoded are not looked at.
+            for start, stop in ((0, row), (row + 1, rows)):
+                out = Guarded((1, k, stop - start), np.float64)
+                assert kernels.decode(answers, weights, (P,), start, stop, out.array) == -1
+                out.check()
+
+    @each_kernels
+    def test_one_of_several_such_answers_is_found(self, kernels: Kernels) -> None:
+        planes = [pack(np.full((1, 2, 9), 5.0), P) for _ in range(5)]
+        for at in (1, 3, 4):
+            planes[at][0, at % 2, 3 * at : 3 * at + 3] = 255
+        assert kernels.decode(planes, np.ones((1, 5)), (P,), 0, 9, np.empty((1, 2, 9))) in {1, 3, 4}
+
+    @pytest.mark.parametrize("rows", [1, 15, 16, 17, 40, 600])
+    @pytest.mark.parametrize("count", [3, 64])
+    def test_all_primes_at_once(self, count: int, rows: int) -> None:
+        primes, k = MODULI[:3], 5
+        answers = np.array([canonicals("anything", (count, k, rows), p) for p in primes])
+        packed = [pack(answers[:, j], primes[0]) for j in range(count)]  # canonical already
+        weights = np.array([reduced("either", (count,), p) for p in primes])
+        for cut in (slice(0, rows), slice(rows // 3, rows), slice(0, rows - rows // 3)):
+            for kernels in BOTH:
+                out = Guarded((len(primes), k, cut.stop - cut.start), np.float64)
+                out.array[...] = np.nan
+                assert kernels.decode(packed, weights, tuple(primes), cut.start, cut.stop, out.array) == -1
+                for index, p in enumerate(primes):
+                    alone = [plane[index] for plane in packed]
+                    assert np.array_equal(
+                        canonical(out.check()[index], p),
+                        canonical(self.decoded(kernels, alone, weights[index], cut, p), p),
+                    )
+
+    @each_kernels
+    def test_an_integer_is_compared_with_its_own_prime(self, kernels: Kernels) -> None:
+        small, large = sorted(MODULI[:2])
+        for primes, refused in (((large, small), True), ((small, large), False)):
+            answer = np.zeros((2, 1, 3 * 40), dtype=np.uint8)
+            for row in (0, 17, 39):
+                bad = answer.copy()
+                bad[1, 0, 3 * row : 3 * row + 3] = list(small.to_bytes(3, "little"))
+                found = kernels.decode([bad], np.ones((2, 1)), primes, 0, 40, np.empty((2, 1, 40)))
+                assert found == (0 if refused else -1)
+
+    @each_kernels
+    def test_answers_may_be_read_only(self, kernels: Kernels) -> None:
+        packed = np.frombuffer(bytes(18), dtype=np.uint8).reshape(2, 9)
+        assert not self.decoded(kernels, [packed, packed], np.ones(2), slice(0, 3), P).any()
+
+
+class TestAccept:
+    def accepted(self, kernels: Kernels, words: np.ndarray, p: int, room: int) -> tuple[int, list[float]]:
+        kept = Guarded((room,), np.float64)
+        kept.array[...] = 0.5
+        count = kernels.accept(words, p, kept.array)
+        assert type(count) is int
+        assert (kept.check()[count:] == 0.5).all()
+        return count, kept.array[:count].tolist()
+
+    @pytest.mark.parametrize("p", [3, 5, 7, 11, 13, 131, 257, 8388593, *MODULI])
+    @pytest.mark.parametrize("room", [0, 1, 7, 1000, 5000])
+    def test_words_whose_low_bits_are_below_p_are_kept_in_order(self, p: int, room: int) -> None:
+        words = np.random.default_rng(p).integers(0, 2**32, 2000, dtype=np.uint32)
+        mask = (1 << p.bit_length()) - 1
+        expected = [v - (p - 1) // 2 for word in words.tolist() if (v := word & mask) < p][:room]
+        for kernels in BOTH:
+            assert self.accepted(kernels, words, p, room) == (len(expected), expected)
+
+    @pytest.mark.parametrize("p", [3, 5, 7, *MODULI])
+    def test_the_edges_of_the_range(self, p: int) -> None:
+        mask = (1 << p.bit_length()) - 1
+        edges = [0, p - 1, p, mask, mask + 1, 2**32 - 1, p + mask + 1, p - 1 + mask + 1]
+        words = np.array(edges, dtype=np.uint32)
+        half = (p - 1) // 2
+        expected = [v - half for word in words.tolist() if (v := word & mask) < p]
+        assert expected[:2] == [-half, half]
+        for kernels in BOTH:
+            assert self.accepted(kernels, words, p, 8) == (len(expected), expected)
+
+    @each_kernels
+    def test_no_words(self, kernels: Kernels) -> None:
+        assert self.accepted(kernels, np.zeros(0, dtype=np.uint32), 5, 3) == (0, [])
+
+    @each_kernels
+    def test_no_word_may_be_accepted(self, kernels: Kernels) -> None:
+        assert self.accepted(kernels, np.full(9, 2**32 - 1, dtype=np.uint32), 5, 3) == (0, [])
+
+    @each_kernels
+    def test_read_only_words_are_read(self, kernels: Kernels) -> None:
+        words = np.frombuffer(bytes(12), dtype="<u4")
+        assert self.accepted(kernels, words, 5, 3) == (3, [-2.0, -2.0, -2.0])
+
+
+class TestCombine:
+    """Linear combinations of an answer's residues."""
+
+    def check(self, k: int, rows: int, count: int, p: int, fill: str) -> None:
+        rng = np.random.default_rng(rows)
+        integers = (
+            rng.integers(0, p, (k, rows)) if fill == "anything" else p - 1 - rng.integers(0, 2, (k, rows))
+        )
+        packed = pack(integers.astype(np.float64), p)
+        coefficients = np.clip(reduced(fill, (count, k * rows), p), -(p // 2), p // 2)
+        exact = [
+            sum(int(a) * int(b) for a, b in zip(line, integers.reshape(-1), strict=True)) % p
+            for line in coefficients
+        ]
+        for kernels in BOTH:
+            out = np.full(count, np.nan)
+            assert kernels.combine(packed, coefficients, p, out)
+            assert np.abs(out).max(initial=0) <= p / 2 + 4
+            assert [int(v) % p for v in out] == exact
+
+    @pytest.mark.parametrize("rows", [*LONG_ROWS, *around(63, 64, 128), 0])
+    @fills
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        self.check(2, rows, 2, P, fill)
+
+    @some_moduli
+    @fills
+    @pytest.mark.parametrize("k", [1, 3, 70])
+    def test_any_number_of_sets(self, k: int, p: int, fill: str) -> None:
+        self.check(k, 257, 3, p, fill)
+
+    def test_more_entries_than_a_block_of_the_numpy_path(self) -> None:
+        self.check(3, 50_000, 2, P, "plus")
+
+    @each_kernels
+    @each_modulus
+    def test_an_integer_that_is_not_below_its_prime_is_seen_wherever_it_is(
+        self, kernels: Kernels, p: int
+    ) -> None:
+        for at in (0, 5, 2047, 2048, 2999):
+            packed = pack(np.zeros((2, 3000)), p)
+            packed[1, 3 * at : 3 * at + 3] = np.frombuffer(p.to_bytes(3, "little"), dtype=np.uint8)
+            assert not kernels.combine(packed, np.ones((2, 6000)), p, np.empty(2))
+
+    def test_compiled_code_refuses_what_would_be_read_beyond_its_end(self) -> None:
+        packed = pack(np.zeros((2, 8)), P)
+        for coefficients, out in ((np.ones((2, 15)), np.empty(2)), (np.ones((2, 16)), np.empty(3))):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.combine(packed, coefficients, P, out)

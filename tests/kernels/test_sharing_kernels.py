@@ -1,0 +1,175 @@
+"""What a client computes when it shares, in both forms: equal to each other and to integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.kernel_samples import (
+    BOTH,
+    CLUSTERS,
+    COLUMNS,
+    LONG_ROWS,
+    MODULI,
+    NUMPY,
+    ROWS,
+    Guarded,
+    P,
+    around,
+    canonicals,
+    congruent,
+    each_kernels,
+    each_modulus,
+    fills,
+    integers,
+    laws,
+    reduced,
+    some_moduli,
+)
+
+from secfc._arrays import Floats
+from secfc.field.packing import pack, unpack
+from secfc.field.primes import PRIMES, Prime
+from secfc.kernels import Kernels, loops
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.fast import encoding_transform
+from secfc.lagrange.points import evaluation_points
+
+
+class TestEncode:
+    def encoded(self, kernels: Kernels, values: Floats, basis: Floats, p: int) -> np.ndarray:
+        out = Guarded((basis.shape[0], values.shape[1], 3 * values.shape[2]))
+        kernels.encode(values, basis, p, out.array)
+        return out.check()
+
+    def assert_exact(self, values: Floats, basis: Floats, p: int) -> None:
+        flat = integers(values).reshape(values.shape[0], -1)
+        expected = (integers(basis) @ flat % p).reshape(basis.shape[0], *values.shape[1:])
+        found = [self.encoded(kernels, values, basis, p) for kernels in BOTH]
+        assert np.array_equal(found[0], found[1])
+        assert np.array_equal(integers(unpack(found[0])), expected)
+
+    @fills
+    @pytest.mark.parametrize("rows", ROWS)
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        self.assert_exact(reduced(fill, (3, 2, rows), P), reduced(fill, (5, 3), P, 1), P)
+
+    @fills
+    @some_moduli
+    @pytest.mark.parametrize("coded", COLUMNS)
+    def test_coded_values_at_the_edges_of_exact_sums(self, coded: int, p: int, fill: str) -> None:
+        self.assert_exact(reduced(fill, (coded, 1, 9), p), reduced(fill, (3, coded), p, 1), p)
+
+    @each_modulus
+    @pytest.mark.parametrize("n", CLUSTERS)
+    def test_any_number_of_clients(self, n: int, p: int) -> None:
+        self.assert_exact(reduced("either", (3, 3, 10), p), reduced("either", (n, 3), p, 1), p)
+
+    @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 1, 0), (2, 5, 0), (4, 4, 4)])
+    def test_small_and_empty_shapes(self, shape: tuple[int, int, int]) -> None:
+        self.assert_exact(reduced("anything", shape, P), reduced("anything", (3, shape[0]), P, 1), P)
+
+    @laws
+    @given(data=st.data(), coded=st.integers(1, 6), width=st.integers(1, 4), rows=st.integers(0, 20))
+    def test_any_values(self, data: st.DataObject, coded: int, width: int, rows: int) -> None:
+        p, seed = data.draw(st.sampled_from(MODULI)), data.draw(st.integers(0, 2**32))
+        n = data.draw(st.integers(1, 20))
+        self.assert_exact(
+            reduced("anything", (coded, width, rows), p, seed), reduced("either", (n, coded), p, seed), p
+        )
+
+    @each_kernels
+    def test_arguments_are_left_alone(self, kernels: Kernels) -> None:
+        values, basis = reduced("anything", (3, 2, 9), P), reduced("anything", (5, 3), P)
+        before = values.copy(), basis.copy()
+        self.encoded(kernels, values, basis, P)
+        assert np.array_equal(values, before[0])
+        assert np.array_equal(basis, before[1])
+
+
+class TestEncodeByTransform:
+    def assert_equals_encode(self, prime: Prime, n: int, values: Floats) -> None:
+        coded, width, rows = values.shape
+        points = evaluation_points(prime, n=n, coded=coded)
+        expected = np.empty((n, width, 3 * rows), dtype=np.uint8)
+        NUMPY.encode(values, lagrange_basis(points.beta, points.alpha, prime.p), prime.p, expected)
+        transform = encoding_transform(prime, n=n, coded=coded)
+        for kernels in BOTH:
+            out = Guarded((n, width, 3 * rows))
+            kernels.encode_by_transform(values, transform, prime.p, out.array)
+            assert np.array_equal(out.check(), expected)
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9, 11, 16, 17, 64, 100])
+    @pytest.mark.parametrize("coded", [1, 2, 3, 4, 6, 9, 16, 17])
+    def test_any_number_of_clients_and_coded_values(self, n: int, coded: int) -> None:
+        self.assert_equals_encode(PRIMES[n % 8], n, reduced("either", (coded, 2, 5), PRIMES[n % 8].p))
+
+    @fills
+    @pytest.mark.parametrize("rows", [0, 1, *around(8, 16, loops._NARROW, 2 * loops._NARROW), 256, 257])
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        self.assert_equals_encode(PRIMES[0], 11, reduced(fill, (6, 2, rows), P))
+
+    @pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+    @fills
+    def test_the_largest_residues_of_every_prime(self, prime: Prime, fill: str) -> None:
+        self.assert_equals_encode(prime, 40, reduced(fill, (20, 1, 9), prime.p))
+
+    @pytest.mark.parametrize(("n", "coded"), [(255, 128), (256, 129), (257, 128), (1023, 512)])
+    def test_many_clients(self, n: int, coded: int) -> None:
+        self.assert_equals_encode(PRIMES[1], n, reduced("either", (coded, 1, 3), PRIMES[1].p))
+
+    @each_kernels
+    def test_arguments_are_left_alone(self, kernels: Kernels) -> None:
+        values, transform = reduced("anything", (3, 2, 9), P), encoding_transform(PRIMES[0], n=5, coded=3)
+        held = [values, *vars(transform).values()]
+        before = [x.copy() for x in held]
+        kernels.encode_by_transform(values, transform, P, np.empty((5, 2, 27), dtype=np.uint8))
+        assert all(np.array_equal(a, b) for a, b in zip(before, held, strict=True))
+
+
+class TestStore:
+    def stored(self, kernels: Kernels, packed: np.ndarray, p: int, start: int, m: int) -> np.ndarray:
+        shares = Guarded((packed.shape[0] + 1, m), np.float32)
+        shares.array[...] = np.nan
+        kernels.store(packed, p, shares.array, start)
+        stop = start + packed.shape[1] // 3
+        found = shares.check()
+        assert np.isnan(found[:, :start]).all()
+        assert np.isnan(found[:, stop:]).all()
+        return found[:, start:stop]
+
+    def assert_exact(self, residues: Floats, p: int, start: int = 0, after: int = 0) -> None:
+        packed, m = pack(residues, p), start + residues.shape[1] + after
+        found = [self.stored(kernels, packed, p, start, m).astype(np.float64) for kernels in BOTH]
+        expected = integers(residues)
+        expected = np.where(expected > p // 2, expected - p, expected)
+        norms = (expected**2).sum(axis=0)
+        for shares in found:
+            assert np.array_equal(shares[:-1], expected)
+            assert congruent(shares[-1], norms, p)
+
+    @fills
+    @pytest.mark.parametrize("rows", LONG_ROWS)
+    def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
+        self.assert_exact(canonicals(fill, (3, rows), P), P)
+
+    @fills
+    @some_moduli
+    @pytest.mark.parametrize("columns", [*COLUMNS, 254, 255, 256, 383, 384, 511, 784])
+    def test_columns_at_the_edges_of_exact_sums(self, columns: int, p: int, fill: str) -> None:
+        self.assert_exact(canonicals(fill, (columns, 9), p), p)
+
+    @each_modulus
+    @fills
+    def test_every_prime(self, p: int, fill: str) -> None:
+        self.assert_exact(canonicals(fill, (5, 20), p), p)
+
+    @pytest.mark.parametrize(("start", "after"), [(0, 1), (1, 0), (7, 3), (255, 1), (256, 256), (3, 500)])
+    @pytest.mark.parametrize("rows", [0, 1, 8, 257])
+    def test_only_the_rows_from_start_are_written(self, rows: int, start: int, after: int) -> None:
+        self.assert_exact(canonicals("either", (4, rows), P), P, start, after)
+
+    @laws
+    @given(data=st.data(), columns=st.integers(1, 6), rows=st.integers(0, 20), start=st.integers(0, 9))
+    def test_any_residues(self, data: st.DataObject, columns: int, rows: int, start: int) -> None:
+        p, seed = data.draw(st.sampled_from(MODULI)), data.draw(st.integers(0, 2**32))
+        self.assert_exact(canonicals("either", (columns, rows), p, seed), p, start, 3)

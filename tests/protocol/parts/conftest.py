@@ -1,0 +1,24 @@
+"""Runs with parts of two rows."""
+
+import pytest
+from support.parts import MANY, ending
+
+
+@pytest.fixture
+def by_twos(part_rows):
+    """Parts of two rows: five of shares, fourteen of an answer."""
+    part_rows(2)
+
+
+@pytest.fixture
+def many(wire, by_twos):
+    """Make runs of MANY with parts of two rows."""
+    return lambda **more: wire(MANY, **{"k": 4, "seed": 3} | more)
+
+
+@pytest.fixture(scope="module")
+def expected(wire):
+    """How the run of MANY ends when all is one part."""
+    net = wire(MANY, k=4, seed=3)
+    assert (net.parts().shares, net.parts().answers) == (1, 1)
+    return ending(net)

@@ -1,0 +1,132 @@
+"""What is ever buffered."""
+
+import gc
+import random
+import weakref
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.parts import MANY, asked, ending
+
+from secfc.errors import MessageError
+from secfc.params import WINDOW
+from secfc.protocol.messages import (
+    SERVER,
+    CodedDistances,
+    Continue,
+    Finish,
+    Plan,
+)
+from secfc.protocol.states import State
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_server_never_holds_more_than_a_window_of_parts(wire, part_rows, rows, seed):
+    part_rows(rows)
+    net, chance, held = wire(MANY, k=4, t=2, seed=3), random.Random(seed), []
+
+    def note():
+        held.append(len(net.server._gathering._answers))
+        per_client = Counter(j for part in net.server._gathering._answers.values() for j in part)
+        assert max(per_client.values(), default=0) <= WINDOW
+        return False
+
+    net.run(until=note, choose=chance.choice)
+    assert max(held) == WINDOW
+    assert net.server._gathering._answers == {}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_of_a_client_are_never_more_than_a_window_ahead(many, seed):
+    net, chance = many(t=2), random.Random(seed)
+
+    def note():
+        for number, client in net.clients.items():
+            if client.state is State.ITERATE and client._answers.round == net.server._gathering.round:
+                assert client._answers._sent <= net.server._gathering.head + WINDOW
+            round_, part = net.server._gathering._expected[number]
+            assert (round_, part) <= (net.server._gathering.round + 1, 0)
+        return False
+
+    net.run(until=note, choose=chance.choice)
+    assert net.server.state is State.DONE
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_shares_of_a_client_are_never_more_than_a_window_ahead(many, seed):
+    net, chance, ahead = many(), random.Random(seed), []
+
+    def note():
+        sharing = [client._sharing for client in net.clients.values() if client.state is not State.IDENTIFY]
+        slowest = min((one._announced for one in sharing), default=0) if len(sharing) == 5 else 0
+        ahead.append(max((one._shared for one in sharing), default=0) - slowest)
+        unread = Counter(link for link, mail in net._links.items() for _ in mail if SERVER not in link)
+        assert max(unread.values(), default=0) <= WINDOW
+        return net.server.state is State.ITERATE
+
+    net.run(until=note, choose=chance.choice)
+    assert max(ahead) <= WINDOW
+
+
+def test_a_decoded_answers_memory_is_let_go(many):
+    net = many()
+    net.run(until=lambda: net.server.state is State.ITERATE)
+    answers = []
+    for sender in (2, 4, 5):
+        answer = net.message(CodedDistances, sender=sender, recipient=SERVER)
+        answers.append(weakref.ref(answer))
+        net.server.receive(answer)
+        del answer
+    gc.collect()
+    assert [answer() for answer in answers] == [None] * 3
+
+
+def test_client_allocates_its_shares_once(many):
+    net = many()
+    asked_for = []
+
+    def allocate(shape):
+        asked_for.append(shape)
+        return np.full(shape, np.nan, dtype=np.float32)
+
+    net.replace_client(1, allocate=allocate)
+    net.run()
+    assert asked_for == [(net.job.residues(28), net.job.width + 1, 28)]
+    assert net.clients[1].labels is not None
+
+
+def test_shares_fill_the_memory_that_was_given(many, expected):
+    net, memory = many(), {}
+
+    def allocate(number):
+        def give(shape):
+            memory[number] = np.full(shape, np.nan, dtype=np.float32)
+            return memory[number]
+
+        return give
+
+    for number, client in net.clients.items():
+        client._allocate = allocate(number)
+    assert ending(net) == expected
+    assert all(np.isfinite(shares).all() for shares in memory.values())
+
+
+def test_a_refused_plan_allocates_nothing(many, refuses):
+    net = many()
+    plan = net.hold(Plan, recipient=1)
+    net.clients[1]._allocate = None
+    plan = replace(plan, introductions=plan.introductions[:4])
+    refuses(net.clients[1], plan, MessageError, "4 clients introduced")
+
+
+def test_finish_may_overtake_nothing(many, refuses):
+    # A Finish in the middle of an answer ends the client: it owes nothing more.
+    net = many()
+    client = asked(net)
+    client.receive(net.message(Finish, sender=SERVER, recipient=1))
+    assert client.state is State.COMPARE
+    message = net.message(Continue, sender=SERVER, recipient=1, at=(1, 2))
+    refuses(client, message, MessageError, "out of turn in state compare$")

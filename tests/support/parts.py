@@ -1,0 +1,36 @@
+"""Runs in which shares and answers come in many parts."""
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+
+from secfc.protocol.messages import (
+    Assignment,
+)
+from secfc.protocol.states import State
+
+_RNG = np.random.default_rng(5)
+COUNTS = (6, 9, 0, 5, 8)
+MANY = [_RNG.normal(size=(size, 3)).round(3) for size in COUNTS]
+"""Five clients where three answers are enough; one has no rows. With rows by twos: 3, 5, 0, 3, 4 parts."""
+P = 16760833
+
+laws = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def ending(net, **how):
+    net.run(**how)
+    assert net.server.state is State.DONE
+    return net.labels(), net.server.outcome.n_iter, net.server.outcome.inertia, net.server.outcome.near_ties
+
+
+def sharing(net, number=1):
+    """Bring a client to the exchange of shares; its Plan is the last thing it has heard."""
+    net.run(until=lambda: net.clients[number].state is State.SHARE)
+    return net.clients[number]
+
+
+def asked(net, number=1):
+    """Bring a client to its first question; its answer's first parts are on their way."""
+    net.run(until=lambda: net.clients[number].state is State.ITERATE)
+    net.deliver(net.hold(Assignment, recipient=number))
+    return net.clients[number]
