@@ -17,21 +17,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import plots
 from claims import claims
 from engine_table import HEADINGS, engine_cells
+from run import BENCHMARKS
 
 from secfc.bench.tables import TITLES, cells, seconds_text
-
-ORDER = (
-    "iteration",
-    "sharing",
-    "figure1",
-    "scaling",
-    "runs",
-    "disclosure",
-    "bytes",
-    "memory",
-    "engines",
-    "peers",
-)
 
 ABOUT = {
     "iteration": (
@@ -95,7 +83,7 @@ def main() -> None:
     folder = parser.parse_args().results.resolve()
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     results = {one["benchmark"]: one for one in found}
-    results = {name: results[name] for name in ORDER if name in results}
+    results = {name: results[name] for name in BENCHMARKS if name in results}
     if not results:
         sys.exit(f"no results in {folder}; python benchmarks/run.py makes them")
     drawn = plots.draw(results, folder)
