@@ -15,7 +15,7 @@ from typing import Any
 
 import secfc
 from secfc._run import Driver, run_parties
-from secfc.cli.render import console, cost_table, our_warnings, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.params import Comparison, Disclosure, Limits
 from secfc.parties import as_parties
@@ -239,5 +239,6 @@ def _show(options: Options, result: Result) -> None:
         f"{end} after {result.n_iter} iterations, inertia {result.inertia:.6g}, "
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"
     )
+    faults_line(out, result.faults, [str(path) for path in options.files])
     out.print(cost_table(result.costs, n=result.job.n))
     out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {options.out}")

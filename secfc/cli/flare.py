@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from secfc.cli.endings import plain_endings
+from secfc.cli.job import Report, new_report
 from secfc.cli.render import console
 
 flare = typer.Typer(help="Runs across organisations on NVIDIA FLARE.", no_args_is_help=True)
@@ -63,6 +64,7 @@ def poc(
     summary: Annotated[
         Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
+    report: Report = None,
     workspace: Annotated[
         Path | None,
         typer.Option(help="Folder to keep kits and logs in; by default none are kept."),
@@ -91,6 +93,7 @@ def poc(
         path = summary or job.with_suffix(".summary.json")
         if path.exists():
             raise ParameterError(f"--summary: {path} exists; name another file")
+        new_report(report)
         folder = workspace or Path(scratch) / "workspace"
         if folder.exists():
             raise ParameterError(f"--workspace: {folder} already exists")
@@ -104,7 +107,12 @@ def poc(
                 reason = federation.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
             replace_text(path, written.read_text(encoding="utf-8"))
-        told = read_summary(path).coordinator
+        read = read_summary(path)
+        if report is not None:
+            from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
+
+            write_agreed_report(read, agreement, report, name=str(path))
+        told = read.coordinator
         if told["ended"] != "complete":
             raise PartyError(f"{told['ended']}")
         out = console()

@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.render import console, cost_table, our_warnings, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
+from secfc.errors import ParameterError
 from secfc.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ job = typer.Typer(
 _DOES_NOT_HOLD = 1
 
 JobFile = Annotated[Path, typer.Argument(help="The job file.")]
+Report = Annotated[
+    Path | None, typer.Option(help="Also write one self-contained HTML page of the run; a new file.")
+]
 
 
 @job.command(epilog="Example: secfc job show job.toml")
@@ -108,7 +112,6 @@ def collect_(
             read_signatures,
             signatures_path,
         )
-        from secfc.errors import ParameterError  # noqa: PLC0415
 
         agreement = read_job(file)
         added = []
@@ -139,6 +142,7 @@ def run(
     summary: Annotated[
         Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
+    report: Report = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Run a job on this machine with a process per party; each reads its own site file and nobody else's.
@@ -147,22 +151,28 @@ def run(
     """
     with plain_endings():
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.statement import read_summary  # noqa: PLC0415
         from secfc.drivers.agreed import run_agreed  # noqa: PLC0415
-        from secfc.errors import ParameterError  # noqa: PLC0415
 
         agreement = read_job(file)
         path = summary or file.with_suffix(".summary.json")
         if path.exists():
             raise ParameterError(f"--summary: {path} exists; name another file")
+        new_report(report)
         bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
         with our_warnings(), bar as progress:
             outcome = run_agreed(agreement, file=file, sites=sites, summary=path, on_progress=progress)
+        if report is not None:
+            from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
+
+            write_agreed_report(read_summary(path), agreement, report, name=str(path))
         if quiet:
             return
         out = console()
         out.print(threshold_line(agreement.job))
         end = "converged" if outcome.converged else "stopped at max_iter"
         out.print(f"{end} after {outcome.n_iter} iterations")
+        faults_line(out, outcome.faults, agreement.names)
         out.print(cost_table(outcome.costs, n=agreement.job.n))
         out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True, markup=False)
 
@@ -170,6 +180,7 @@ def run(
 def audit(
     summary: Annotated[Path, typer.Argument(help="The summary of a run.")],
     job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
+    report: Report = None,
 ) -> None:
     """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
     with plain_endings():
@@ -177,8 +188,13 @@ def audit(
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415
 
+        new_report(report)
         agreement = read_job(job)
         read = read_summary(summary)
+        if report is not None:
+            from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
+
+            write_agreed_report(read, agreement, report, name=str(summary))
         findings, out = audited(read, agreement), console()
         for finding in findings:
             mark = "[green]holds[/]" if finding.holds else "[bold red]DOES NOT HOLD[/]"
@@ -187,6 +203,17 @@ def audit(
         if not all(finding.holds for finding in findings):
             raise typer.Exit(_DOES_NOT_HOLD)
         _show_sent(agreement, read.statements)
+
+
+def new_report(report: Path | None) -> None:
+    """Refuse, before anything runs, to write where something is.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if report is not None and report.exists():
+        raise ParameterError(f"--report: {report} is there already; name a new file")
 
 
 def _show_standing(found: dict[str, str]) -> None:

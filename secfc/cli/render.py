@@ -1,7 +1,7 @@
 """What people see: a progress bar and tables."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from secfc.drivers.costs import Costs
-from secfc.errors import ConvergenceWarning, PrivacyWarning
+from secfc.errors import ConvergenceWarning, FaultWarning, PrivacyWarning
 from secfc.params import Job
+from secfc.protocol.progress import Faults
 from secfc.report.sizes import bytes_text
 
 
@@ -38,8 +39,9 @@ def our_warnings() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if issubclass(category, PrivacyWarning | ConvergenceWarning):
-                error_console().print(f"[yellow]{category.__name__}:[/] {message}", soft_wrap=True)
+            if issubclass(category, PrivacyWarning | ConvergenceWarning | FaultWarning):
+                error_console().print(f"[yellow]{category.__name__}:[/]", end=" ")
+                error_console().print(str(message), markup=False, soft_wrap=True)
             else:
                 python_shows(message, category, filename, lineno, file, line)
 
@@ -53,6 +55,14 @@ def threshold_line(job: Job) -> str:
         f"{job.n} clients, t = {job.t} may collude, ell = {job.ell} segments: a round needs "
         f"2(ell + t) - 1 = {job.threshold} answers"
     )
+
+
+def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
+    """Who did not do its part, if anybody."""
+    said = faults.describe(names)
+    if said:
+        out.print("[yellow]not all took part to the end:[/]", end=" ")
+        out.print(said, markup=False, soft_wrap=True)
 
 
 def cost_table(costs: Costs, *, n: int) -> Table:

@@ -10,7 +10,7 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites
+from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites, public_result
 from secfc.errors import AgreementError, SecFCError
 from secfc.params import Limits
 
@@ -59,7 +59,9 @@ def run_agreed(
         if parties.statements:
             _write(summary, parties, {"ended": f"{type(error).__name__}: {error}"})
         raise
-    _write(summary, parties, {"ended": "complete", "costs": outcome.costs.to_dict()})
+    told = {"run": outcome.run_id, "ended": "complete", "costs": outcome.costs.to_dict()}
+    counts = [len(labels) for labels in outcome.labels]
+    _write(summary, parties, told | {"result": public_result(outcome, counts)})
     return outcome
 
 

@@ -67,6 +67,11 @@ class Costs:
     messages: tuple[MessageRecord, ...]
     wall_seconds: float
 
+    @property
+    def rounds(self) -> int:
+        """Questions that the server asked."""
+        return max((message.round for message in self.messages), default=0)
+
     def __repr__(self) -> str:
         return (
             f"Costs(messages={len(self.messages)}, bytes={sum(m.size for m in self.messages)}, "
@@ -79,6 +84,7 @@ class Costs:
             "wall_seconds": self.wall_seconds,
             "messages": len(self.messages),
             "bytes": sum(message.size for message in self.messages),
+            "rounds": self.rounds,
             "phases": [asdict(phase) for phase in self.phases],
         }
 

@@ -123,6 +123,27 @@ class Outcome:
     run_id: str
 
 
+def public_result(of: "Outcome | ServerReport", counts: Sequence[int]) -> dict[str, Any]:
+    """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
+
+    Parameters
+    ----------
+    of : Outcome or ServerReport
+    counts : sequence of n ints
+        Rows of each client that are in.
+    """
+    return {
+        "n_iter": of.n_iter,
+        "converged": of.converged,
+        "inertia": of.inertia,
+        "history": list(of.history),
+        "near_ties": of.near_ties,
+        "faults": asdict(of.faults),
+        "counts": list(counts),
+        "sizes": of.found[0]["sizes"],
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServerReport:
     """What the server tells its driver of the best start, inertia in the data's units squared.

@@ -52,6 +52,18 @@ class Faults:
     left_out: tuple[int, ...] = ()
     liars: tuple[int, ...] = ()
 
+    def parts(self, n: int) -> list[str]:
+        """What each of n clients failed to do, client 1's first; empty for one that did its part."""
+        said = (
+            (
+                "left out: it vanished or was refused while rows were shared; its rows are not in",
+                self.left_out,
+            ),
+            ("excluded: it sent wrong answers; its rows are in", self.liars),
+            ("absent: it did not answer to the end; its rows are in", self.absent),
+        )
+        return ["; ".join(text for text, clients in said if j in clients) for j in range(1, n + 1)]
+
     def describe(self, names: Sequence[str]) -> str:
         """One sentence, empty when all did their part; `names` are the clients', client 1's first."""
         said = {

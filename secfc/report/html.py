@@ -4,6 +4,7 @@ import html
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,92 @@ import numpy as np
 
 from secfc.errors import ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.report.charts import bars, curve
-from secfc.report.learned import who_learned_what
-from secfc.report.pooled import agreement
+from secfc.params import Job
+from secfc.report.charts import Chart, bars, curve
+from secfc.report.learned import Learned, who_learned_what
+from secfc.report.pooled import Agreement, agreement
 from secfc.report.sizes import bytes_text
 
 if TYPE_CHECKING:
+    from secfc.agreement.audit import Finding
     from secfc.result import Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What there is to show of a run with a result.
+
+    Attributes
+    ----------
+    n_iter, converged, inertia, near_ties
+        As in `secfc.Result`.
+    sizes : list of int
+        Rows of each cluster.
+    counts : list of int
+        Rows of each party, for the table of parties.
+    part : list of str
+        What each party failed to do; empty for one that took part to the end.
+    convergence : Chart
+    distances : Chart or None
+        For the server's copy.
+    own : list of int or None
+        Rows of each cluster of the party whose copy it is.
+    """
+
+    n_iter: int
+    converged: bool
+    inertia: float
+    near_ties: int
+    sizes: list[int]
+    counts: list[int]
+    part: list[str]
+    convergence: Chart
+    distances: Chart | None = None
+    own: list[int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a page shows, wherever it is from.
+
+    Attributes
+    ----------
+    job : Job
+    run : str
+        The run's identifier.
+    names : list of str
+        Of the parties.
+    figures : Figures or None
+        None of a run without a result.
+    title, ended : str or None
+        Of an agreed job; how a run without a result ended.
+    party : int or None
+        Whose copy it is.
+    learned : list of Learned
+    agreement : Agreement or None
+        With Lloyd's algorithm on the pooled rows.
+    lost : dict of str to str
+        Parties that were lost and why.
+    findings : list of Finding or None
+        What an audit of the summary found.
+    phases : sequence
+        Costs, of `PhaseCost`'s attributes.
+    wall_seconds : float or None
+    """
+
+    job: Job
+    run: str
+    names: list[str]
+    figures: Figures | None
+    learned: list[Learned]
+    phases: Sequence[Any]
+    wall_seconds: float | None
+    title: str | None = None
+    ended: str | None = None
+    party: int | None = None
+    agreement: Agreement | None = None
+    lost: dict[str, str] = field(default_factory=dict)
+    findings: list["Finding"] | None = None
 
 
 def write_report(
@@ -29,16 +109,26 @@ def write_report(
     party: int | None,
     pooled: Sequence[Any] | None,
 ) -> Path:
-    """Write the page; see `secfc.Result.report`."""
-    target = Path(path)
-    page = render(result, names=names, party=party, pooled=pooled)
+    """Write the page of a result; see `secfc.Result.report`."""
+    return write_page(page_of(result, names=names, party=party, pooled=pooled), path)
+
+
+def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
+    """Write a page, whole or not at all; a file there is replaced.
+
+    Raises
+    ------
+    ParameterError
+        Naming the file that cannot be written.
+    """
+    target, text = Path(path), render(page)
     try:
         handle, draft = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.absolute().parent)
     except OSError as error:
         raise ParameterError(f"report: {target} cannot be written ({error.strerror})") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
+            file.write(text)
         Path(draft).chmod(0o644)
         os.replace(draft, target)
     except OSError as error:
@@ -50,18 +140,14 @@ def write_report(
     return target
 
 
-def render(
+def page_of(
     result: "Result",
     *,
     names: Sequence[str] | None = None,
     party: int | None = None,
     pooled: Sequence[Any] | None = None,
-) -> str:
-    """The page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only who wants a page pays
-
-    import secfc  # noqa: PLC0415 - it imports what imports this
-
+) -> Page:
+    """What the page of a result shows."""
     job = result.job
     shown = list(names) if names is not None else [f"party {j}" for j in range(1, job.n + 1)]
     if len(shown) != job.n:
@@ -69,31 +155,51 @@ def render(
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
     own = None if party is None else np.asarray(result.labels[party])
-    environment = Environment(
-        loader=PackageLoader("secfc.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("page.html.j2").render(
-        result=result,
-        job=job,
-        run=result.run_id,
-        version=secfc.__version__,
-        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        names=shown,
-        party=party,
-        rows=int(result.sizes.sum()),
-        sizes=result.sizes.tolist(),
-        largest=int(result.sizes.max()),
-        own=None if own is None else set_sizes(own, job.k).tolist(),
-        learned=who_learned_what(job, rounds=max(m.round for m in result.costs.messages)),
-        convergence=curve(result.history.tolist(), x_label="iteration", y_label="inertia"),
-        distances=bars(
+    distances = None
+    if party is None:
+        distances = bars(
             result.distance_counts.tolist(),
             result.distance_edges.tolist(),
             x_label="distance, in the data's units",
             y_label="rows",
+        )
+    return Page(
+        job=job,
+        run=result.run_id,
+        names=shown,
+        party=party,
+        figures=Figures(
+            n_iter=result.n_iter,
+            converged=result.converged,
+            inertia=result.inertia,
+            near_ties=result.near_ties,
+            sizes=result.sizes.tolist(),
+            counts=[len(labels) for labels in result.labels],
+            part=result.faults.parts(job.n),
+            convergence=curve(result.history.tolist(), x_label="iteration", y_label="inertia"),
+            distances=distances,
+            own=None if own is None else set_sizes(own[own >= 0], job.k).tolist(),
         ),
+        learned=who_learned_what(job, rounds=result.costs.rounds),
         agreement=None if pooled is None else agreement(result, pooled),
-        total_bytes=sum(phase.sent_bytes for phase in result.costs.phases),
+        phases=result.costs.phases,
+        wall_seconds=result.costs.wall_seconds,
+    )
+
+
+def render(page: Page) -> str:
+    """The page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only who wants a page pays
+
+    import secfc  # noqa: PLC0415 - it imports what imports this
+
+    environment = Environment(
+        loader=PackageLoader("secfc.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("page.html.j2").render(
+        vars(page),
+        version=secfc.__version__,
+        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
     )
 
@@ -101,12 +207,14 @@ def render(
 def summary_table(result: "Result") -> str:
     """What a notebook shows of a result."""
     job, end = result.job, "converged" if result.converged else "not converged"
+    faults = result.faults.describe([f"party {j}" for j in range(1, job.n + 1)])
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")
     lines = (
         ("parties", f"{job.n}, of which {job.t} may collude; a round needs {job.threshold} answers"),
         ("rows", f"{int(result.sizes.sum())} of {job.d} columns"),
         ("clusters", f"{job.k} of {sizes} rows"),
         ("iterations", f"{result.n_iter}, {end}"),
+        *([("faults", faults)] if faults else []),
         ("inertia", f"{result.inertia:.6g}"),
         (
             "costs",

@@ -28,6 +28,7 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}"),
         Learned(coalition, "nothing else about the rows of the other clients"),
+        *_between(job),
         Learned(
             f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
         ),
@@ -56,3 +57,16 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
         )
     )
     return lines
+
+
+def _between(job: Job) -> list[Learned]:
+    """More clients than may collude, fewer than determine the polynomials."""
+    if job.ell == 1:
+        return []
+    first, last = job.t + 1, job.ell + job.t - 1
+    who = f"{first} clients together" if first == last else f"{first} to {last} clients together"
+    return [
+        Learned(
+            who, "equations about each row's segments, and possibly every value, as rows are small integers"
+        )
+    ]

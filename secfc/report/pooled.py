@@ -24,6 +24,7 @@ class Agreement:
     same : int
         Rows with equal labels.
     rows : int
+        Of the parties that are in.
     inertia : float
         Of Lloyd's algorithm in float64 on the pooled rows.
     n_iter : int
@@ -60,15 +61,16 @@ def agreement(result: "Result", parties: Sequence[Any]) -> Agreement:
         raise DataError(
             f"parties: rows {counts} of {members[0].rows.shape[1]} columns are not those of the run"
         )
-    pooled = np.concatenate([member.rows for member in members])
-    start = np.concatenate(result.start)
+    within = [j for j in range(len(members)) if j + 1 not in result.faults.left_out]
+    pooled = np.concatenate([members[j].rows for j in within])
+    start = np.concatenate([result.start[j] for j in within])
     centres = np.array([pooled[start == h].mean(axis=0) for h in range(result.job.k)])
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: the secure run has said so
         model = Lloyd(result.job.k, init=centres, max_iter=result.job.max_iter).fit([pooled])
     seconds = time.perf_counter() - began
-    labels = np.concatenate([np.asarray(part) for part in result.labels])
+    labels = np.concatenate([np.asarray(result.labels[j]) for j in within])
     return Agreement(
         same=int((labels == model.labels_[0]).sum()),
         rows=labels.size,

@@ -1,14 +1,12 @@
 """The report as its readers get it: complete, self-contained, and drawn by a real browser."""
 
-import os
 import re
-import shutil
-import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from PIL import Image
+from support.browser import drawn
 
 import secfc
 from secfc.params import Job
@@ -171,6 +169,7 @@ def test_who_learned_what_names_everybody(t, init):
     job = Job(n=9, k=2, t=t, ell=2, d=8, bound=1.0, init=init)
     lines = {line.who: line.what for line in who_learned_what(job, rounds=7)}
     assert ("any one client" if t == 1 else "any 3 clients together") in lines
+    assert f"{t + 1} clients together" in lines
     assert f"{t + 2} or more clients together" in lines
     assert "in 7 rounds" in lines["the server"]
     assert ("the server, because of the start" in lines) == (init == "k-means++")
@@ -198,39 +197,32 @@ def test_bars_have_the_heights_of_their_counts():
     assert chart.bars[2].y == pytest.approx(chart.top)
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-"""Where it is missing the test skips, unless SECFC_NO_SKIPS says that it must not."""
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_browser_draws_the_page_without_a_word_of_complaint(result, tmp_path, dark):
-    if CHROMIUM is None and not os.environ.get("SECFC_NO_SKIPS"):
-        pytest.skip("chromium is not installed")
-    page = result.report(tmp_path / "report.html", names=NAMES, pooled=PARTIES)
-    picture = tmp_path / "page.png"
-    command = [
-        CHROMIUM,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--window-size=700,900",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--enable-logging=stderr",
-        "--v=0",
-        f"--screenshot={picture}",
-        page.as_uri(),
-    ]
-    if dark:
-        command.insert(1, "--blink-settings=preferredColorScheme=0")
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "CONSOLE" not in done.stderr
-    image = np.asarray(Image.open(picture).convert("RGB"))
-    assert image.shape[:2] == (900, 700)
-    corner = image[5, 5].astype(int).sum()
-    assert corner < 150 if dark else corner > 700  # the paper of the theme
-    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20  # and something written on it
+    drawn(result.report(tmp_path / "report.html", names=NAMES, pooled=PARTIES), tmp_path, dark=dark)
+
+
+def test_parties_that_failed_are_named_with_what_they_failed_to_do(result, tmp_path):
+    faults = secfc.Faults(absent=(3,), liars=(2, 3))
+    shown = replace(result, faults=faults)
+    text = Reader(shown.report(tmp_path / "a.html", names=NAMES).read_text(encoding="utf-8")).text
+    assert "2 of 3 parties did not take part to the end" in text
+    assert "excluded: it sent wrong answers; its rows are in; absent: it did not answer to the end" in text
+    assert "party 2, party 3 sent wrong answers and were excluded" in Reader(shown._repr_html_()).text
+
+
+def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones(tmp_path):
+    parties = [*PARTIES, np.empty((0, 2))]
+    result = secfc.run(parties, 3, 1, 1, seed=0)
+    outside = np.full(7, -1, dtype=np.int32)
+    without = replace(
+        result,
+        labels=[*result.labels[:3], outside],
+        start=[*result.start[:3], outside],
+        faults=secfc.Faults(left_out=(4,)),
+    )
+    page = without.report(tmp_path / "a.html", party=3, pooled=[*PARTIES, PARTIES[0][:7]])
+    text = Reader(page.read_text(encoding="utf-8")).text
+    assert "96 of 96" in text
+    assert "left out: it vanished or was refused while rows were shared; its rows are not in" in text

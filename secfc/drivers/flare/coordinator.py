@@ -4,7 +4,6 @@ import logging
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from secfc.drivers.failures import as_error
 from secfc.drivers.flare import line as lines
 from secfc.drivers.flare.calls import to_json
 from secfc.drivers.flare.line import Event, Line, Send
-from secfc.drivers.setup import OnProgress, ServerReport
+from secfc.drivers.setup import OnProgress, ServerReport, public_result
 from secfc.errors import (
     CheatError,
     LimitError,
@@ -136,7 +135,7 @@ class Coordinator:
             "timeline": self.timeline,
         }
         if self.report is not None:
-            told["result"] = _public(self.report)
+            told["result"] = public_result(self.report, self.report.counts)
         write_summary(path, self._agreement, self.statements.values(), told)
 
     def _name(self, client: int) -> str:
@@ -302,10 +301,3 @@ class Coordinator:
 def _plain(error: SecFCError) -> bool:
     """Whether the type can be made again of a text alone."""
     return type(error).__init__ is Exception.__init__ or type(error).__init__ is ValueError.__init__
-
-
-def _public(report: ServerReport) -> dict[str, Any]:
-    """What every site is told; distances, even counted, are the server's alone."""
-    kept = {"start", "labels", "histogram", "largest", "found", "found_labels"}
-    told = {name: value for name, value in vars(report).items() if name not in kept}
-    return told | {"faults": asdict(report.faults)}

@@ -31,6 +31,7 @@ from secfc.errors import (
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment, Finish, Plan, Share
 from secfc.protocol.server import Server
+from secfc.report.agreed import write_agreed_report
 
 RUN = bytes(range(16))
 
@@ -283,6 +284,19 @@ def test_a_site_lost_before_the_iterations_is_left_out_while_r_are_left(organisa
     assert names_of_lost(network) == {"site-2": "PartyError: site-2: no answer within 1 s"}
     assert report.faults.left_out == (2,)
     assert report.counts == [20, 0, 30, 5]
+
+
+def test_the_page_of_a_summary_names_a_site_that_was_left_out(organisations, monkeypatch, tmp_path):
+    made = organisations(20, 10, 30, 5)
+    network = Network(made, spoil=vanishes(monkeypatch, Plan, 2), deadline=1.0)
+    network.run()
+    network.coordinator.write_summary(tmp_path / "s.json", None)
+    summary = read_summary(tmp_path / "s.json")
+    page = write_agreed_report(summary, made.agreement, tmp_path / "r.html", name="s.json").read_text()
+    assert "1 of 4 parties did not take part to the end" in page
+    assert "left out: it vanished or was refused while rows were shared" in page
+    assert "PartyError: site-2: no answer within 1 s" in page
+    assert "site-2: its statement is missing" in page
 
 
 @BEFORE

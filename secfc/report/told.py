@@ -1,0 +1,114 @@
+"""What a coordinator tells of a run in a summary: unsigned, so its form and sense are checked before use."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.statement import Count, Hex16, Text
+from secfc.agreement.toml_file import Schema, check_values
+from secfc.errors import ParameterError
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class ToldPart(Schema):
+    """A part of it. Keys of later versions are left alone."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class ToldPhase(ToldPart):
+    """Costs of a phase in a role."""
+
+    phase: Text
+    role: Literal["client", "server"]
+    seconds: Amount
+    sent_bytes: Count
+    messages: Count
+
+
+class ToldCosts(ToldPart):
+    """Costs of a run, as `secfc.drivers.costs.Costs.to_dict` has them."""
+
+    wall_seconds: Amount
+    messages: Count
+    bytes: Count
+    rounds: Count
+    phases: list[ToldPhase]
+
+
+class ToldFaults(ToldPart):
+    """Client numbers, as `secfc.protocol.progress.Faults` has them."""
+
+    absent: list[Count]
+    left_out: list[Count]
+    liars: list[Count]
+
+
+class ToldResult(ToldPart):
+    """A result, as `secfc.drivers.setup.public_result` has it."""
+
+    n_iter: Count
+    converged: bool
+    inertia: Amount
+    history: Annotated[list[Amount], Field(min_length=1)]
+    near_ties: Count
+    faults: ToldFaults
+    counts: list[Count]
+    sizes: list[Count]
+
+
+class Told(ToldPart):
+    """All of it.
+
+    Attributes
+    ----------
+    secfc : str
+        The coordinator's version.
+    run : str or None
+    ended : str
+        "complete", or the error.
+    lost : dict of str to str
+        Parties that the run went on without, and why.
+    costs : ToldCosts or None
+    result : ToldResult or None
+    """
+
+    secfc: Text
+    run: Hex16 | None = None
+    ended: Text
+    lost: dict[Text, Text] = Field(default_factory=dict)
+    costs: ToldCosts | None = None
+    result: ToldResult | None = None
+
+
+def told_of(coordinator: object, agreement: Agreement, *, name: str) -> Told:
+    """Check what a coordinator tells.
+
+    Parameters
+    ----------
+    coordinator : object
+        That part of a summary.
+    agreement : Agreement
+    name : str
+        What errors call the summary.
+
+    Raises
+    ------
+    ParameterError
+        Naming the key that has another form, or numbers that cannot be those of a run of this job.
+    """
+    told = check_values(coordinator, Told, name=f"{name}: coordinator")
+    result, job = told.result, agreement.job
+    if result is not None:
+        numbers = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
+        for key, holds in (
+            ("counts", len(result.counts) == job.n),
+            ("sizes", len(result.sizes) == job.k and 0 < sum(result.sizes) == sum(result.counts)),
+            ("faults", numbers <= set(range(1, job.n + 1))),
+            ("costs", told.costs is not None),
+        ):
+            if not holds:
+                raise ParameterError(f"{name}: coordinator: {key}: not that of a run of this job")
+    return told

@@ -1,0 +1,165 @@
+"""The page of an agreed job's run, from its summary, of which the coordinator's part is not signed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from support.browser import drawn
+from support.organisations import NAMES, Organisations
+from typer.testing import CliRunner
+
+from secfc.agreement.statement import Summary, read_summary
+from secfc.cli.app import app
+from secfc.drivers.agreed import run_agreed
+from secfc.errors import LimitError, ParameterError
+from secfc.report.agreed import write_agreed_report
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Organisations whose job has run."""
+    made = Organisations(tmp_path_factory.mktemp("agreed"))
+    made.sign()
+    sites = [made.site(name) for name in NAMES]
+    run_agreed(made.agreement, file=made.job, sites=sites, summary=made.folder / "job.summary.json")
+    return made
+
+
+@pytest.fixture
+def summary(ran):
+    return read_summary(ran.folder / "job.summary.json")
+
+
+def told(summary: Summary, **changes):
+    """The summary with another part of the coordinator's."""
+    return replace(summary, coordinator=summary.coordinator | changes)
+
+
+def result(summary, **changes):
+    return told(summary, result=summary.coordinator["result"] | changes)
+
+
+@pytest.fixture
+def page(ran, tmp_path):
+    def write(summary, path=tmp_path / "r.html"):
+        return write_agreed_report(summary, ran.agreement, path, name="s.json").read_text(encoding="utf-8")
+
+    return write
+
+
+def test_it_says_which_job_ran_who_signed_and_who_learned_what(summary, page):
+    text = page(summary)
+    for said in (
+        "<h1>Readmissions</h1>",
+        summary.coordinator["run"],
+        "2 (ell + t) − 1 = 2 (1 + 1) − 1 = 3",
+        "north: its signature holds",
+        "the exact distance of every row",
+        "iterations, <span",
+    ):
+        assert said in text
+    assert "did not take part to the end" not in text
+    assert "NO</td>" not in text
+    assert "nobody has signed that" in text
+
+
+def test_it_has_no_distances_as_no_party_learns_them(summary, page):
+    assert 'id="distances"' not in page(summary)
+    assert summary.coordinator["result"].keys().isdisjoint({"histogram", "largest", "labels", "start"})
+
+
+def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page):
+    faults = {"absent": [1], "left_out": [2], "liars": [3]}
+    text = page(told(result(summary, faults=faults), lost={"south": "PartyError: <no answer>"}))
+    assert "3 of 3 parties did not take part to the end" in text
+    rows = text.split('id="ran"')[1].split("</table>")[0].split("<tr>")[2:]
+    wanted = ("absent: it did not answer", "left out: it vanished", "excluded: it sent wrong answers")
+    for name, row, said in zip(NAMES, rows, wanted, strict=True):
+        assert name in row
+        assert said in row
+    assert "PartyError: &lt;no answer&gt;" in rows[1]
+
+
+def test_a_statement_that_does_not_hold_is_said(summary, page):
+    first = summary.statements[0]
+    changed = first.model_copy(update={"statement": first.statement.model_copy(update={"iterations": 99})})
+    text = page(replace(summary, statements=[changed, *summary.statements[1:]]))
+    assert "NO</td>" in text
+    assert "north: its statement was changed" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"counts": [1, 2]}, "counts"),
+        ({"sizes": [0, 0], "counts": [0, 0, 0]}, "sizes"),
+        ({"sizes": [13, 14]}, "sizes"),
+        ({"faults": {"absent": [4], "left_out": [], "liars": []}}, "faults"),
+        ({"faults": {"absent": ["<b>"], "left_out": [], "liars": []}}, "faults"),
+        ({"history": []}, "history"),
+        ({"history": [float("nan")]}, "history"),
+        ({"inertia": "<script>"}, "inertia"),
+        ({"sizes": [-1, 27]}, "sizes"),
+    ],
+)
+def test_what_cannot_be_told_of_this_job_is_refused_and_leaves_no_page(summary, page, tmp_path, changes, key):
+    with pytest.raises(ParameterError, match=rf"s\.json: coordinator.*{key}") as raised:
+        page(result(summary, **changes))
+    assert "<" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_without_costs_is_refused(summary, page):
+    with pytest.raises(ParameterError, match="costs"):
+        page(told(summary, costs=None))
+
+
+def test_a_run_that_failed_has_a_page_without_figures(tmp_path):
+    made = Organisations(tmp_path)
+    made.write_site("south", more="[limits]\nmost_rounds = 1\n")
+    made.replace(made.job, "\n[columns]", "\n[limits]\nmost_rounds = 1\n\n[columns]")
+    made.sign()
+    path = tmp_path / "job.summary.json"
+    with pytest.raises(LimitError):
+        run_agreed(made.agreement, file=made.job, sites=[made.site(name) for name in NAMES], summary=path)
+    written = write_agreed_report(read_summary(path), made.agreement, tmp_path / "r.html", name="s.json")
+    text = written.read_text(encoding="utf-8")
+    assert "No result." in text
+    assert "LimitError" in text
+    assert 'id="clusters"' not in text
+
+
+def test_audit_writes_it_and_refuses_a_file_that_is_there(ran, tmp_path):
+    page = tmp_path / "r.html"
+    arguments = ["audit", str(ran.folder / "job.summary.json"), "--job", str(ran.job), "--report", str(page)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "Readmissions" in page.read_text(encoding="utf-8")
+    page.write_text("mine")
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert page.read_text() == "mine"
+
+
+def test_job_run_writes_it_and_audit_the_same_from_its_summary(tmp_path):
+    made = Organisations(tmp_path)
+    made.sign()
+    sites = [str(made.site(name)) for name in NAMES]
+    arguments = ["job", "run", str(made.job), *sites, "--quiet", "--report", str(tmp_path / "r.html")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    path = tmp_path / "job.summary.json"
+    write_agreed_report(read_summary(path), made.agreement, tmp_path / "again.html", name="s.json")
+    page, again = ((tmp_path / name).read_text().splitlines() for name in ("r.html", "again.html"))
+    assert [a for a, b in zip(page, again, strict=True) if a != b and " UTC</p>" not in a] == []
+    sizes = json.loads(path.read_text())["coordinator"]["result"]["sizes"]
+    assert sum(sizes) == sum(map(len, made.rows.values()))
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_browser_draws_it_with_faults_without_a_word_of_complaint(summary, ran, tmp_path, dark):
+    shown = result(summary, faults={"absent": [1], "left_out": [], "liars": [3]})
+    path = write_agreed_report(shown, ran.agreement, tmp_path / "r.html", name="s.json")
+    drawn(path, tmp_path, dark=dark)

@@ -1,0 +1,46 @@
+"""A page drawn by a real browser."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+"""Where it is missing the test skips, unless SECFC_NO_SKIPS says that it must not."""
+
+
+def drawn(page: Path, folder: Path, *, dark: bool) -> None:
+    """Have a page drawn without network; it draws something, in the theme's colours, and logs nothing."""
+    if CHROMIUM is None and not os.environ.get("SECFC_NO_SKIPS"):
+        pytest.skip("chromium is not installed")
+    assert CHROMIUM is not None
+    picture = folder / "page.png"
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--window-size=700,900",
+        f"--user-data-dir={folder / 'profile'}",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--enable-logging=stderr",
+        "--v=0",
+        f"--screenshot={picture}",
+        page.as_uri(),
+    ]
+    if dark:
+        command.insert(1, "--blink-settings=preferredColorScheme=0")
+    environment = {**os.environ, "HOME": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "CONSOLE" not in done.stderr
+    image = np.asarray(Image.open(picture).convert("RGB"))
+    assert image.shape[:2] == (900, 700)
+    corner = image[5, 5].astype(int).sum()
+    assert corner < 150 if dark else corner > 700  # the paper of the theme
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20  # and something written on it
