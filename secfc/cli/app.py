@@ -13,6 +13,7 @@ from secfc.cli.files import Options, run_files, sources
 from secfc.cli.flare import flare
 from secfc.cli.job import audit, job
 from secfc.cli.keys import keygen, roster
+from secfc.cli.prepare import prepare
 from secfc.cli.reproduce import reproduce
 from secfc.params import Limits
 
@@ -29,6 +30,9 @@ app.add_typer(roster, name="roster")
 app.add_typer(job, name="job")
 app.command(epilog="Example: secfc keygen north.key --name north --organisation 'North Hospital'")(keygen)
 app.command(epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
+app.command(epilog="Example: secfc prepare a.csv b.csv c.csv --schema schema.toml --t 1 --out prepared")(
+    prepare
+)
 app.command(epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
 
 

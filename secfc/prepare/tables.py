@@ -48,15 +48,22 @@ class Checked:
     missing: dict[str, int]
 
 
-def read(path: Path | Query, schema: Schema) -> pa.Table:
+def read(path: Path | Query, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Table:
     """A party's file or query; of a CSV file the agreed columns stay text until they are checked.
+
+    Parameters
+    ----------
+    path : Path or Query
+    schema : Schema
+    as_text : sequence of str
+        Columns that stay text altogether, such as row IDs.
 
     Raises
     ------
     DataError
         Naming the file.
     """
-    return load_table(path, as_text=[column.name for column in schema.columns])
+    return load_table(path, as_text=[*(column.name for column in schema.columns), *as_text])
 
 
 def as_table(given: Any, name: str) -> pa.Table:

@@ -17,6 +17,7 @@ from secfc.prepare import Column, Schema
 from secfc.prepare.messages import Deal, Introduce, Opening, decode, encode, parties_of
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.statistics import Sums
+from secfc.prepare.summation import Summation
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import start_digest
 from secfc.sealing.identity import Identity, Roster
@@ -457,3 +458,27 @@ def test_values_are_forgotten_once_they_are_shared(wire):
     net.run()
     assert all(party._values == {} for party in net.parties.values())
     assert all(party._handshake is None for party in net.parties.values())
+
+
+def test_no_share_and_no_sum_passes_whoever_carries_the_messages(wire, monkeypatch):
+    plain = []
+    deal, tell = Summation.deal, Summation.open
+
+    def listened_deal(self, values):
+        shares = deal(self, values)
+        plain.extend(shares.values())
+        return shares
+
+    def listened_open(self):
+        plain.append(tell(self))
+        return plain[-1]
+
+    monkeypatch.setattr(Summation, "deal", listened_deal)
+    monkeypatch.setattr(Summation, "open", listened_open)
+    net = wire()
+    net.run()
+    assert len(plain) == 2 * 3 * (2 + 1)
+    carried = b"|".join(net.sent)
+    # Not even the residues of one prime.
+    pieces = [payload[at : at + len(payload) // 5] for payload in plain for at in range(0, len(payload), 6)]
+    assert not any(piece in carried for piece in pieces if len(piece) >= 6)

@@ -1,0 +1,275 @@
+"""`prepare_files`: a process per party, each with its own file; this process carries what it cannot read.
+
+Every party's file is checked before anybody is told who the others are, so nothing is shared unless all fit.
+"""
+
+import json
+import os
+import queue
+import secrets
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from secfc.drivers import framing
+from secfc.drivers.failures import error_of
+from secfc.drivers.processes import end_programs, how_it_ended, start_program
+from secfc.errors import CheatError, DataError, MessageError, ParameterError, PartyError, SecFCError
+from secfc.prepare.messages import parties_of
+from secfc.prepare.roles import Terms
+from secfc.prepare.schema import Schema
+from secfc.prepare.statistics import Statistics
+from secfc.prepare.transform import Preparation
+from secfc.protocol.messages import RUN_ID_BYTES
+
+SUMMARY = "preparation.json"
+"""What all parties know of a preparation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedFiles:
+    """What `prepare_files` returns.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        Prepared files, in the order of the parties.
+    preparation : Preparation
+    mended : tuple of dict
+        For each party its rows, and by column how many values were missing and clipped; known to it alone.
+    """
+
+    files: tuple[Path, ...]
+    preparation: Preparation
+    mended: tuple[Mapping[str, Any], ...] = field(repr=False)
+
+
+def prepare_files(
+    files: Sequence[Path],
+    schema: Schema,
+    *,
+    t: int,
+    out: Path,
+    id_column: str | None = None,
+    drop: Sequence[str] = (),
+) -> PreparedFiles:
+    """Prepare one file per party, each in a process of its own.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        .csv with a header, or .parquet.
+    schema : Schema
+    t : int
+        Parties that may collude; 2t + 1 parties are needed.
+    out : Path
+        Folder for the prepared files and `SUMMARY`; must not hold anything. Written whole or not at all.
+    id_column : str, optional
+        Column of row IDs, which is written beside the prepared columns.
+    drop : sequence of str
+        Columns that are left out.
+
+    Raises
+    ------
+    SecFCError
+        Naming the party, and what is wrong with every file that does not fit; `out` is then as it was.
+    """
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ParameterError(f"--out: {out} already holds something; name a new folder")
+    terms = Terms(n=len(files), t=t, schema=schema)
+    names = _names(files)
+    target = out.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        run = secrets.token_bytes(RUN_ID_BYTES).hex()
+        setups = [
+            {
+                "party": number,
+                "n": terms.n,
+                "t": terms.t,
+                "schema": schema.to_dict(),
+                "run": run,
+                "file": str(file),
+                "id": id_column,
+                "drop": list(drop),
+                "out": str(draft / name),
+            }
+            for number, (file, name) in enumerate(zip(files, names, strict=True), start=1)
+        ]
+        with _Parties(setups) as parties:
+            mended = parties.introduce()
+            statistics = parties.prepare()
+        preparation = Preparation.of(schema, statistics)
+        text = json.dumps(_summary(terms, preparation), indent=2)
+        (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")
+        draft.chmod(0o777 & ~_umask())
+        os.replace(draft, target)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return PreparedFiles(
+        files=tuple(out / name for name in names), preparation=preparation, mended=tuple(mended)
+    )
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """A name for each prepared file; files of one name are told apart by their position."""
+    stems = [file.stem for file in files]
+    return [
+        (stem if stems.count(stem) == 1 else f"{stem}-{at}")
+        + (".csv" if file.suffix.lower() == ".csv" else ".parquet")
+        for at, (stem, file) in enumerate(zip(stems, files, strict=True), start=1)
+    ]
+
+
+def _summary(terms: Terms, preparation: Preparation) -> dict[str, Any]:
+    """What is public among the parties; no party's number of rows."""
+    return {
+        "parties": terms.n,
+        "t": terms.t,
+        "schema": terms.schema.to_dict(),
+        "digest": terms.schema.digest.hex(),
+        "columns": list(preparation.names),
+        "bound": preparation.bound,
+        "statistics": {name: asdict(one) for name, one in preparation.statistics.items()},
+    }
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class _Parties:
+    """The processes, and a thread for each that reads what it says.
+
+    What a party says is always read, so it comes back to read what it is told: writing cannot block for ever.
+    """
+
+    def __init__(self, setups: Sequence[dict[str, Any]]) -> None:
+        self._setups = {setup["party"]: setup for setup in setups}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._threads: list[threading.Thread] = []
+        # (party, frame kind, payload); a kind of b"" is the end of the party's output, its payload why
+        self._events: queue.SimpleQueue[tuple[int, bytes, bytes]] = queue.SimpleQueue()
+
+    def __enter__(self) -> "_Parties":
+        try:
+            for party in self._setups:
+                self._processes[party] = start_program("secfc.prepare.party")
+            for party in self._setups:
+                thread = threading.Thread(target=self._read, args=(party,), daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except BaseException:
+            self._end(kindly=False)
+            raise
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._end(kindly=kind is None)
+
+    def introduce(self) -> list[Mapping[str, Any]]:
+        """Have every party check its file; then tell all of them everybody's public keys.
+
+        Raises
+        ------
+        DataError
+            What is wrong with all files that do not fit.
+        """
+        for party, setup in self._setups.items():
+            self._tell(party, framing.JSON, json.dumps(setup).encode())
+        said, wrong = self._collect("identity")
+        if wrong:
+            raise _together([wrong[party] for party in sorted(wrong)])
+        keys = [said[party]["identity"] for party in self._setups]
+        for party in self._setups:
+            self._tell(party, framing.JSON, json.dumps({"roster": keys}).encode())
+        return [said[party]["mended"] for party in self._setups]
+
+    def prepare(self) -> dict[str, Statistics]:
+        """Carry messages until every party has written its file; the statistics.
+
+        Raises
+        ------
+        SecFCError
+            The first party's that has one.
+        """
+        said, wrong = self._collect("statistics")
+        if wrong:
+            raise next(iter(wrong.values()))
+        known = [said[party]["statistics"] for party in self._setups]
+        if any(one != known[0] for one in known):
+            raise CheatError("the parties have different statistics")
+        return {name: Statistics(**values) for name, values in known[0].items()}
+
+    def _collect(self, key: str) -> tuple[dict[int, dict[str, Any]], dict[int, SecFCError]]:
+        """Read until all parties have said this: what they said, and the errors of those that did not."""
+        said: dict[int, dict[str, Any]] = {}
+        wrong: dict[int, SecFCError] = {}
+        while len(said) + len(wrong) < len(self._setups):
+            party, kind, payload = self._events.get()
+            if kind == framing.MESSAGE:
+                self._carry(party, payload)
+            elif kind == framing.JSON and "error" in (event := json.loads(payload)):
+                wrong[party] = self._error(party, event["error"], event["text"])
+            elif kind == framing.JSON:
+                said[party] = event
+            elif party not in said and party not in wrong:
+                ended = f"its process ended without a result ({how_it_ended(self._processes[party])})"
+                wrong[party] = PartyError(f"{self._name(party)}: {payload.decode() or ended}")
+            if wrong and key != "identity":
+                break  # the others wait for this party
+        return said, wrong
+
+    def _carry(self, party: int, payload: bytes) -> None:
+        try:
+            sender, recipient = parties_of(payload)
+        except MessageError as error:
+            raise PartyError(f"{self._name(party)}: {error}") from None
+        if sender != party or recipient not in self._processes:
+            raise PartyError(f"{self._name(party)}: a forged sender or unknown recipient")
+        self._tell(recipient, framing.MESSAGE, payload)
+
+    def _tell(self, party: int, kind: framing.Kind, payload: bytes) -> None:
+        with suppress(OSError, ValueError):  # it has ended, which is told where its output ends
+            framing.write_frame(cast(BinaryIO, self._processes[party].stdin), kind, payload)
+
+    def _read(self, party: int) -> None:
+        stream = cast(BinaryIO, self._processes[party].stdout)
+        try:
+            while (frame := framing.read_frame(stream)) is not None:
+                self._events.put((party, *frame))
+        except (EOFError, OSError, ValueError) as error:
+            self._events.put((party, b"", f"its output cannot be read: {error}".encode()))
+        else:
+            self._events.put((party, b"", b""))
+
+    def _end(self, *, kindly: bool) -> None:
+        end_programs(self._processes.values(), kindly=kindly)
+        for thread in self._threads:
+            thread.join()  # the output that it reads has ended
+        for process in self._processes.values():
+            with suppress(OSError):
+                cast(BinaryIO, process.stdout).close()
+
+    def _name(self, party: int) -> str:
+        return str(self._setups[party]["file"])
+
+    def _error(self, party: int, kind: str, text: str) -> SecFCError:
+        name = self._name(party)
+        return error_of(kind, text if text.startswith(name) else f"{name}: {text}")
+
+
+def _together(errors: Sequence[SecFCError]) -> SecFCError:
+    """Errors about several files as one; of other kinds the first."""
+    other = next((error for error in errors if not isinstance(error, DataError)), None)
+    return other or DataError("\n".join(map(str, errors)))

@@ -1,0 +1,105 @@
+"""The program of a party that prepares its own file: `secfc.prepare.files` starts it.
+
+It alone reads the file, and it writes the prepared one. What it tells whoever started it are encoded messages
+for the other parties, its public key, how many values it had to mend, and the statistics.
+"""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from secfc.drivers import framing
+from secfc.drivers.processes import speak
+from secfc.errors import DataError
+from secfc.prepare.messages import decode, encode
+from secfc.prepare.roles import Preparer, Terms
+from secfc.prepare.schema import Schema
+from secfc.prepare.tables import Checked, checked, read
+from secfc.prepare.transform import Preparation, sums_of, transformed
+from secfc.randomness import MaskSource
+from secfc.sealing.identity import Identity, Roster
+
+
+def main() -> int:
+    """Prepare one party's file."""
+    return speak(_run)
+
+
+def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
+    setup = framing.read_json(inbox)
+    terms = Terms(n=setup["n"], t=setup["t"], schema=Schema.of(setup["schema"]))
+    table, rows = checked_file(Path(setup["file"]), terms.schema, id_column=setup["id"], drop=setup["drop"])
+    identity = Identity()
+    mended = {"rows": rows.rows, "missing": rows.missing, "clipped": rows.clipped}
+    framing.write_json(outbox, {"identity": identity.public.hex(), "mended": mended})
+    roster = Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"])))
+    preparer = Preparer(
+        number=setup["party"],
+        terms=terms,
+        session=terms.session(run=bytes.fromhex(setup["run"]), roster=roster),
+        identity=identity,
+        sums=sums_of(rows, terms.schema),
+        masks=MaskSource(),
+    )
+    messages = preparer.start()
+    while True:
+        for message in messages:
+            framing.write_frame(outbox, framing.MESSAGE, encode(message))
+        if preparer.statistics is not None:
+            break
+        frame = framing.read_frame(inbox)
+        if frame is None:
+            raise EOFError
+        messages = preparer.receive(decode(frame[1]))
+    preparation = Preparation.of(terms.schema, preparer.statistics)
+    _write(Path(setup["out"]), preparation, table, rows, terms.schema, setup["id"])
+    told = {name: asdict(one) for name, one in preparation.statistics.items()}
+    framing.write_json(outbox, {"statistics": told})
+
+
+def checked_file(
+    path: Path, schema: Schema, *, id_column: str | None, drop: list[str]
+) -> tuple[pa.Table, Checked]:
+    """A party's file and its agreed columns.
+
+    Raises
+    ------
+    DataError
+        Naming the file and, for everything that is wrong, the column and the first row; never a value.
+    """
+    table = read(path, schema, as_text=() if id_column is None else (id_column,))
+    unknown = [one for one in drop if one not in table.column_names]
+    if unknown:
+        raise DataError(f"{path}: no column {unknown[0]!r}; it has {', '.join(table.column_names)}")
+    table = table.drop_columns(list(drop))
+    others = () if id_column is None else (id_column,)
+    return table, checked(table, schema, name=str(path), others=others)
+
+
+def _write(
+    path: Path,
+    preparation: Preparation,
+    table: pa.Table,
+    rows: Checked,
+    schema: Schema,
+    id_column: str | None,
+) -> None:
+    """Write the prepared columns, row IDs before them."""
+    values = transformed(rows, schema, preparation.statistics)
+    columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(id_column)}
+    for at, name in enumerate(preparation.names):
+        columns[name] = pa.array(values[:, at])
+    prepared = pa.table(columns)
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(prepared, path)
+    else:
+        pyarrow.parquet.write_table(prepared, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

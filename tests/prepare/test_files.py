@@ -1,0 +1,330 @@
+"""A process per party: prepared files, whole or not at all, and what every command says."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import secfc
+from secfc.errors import CheatError
+from secfc.prepare import Schema, files, prepare
+from secfc.prepare.files import SUMMARY, prepare_files
+
+pytestmark = pytest.mark.processes
+
+TOML = """
+[[column]]
+name = "age"
+unit = "years"
+low = 0
+high = 120
+scale = "standardise"
+missing = "mean"
+
+[[column]]
+name = "dose"
+low = 0
+high = 50
+scale = "min-max"
+clip = true
+
+[[column]]
+name = "smoker"
+categories = ["never", "former"]
+missing = "zero"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(4)
+    for at, name in enumerate(("north", "south", "west")):
+        frame = pd.DataFrame(
+            {
+                "patient": [f"{name}-{row:03}" for row in range(6 + at)],
+                "dose": rng.normal(20, 30, 6 + at).round(2),
+                "age": rng.integers(20, 90, 6 + at),
+                "smoker": rng.choice(["never", "former"], 6 + at),
+                "note": "x",
+            }
+        )
+        frame["age"] = frame["age"].astype("Int64")
+        frame.loc[2, "age"] = pd.NA
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "schema.toml").write_text(TOML)
+    return tmp_path
+
+
+def paths(folder, ending=".csv"):
+    return [folder / f"{name}{ending}" for name in ("north", "south", "west")]
+
+
+def listing(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def in_memory(folder):
+    frames = [pd.read_csv(path).drop(columns=["patient", "note"]) for path in paths(folder)]
+    return prepare(frames, Schema.read(folder / "schema.toml"), t=1)
+
+
+def test_files_are_prepared_as_tables_in_memory_are(folder):
+    schema = Schema.read(folder / "schema.toml")
+    done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", id_column="patient", drop=["note"])
+    expected = in_memory(folder)
+    assert done.preparation == expected.preparation
+    assert [one["rows"] for one in done.mended] == [6, 7, 8]
+    assert [one["missing"] for one in done.mended] == [{"age": 1}] * 3
+    for path, before, rows in zip(done.files, paths(folder), expected.rows, strict=True):
+        frame = pyarrow.csv.read_csv(path).to_pandas()
+        assert tuple(frame.columns) == ("patient", *expected.preparation.names)
+        assert frame["patient"].tolist() == pd.read_csv(before)["patient"].tolist()
+        np.testing.assert_array_equal(frame.drop(columns="patient").to_numpy(), rows)
+    assert listing(folder / "ready") == sorted([SUMMARY, "north.csv", "south.csv", "west.csv"])
+
+
+def test_the_summary_is_what_all_know_and_no_more(folder):
+    schema = Schema.read(folder / "schema.toml")
+    done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", drop=["patient", "note"])
+    summary = json.loads((folder / "ready" / SUMMARY).read_text())
+    assert summary.keys() == {
+        "parties",
+        "t",
+        "schema",
+        "digest",
+        "columns",
+        "bound",
+        "statistics",
+    }
+    assert Schema.of(summary["schema"]) == schema
+    assert summary["digest"] == schema.digest.hex()
+    assert summary["statistics"]["age"]["mean"] == done.preparation.statistics["age"].mean
+    assert summary["bound"] == done.preparation.bound
+
+
+def test_parquet_stays_parquet_and_files_of_one_name_are_told_apart(folder):
+    parts = []
+    for at, path in enumerate(paths(folder)):
+        (folder / str(at)).mkdir()
+        parts.append(folder / str(at) / ("rows.parquet" if at else "rows.csv"))
+        frame = pd.read_csv(path).drop(columns=["patient", "note"])
+        if at:
+            frame.to_parquet(parts[-1])
+        else:
+            frame.to_csv(parts[-1], index=False)
+    done = prepare_files(parts, Schema.read(folder / "schema.toml"), t=1, out=folder / "ready")
+    assert [path.name for path in done.files] == ["rows-1.csv", "rows-2.parquet", "rows-3.parquet"]
+    rows = pyarrow.parquet.read_table(done.files[1]).to_pandas().to_numpy()
+    np.testing.assert_array_equal(rows, in_memory(folder).rows[1])
+
+
+def spoilt(path, column, row, value):
+    frame = pd.read_csv(path, dtype=str)
+    frame.loc[row, column] = value
+    frame.to_csv(path, index=False)
+
+
+def test_every_file_that_does_not_fit_is_told_and_nothing_written(folder):
+    north, south, _ = paths(folder)
+    spoilt(north, "age", 4, "1952")
+    spoilt(south, "smoker", 0, "secret")
+    spoilt(south, "dose", 1, "a lot")
+    before = listing(folder)
+    with pytest.raises(secfc.DataError) as caught:
+        prepare_files(
+            paths(folder),
+            Schema.read(folder / "schema.toml"),
+            t=1,
+            out=folder / "ready",
+            drop=["patient", "note"],
+        )
+    assert str(caught.value).splitlines() == [
+        f"{north}: column 'age' has 1 values outside 0 to 120 years, the first in row 4; check the unit",
+        f"{south}: 2 things to mend",
+        "  column 'dose' is not numeric: it has 1 values that are no numbers, the first in row 1",
+        "  column 'smoker' has 1 values outside the agreed categories, the first in row 0",
+    ]
+    assert listing(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"t": 2}, secfc.ThresholdError, "n >= 2t \\+ 1 must hold"),
+        ({"drop": ["nothing"]}, secfc.DataError, "north.csv: no column 'nothing'; it has patient, dose"),
+        ({"drop": []}, secfc.DataError, "north.csv: .*column 'note' is not in the schema"),
+        ({"id_column": "name"}, secfc.DataError, "north.csv: .*no column 'name'"),
+        ({"files": ["north.csv", "south.csv", "gone.csv"]}, secfc.DataError, "gone.csv: no such file"),
+        ({"files": ["north.csv", "south.csv", "schema.toml"]}, secfc.DataError, "unknown file type"),
+        ({"schema": TOML.replace("[[", "smallest = 7\n[[", 1)}, secfc.LimitError, "at least 7 values"),
+    ],
+)
+def test_what_cannot_be_prepared_leaves_nothing_behind(folder, change, error, text):
+    (folder / "other.toml").write_text(change.pop("schema", TOML))
+    given = {"t": 1, "id_column": "patient", "drop": ["note"]} | change
+    chosen = [folder / name for name in given.pop("files", ("north.csv", "south.csv", "west.csv"))]
+    before = listing(folder)
+    with pytest.raises(error, match=f"(?s){text}"):
+        prepare_files(chosen, Schema.read(folder / "other.toml"), out=folder / "ready", **given)
+    assert listing(folder) == before
+
+
+def test_a_folder_that_holds_something_is_left_alone(folder):
+    (folder / "ready").mkdir()
+    (folder / "ready" / "mine").write_text("mine")
+    with pytest.raises(secfc.ParameterError, match=r"--out: .*ready already holds something"):
+        prepare_files(paths(folder), Schema.read(folder / "schema.toml"), t=1, out=folder / "ready")
+    assert listing(folder / "ready") == ["mine"]
+
+
+class Carrier(files._Parties):
+    """What carries the messages goes wrong: by what a test does with each of them."""
+
+    act = None
+
+    def _carry(self, party, payload):
+        super()._carry(party, type(self).act(self, party, payload))
+
+
+def carried_by(monkeypatch, act):
+    monkeypatch.setattr(files, "_Parties", type("Wrong", (Carrier,), {"act": act}))
+
+
+def run(folder):
+    return prepare_files(
+        paths(folder),
+        Schema.read(folder / "schema.toml"),
+        t=1,
+        out=folder / "ready",
+        drop=["patient", "note"],
+    )
+
+
+def test_a_party_that_dies_is_named_and_nothing_left_behind(folder, monkeypatch):
+    def kill(self, party, payload):
+        if party == 2:
+            self._processes[2].kill()
+        return payload
+
+    before = listing(folder)
+    carried_by(monkeypatch, kill)
+    with pytest.raises(
+        secfc.PartyError, match=r"south\.csv: its process ended without a result \(signal 9\)"
+    ):
+        run(folder)
+    assert listing(folder) == before
+
+
+def test_messages_that_are_changed_on_their_way_are_refused(folder, monkeypatch):
+    def flip(_, party, payload):
+        changed = bytearray(payload)
+        if party == 1 and payload[4] == 1:  # sealed shares
+            changed[-1] ^= 1
+        return bytes(changed)
+
+    before = listing(folder)
+    carried_by(monkeypatch, flip)
+    with pytest.raises(secfc.SealError, match=r"Deal: .* from client 1 was not sealed by it"):
+        run(folder)
+    assert listing(folder) == before
+
+
+def test_a_forged_sender_is_refused(folder, monkeypatch):
+    def forge(_, party, payload):
+        other = 3 if party == 2 else party
+        return payload[:21] + other.to_bytes(2, "little") + payload[23:]
+
+    carried_by(monkeypatch, forge)
+    with pytest.raises(secfc.PartyError, match=r"south\.csv: a forged sender or unknown recipient"):
+        run(folder)
+
+
+def test_parties_that_end_with_different_statistics_are_noticed(folder, monkeypatch):
+    class Liar(files._Parties):
+        def _collect(self, key):
+            said, wrong = super()._collect(key)
+            if key == "statistics":
+                said[2]["statistics"]["age"]["mean"] += 1
+            return said, wrong
+
+    monkeypatch.setattr(files, "_Parties", Liar)
+    with pytest.raises(CheatError, match="the parties have different statistics"):
+        run(folder)
+
+
+# The command
+
+
+def command(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "secfc", "prepare", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "140", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+CSV = ("north.csv", "south.csv", "west.csv")
+
+
+def test_prepared_files_can_be_run_as_the_command_says(folder):
+    options = ("--schema", "schema.toml", "--t", 1, "--id", "patient", "--drop", "note", "--out", "ready")
+    done = command(*CSV, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("north.csv: 6 rows fit; 1 missing in 'age', ")
+    assert any(line.split("│")[1:4] == [" age    ", "       3 ", "     18 "] for line in lines)
+    following = lines[-1].removeprefix("Next: secfc ").replace("K", "2").replace("FOLDER", "result").split()
+    ran = subprocess.run(
+        [sys.executable, "-m", "secfc", *following, "-q"], cwd=folder, timeout=120, check=False
+    )
+    assert ran.returncode == 0
+    with (folder / "result" / "north.labels.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 6
+
+
+def test_json_is_the_summary(folder):
+    options = ("--schema", "schema.toml", "--t", 1, "--drop", "patient,note", "--out", "ready", "--json")
+    done = command(*CSV, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads((folder / "ready" / SUMMARY).read_text())
+
+
+def test_files_can_be_checked_alone_and_nothing_is_written(folder):
+    before = listing(folder)
+    options = ("--schema", "schema.toml", "--drop", "note", "--id", "patient", "--check")
+    one = command("south.csv", *options, cwd=folder)
+    assert one.returncode == 0, one.stderr
+    assert one.stdout.startswith("south.csv: 7 rows fit; 1 missing in 'age'")
+    spoilt(folder / "south.csv", "age", 0, "-1")
+    spoilt(folder / "west.csv", "age", 1, "-1")
+    wrong = command(*CSV, *options, cwd=folder)
+    assert wrong.returncode == 2
+    assert "DataError: south.csv: column 'age' has 1 values outside 0 to 120 years, the first in row 0" in (
+        wrong.stderr
+    )
+    assert "\nwest.csv: column 'age' has 1 values outside" in wrong.stderr
+    assert listing(folder) == before
+
+
+def test_a_folder_or_a_check_is_asked_for(folder):
+    done = command(*CSV, "--schema", "schema.toml", cwd=folder)
+    assert done.returncode == 2
+    assert "--out: name a folder for the prepared files, or --check the files only" in done.stderr
+
+
+def test_a_schema_that_cannot_be_read_is_named_with_its_line(folder):
+    (folder / "schema.toml").write_text(TOML.replace("low = 0", "low = 200", 1))
+    done = command(*CSV, "--schema", "schema.toml", "--out", "ready", cwd=folder)
+    assert done.returncode == 2
+    assert "schema.toml:2: schema: column 'age': low must be below high" in done.stderr
