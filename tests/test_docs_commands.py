@@ -11,16 +11,14 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from test_docs_agreeing import run_page
-
-from secfc.prepare import Schema, prepare
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 PAGES_WITH_A_TEST = {
+    "prepare.md": "tests/prepare/test_page.py",  # makes files that fit the page's schema
     "agreeing-on-a-job.md": "tests/test_docs_agreeing.py",  # makes the files that it is about
     "deployment.md": "tests/drivers/flare/test_deployment_page.py",  # needs NVIDIA FLARE
 }
@@ -112,21 +110,3 @@ def test_pages_and_commands_that_are_run_elsewhere_are_on_a_page_and_their_tests
     for begin, test in RUN_ELSEWHERE.items():
         assert any(command.startswith(begin) for command in everything), begin
         assert (ROOT / test).is_file()
-
-
-def test_the_schema_on_the_page_about_preparing_is_one(tmp_path):
-    page = (ROOT / "docs" / "how-to" / "prepare.md").read_text()
-    (text,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
-    (tmp_path / "schema.toml").write_text(text)
-    schema = Schema.read(tmp_path / "schema.toml")
-    rng = np.random.default_rng(0)
-    tables = [
-        {
-            "age": rng.integers(20, 90, 25).astype(float),
-            "dose": rng.normal(20, 20, 25),
-            "smoker": rng.choice(["never", "former", "current"], 25),
-        }
-        for _ in range(3)
-    ]
-    ready = prepare([pd.DataFrame(table) for table in tables], schema, t=1)
-    assert [rows.shape for rows in ready.rows] == [(25, 5)] * 3

@@ -1,0 +1,48 @@
+"""The commands of docs/how-to/prepare.md, as they stand there, on files that fit its schema."""
+
+import csv
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "prepare.md").read_text()
+
+
+@pytest.mark.processes
+def test_commands_of_the_page_work_with_its_schema(tmp_path):
+    (schema,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    (tmp_path / "schema.toml").write_text(schema)
+    rng = np.random.default_rng(0)
+    for name, rows in (("north", 24), ("south", 22), ("west", 25)):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["patient", "age", "dose", "smoker"])
+            for row in range(rows):
+                smoker = rng.choice(["never", "former", "current", ""])
+                writer.writerow([f"{name}{row}", rng.integers(20, 90), rng.normal(20, 20), smoker])
+    commands = re.findall(r"^secfc .*$", PAGE, flags=re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", *shlex.split(command)],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        assert "22 rows fit" in done.stdout
+    with (tmp_path / "prepared" / "west.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["patient", "age", "dose", "smoker=never", "smoker=former", "smoker=current"]
+    assert len(rows) == 25
+    assert all(0 <= float(row["dose"]) <= 1 for row in rows)
+    assert abs(sum(float(row["age"]) for row in rows) / 25) < 1
