@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -346,6 +346,11 @@ class Layout:
         if self.common:
             return slice(0, self.m)
         return slice(self._ends[client - 1], self._ends[client])
+
+    def without(self, clients: Collection[int]) -> "Layout":
+        """The rows that are left when these clients' are taken out."""
+        counts = tuple(0 if client in clients else rows for client, rows in enumerate(self.counts, 1))
+        return Layout(counts, common=self.common)
 
     def check(self, job: Job) -> None:
         """Raise ParameterError unless the job can be run on this many rows."""

@@ -11,6 +11,7 @@ from secfc.protocol.messages import (
     Assignment,
     Challenge,
     Continue,
+    Dispute,
     Finish,
     Hello,
     LeaveOut,
@@ -118,7 +119,7 @@ class Client:
             rows=self._m if tokens is None else 0,
             start=start,
         )
-        self._limits, self._name = limits, name
+        self._identity, self._limits, self._name = identity, limits, name
         self._allocate, self._kernels = allocate, kernels
         self._tokens, self._early_deals = tokens, EarlyDeals()
         self._union: ClientUnion | None = None
@@ -167,6 +168,8 @@ class Client:
                 return self._on_end_of_stage(message)
             case Challenge():
                 return self._on_challenge(message)
+            case Dispute():
+                return self._on_dispute(message)
             case LeaveOut():
                 return self._on_leave_out(message)
             case Continue():
@@ -246,7 +249,8 @@ class Client:
         self._sharing = ClientSharing(
             number=self.number,
             job=self._job,
-            run=self._run,
+            session=self._session,
+            identity=self._identity,
             layout=layout,
             own=OwnRows(self._rows, own),
             masks=self._masks,
@@ -277,6 +281,11 @@ class Client:
         if self._answers.round:
             raise MessageError(f"Challenge: after round {self._answers.round}")
         return self._sharing.on_challenge(message)
+
+    def _on_dispute(self, message: Dispute) -> list[Message]:
+        if self._answers.round:
+            raise MessageError(f"Dispute: after round {self._answers.round}")
+        return self._sharing.on_dispute(message)
 
     def _on_leave_out(self, message: LeaveOut) -> list[Message]:
         if self._answers.round:
@@ -340,6 +349,9 @@ class Client:
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender == self.number or sender not in self._channels:
             raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
+        if message.round > self._job.max_rounds:
+            # END among them, which travels as 0: there is one encoding of each message.
+            raise MessageError(f"Witness: of round {message.round}, at most {self._job.max_rounds} are asked")
         if len(sealed) > self._witnesses.most_bytes + TAG_BYTES:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
         payload = self._channels[sender].open(Witness.__name__, part=0, sealed=sealed, round_=round_)

@@ -1,34 +1,39 @@
 """Whether a dealer's shares lie on polynomials: random combinations of them, hidden by covers.
 
-Beside its shares a client deals covers, shares of polynomials of degree below ell + t that are uniform
-altogether. When all shares are dealt the server draws a seed; every client answers, for each dealer, cover +
-sum r f(alpha_j) with coefficients r of that seed. With a cover of its own each combination is a uniform
-polynomial, whatever the rows are (docs/protocol.md, "Liars in sharing").
+Beside each part of its shares a client deals covers, shares of polynomials of degree below ell + t that are
+uniform altogether. When all shares are dealt the server draws a seed; every client answers, for each part of
+each dealer, cover + sum r f(alpha_j) with coefficients r of that seed. With a cover of its own each
+combination is a uniform polynomial, whatever the rows are (docs/protocol.md, "Liars in sharing").
 """
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from secfc._arrays import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
+from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import BLOCK, reduce
-from secfc.kmeans.coded_distance import CodedPoints
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job, Layout, Parts
 from secfc.protocol.consistency import combinations_for
 from secfc.randomness import MaskSource
+from secfc.sealing.identity import SIGNATURE_BYTES
 
-_PLACE = struct.Struct("<HI")  # dealer, part
+Column = tuple[int, int]
+"""Dealer and part: what a column of a report is about."""
+
+_PLACE = struct.Struct("<HI")
 
 
 def covers_of(job: Job) -> int:
-    """Covers that a client deals for each prime; none where shares are not checked.
+    """Covers of each part that a client deals for each prime; none where shares are not checked.
 
     They are not where no liar is tolerated, and not with membership privacy: shares of different dealers are
     added up as they come, so there is nothing to combine later.
@@ -36,25 +41,35 @@ def covers_of(job: Job) -> int:
     return combinations_for(job.max_liars) if job.max_liars and job.ids_cap is None else 0
 
 
-def cover_bytes(job: Job, primes: int) -> int:
-    """Bytes of the covers that follow the first part of a client's shares."""
-    return BYTES_PER_RESIDUE * primes * covers_of(job)
+def proof_bytes(job: Job, primes: int) -> int:
+    """Bytes of the covers and the signature that follow the residues of a part of shares."""
+    count = covers_of(job)
+    return packed_bytes((primes, count, 1)) + SIGNATURE_BYTES if count else 0
 
 
-def dealers(layout: Layout) -> list[int]:
-    """Clients with rows, whose shares are checked."""
-    return [client for client, rows in enumerate(layout.counts, 1) if rows]
+def columns_of(layout: Layout, parts: Parts) -> list[Column]:
+    """The parts of all clients' shares that are checked; `parts` is how they were cut."""
+    return [
+        (client, part)
+        for client, rows in enumerate(layout.counts, 1)
+        for part in range(-(-rows // parts.share))
+    ]
 
 
-def combined(covers: Floats, shares: Shares, coefficients: Floats, p: int) -> Floats:
+def coefficients_of(run: bytes, seed: bytes, column: Column) -> MaskSource:
+    """Where the coefficients of a part of a dealer's shares come from, prime after prime."""
+    return MaskSource(hashlib.sha256(b"secfc check 1" + run + seed + _PLACE.pack(*column)).digest())
+
+
+def combined(covers: Floats, shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
     """Covers plus combinations of shares, reduced.
 
     Parameters
     ----------
     covers : ndarray of shape (c,), float64
-        Reduced, or a combination of earlier parts.
-    shares : ndarray of shape (width, rows), float32
-        Centred residues.
+        Reduced.
+    shares : ndarray of shape (width, rows), float32 or float64
+        Reduced residues.
     coefficients : ndarray of shape (c, width, rows), float64
         Centred residues.
     """
@@ -69,48 +84,27 @@ def combined(covers: Floats, shares: Shares, coefficients: Floats, p: int) -> Fl
     return reduce(covers + reduce(total, p), p)
 
 
-def report(
+def combined_payload(
+    payload: bytes | memoryview,
     *,
+    rows: int,
     job: Job,
     run: bytes,
     seed: bytes,
-    parts: Parts,
-    asked: list[int],
-    points: CodedPoints,
-    covers: Mapping[int, PackedResidues],
+    column: Column,
     primes: tuple[int, ...],
-) -> PackedResidues:
-    """A client's combinations of what each dealer has given it.
-
-    Parameters
-    ----------
-    asked : list of int
-        The dealers.
-    points : CodedPoints
-        The client's shares of all rows.
-    covers : mapping from dealer to PackedResidues of shape (P, c, 1)
-    primes : tuple of P ints
-
-    Returns
-    -------
-    PackedResidues of shape (P, c, len(asked))
-    """
-    count = covers_of(job)
-    values = np.empty((len(primes), count, len(asked)))
-    for at, dealer in enumerate(asked):
-        values[:, :, at] = unpack(covers[dealer].planes())[:, :, 0]
-        for part in range(parts.shares):
-            rows = parts.share_rows(dealer, part)
-            if rows.stop == rows.start:
-                break
-            key = hashlib.sha256(b"secfc check 1" + run + seed + _PLACE.pack(dealer, part)).digest()
-            source = MaskSource(key)
-            for index, p in enumerate(primes):
-                coefficients = source.uniform(p, (count, job.width, rows.stop - rows.start))
-                shares = points.shares(index, rows)
-                values[index, :, at] = combined(values[index, :, at], shares, coefficients, p)
-    payload = b"".join(pack(reduce(plane, p), p).tobytes() for plane, p in zip(values, primes, strict=True))
-    return PackedResidues(shape=values.shape, payload=payload)
+) -> Floats:
+    """The combinations of a part of so many rows, given residues and covers as dealt; (P, c), reduced."""
+    octets, count = np.frombuffer(payload, dtype=np.uint8), covers_of(job)
+    size = packed_bytes((len(primes), job.width, rows))
+    planes = octets[:size].reshape(len(primes), job.width, -1)
+    covers = octets[size:].reshape(len(primes), count, -1)
+    source, values = coefficients_of(run, seed, column), np.empty((len(primes), count))
+    for index, p in enumerate(primes):
+        coefficients = source.uniform(p, (count, job.width, rows))
+        shares, cover = reduce(unpack(planes[index]), p), reduce(unpack(covers[index])[:, 0], p)
+        values[index] = combined(cover, shares, coefficients, p)
+    return values
 
 
 def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int) -> None:
@@ -120,50 +114,127 @@ def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int)
             raise MessageError(f"Report: a residue from client {sender} is not below its prime {p}")
 
 
-def judge(
-    job: Job, primes: tuple[int, ...], asked: list[int], reports: Mapping[int, PackedResidues]
-) -> dict[int, str]:
-    """Who is left out, with the reason: dealers that more than A recipients dispute, and the other way round.
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What reports tell.
+
+    Attributes
+    ----------
+    out : dict of int to str
+        Clients that lie, with the reason, whatever evidence would show.
+    disputed : dict of (dealer, recipient) to int
+        Who of both lies only evidence tells; the first part that they differ about.
+    """
+
+    out: dict[int, str]
+    disputed: dict[tuple[int, int], int]
+
+
+class Reports:
+    """The reports of all who reported, and what follows from them: the same for everybody who has them.
 
     Parameters
     ----------
-    reports : mapping from client to PackedResidues of shape (P, c, len(asked))
+    job : Job
+    primes : tuple of P ints
+    columns : sequence of Column
+    reports : mapping from client to PackedResidues of shape (P, c, len(columns))
 
     Raises
     ------
     TooManyFaultsError
         There are too few reports to tell.
     """
-    reporters, dimension, most = sorted(reports), job.ell + job.t, job.max_liars
-    beyond = len(reporters) - dimension
-    if min(beyond // 2, beyond - most) < most:
-        raise TooManyFaultsError(
-            f"to check shares, n >= ell + t + S + 2A must hold: {job.n} < {job.ell} + {job.t} + "
-            f"{job.n - len(reporters)} + 2 * {most}"
+
+    def __init__(
+        self,
+        job: Job,
+        primes: tuple[int, ...],
+        columns: Sequence[Column],
+        reports: Mapping[int, PackedResidues],
+    ) -> None:
+        self._job, self._primes, self._columns = job, primes, list(columns)
+        self._reporters, dimension = sorted(reports), job.ell + job.t
+        absent, most = job.n - len(self._reporters), job.max_liars
+        if len(self._reporters) < dimension + 2 * most:
+            raise TooManyFaultsError(
+                f"to check shares, n >= ell + t + S + 2A must hold: {job.n} < {job.ell} + {job.t} + {absent} "
+                f"+ 2 * {most}"
+            )
+        if len(self._reporters) < job.threshold + most:
+            # As many as keep an honest recipient from disputing an honest dealer, whatever t others report.
+            raise TooManyFaultsError(
+                f"to check shares, n >= R + S + A must hold: {job.n} < {job.threshold} + {absent} + {most}"
+            )
+        self._values = np.stack([unpack(reports[j].planes()) for j in self._reporters])  # (N, P, c, columns)
+        self._codes = [
+            ReedSolomon(points=[points.alpha[j - 1] for j in self._reporters], dimension=dimension, p=p)
+            for points, p in zip(self._points(), primes, strict=True)
+        ]
+
+    def _points(self) -> list[EvaluationPoints]:
+        job = self._job
+        return [
+            evaluation_points(prime, n=job.n, coded=job.ell + job.t) for prime in PRIMES[: len(self._primes)]
+        ]
+
+    def findings(self) -> Findings:
+        """Who lies, and whose dispute only evidence decides.
+
+        At most A recipients lie, so a dealer that more than A dispute lies, as does a recipient that disputes
+        more than A other dealers, or itself.
+        """
+        most = self._job.max_liars
+        out: dict[int, str] = {}
+        found: dict[Column, frozenset[int]] = {}
+        for at, column in enumerate(self._columns):
+            wrong = self._wrong(self._values[..., at])
+            if wrong is None:
+                out[column[0]] = "its shares lie on no polynomial"
+            elif wrong:
+                found[column] = wrong
+        disputed: dict[tuple[int, int], int] = {}
+        for (dealer, part), wrong in found.items():
+            for recipient in sorted(wrong):
+                disputed.setdefault((dealer, recipient), part)
+        for dealer, count in Counter(dealer for dealer, _ in disputed).items():
+            if count > most:
+                out.setdefault(dealer, f"{count} clients dispute its shares")
+        by_recipient = Counter(recipient for dealer, recipient in disputed if dealer not in out)
+        for recipient, count in by_recipient.items():
+            if count > most:
+                out.setdefault(recipient, f"it disputes the shares of {count} clients")
+        for dealer, recipient in disputed:
+            if dealer == recipient:
+                out.setdefault(dealer, "it disputes its own shares")
+        return Findings(
+            out=out,
+            disputed={pair: part for pair, part in disputed.items() if not out.keys() & set(pair)},
         )
-    values = np.stack([unpack(reports[j].planes()) for j in reporters])
-    disputes: dict[int, set[int] | None] = {dealer: set() for dealer in asked}
-    for index, p in enumerate(primes):
-        points = evaluation_points(PRIMES[index], n=job.n, coded=dimension)
-        alpha = [points.alpha[j - 1] for j in reporters]
-        code = ReedSolomon(points=alpha, dimension=dimension, p=p)
-        for at, dealer in enumerate(asked):
-            words = reduce(values[:, index, :, at], p)
-            if code.contains(words):
+
+    def lie_off(self, column: Column, recipient: int, values: Floats) -> bool:
+        """Whether what a dealer gave a recipient is not on the polynomial of the others' shares.
+
+        Parameters
+        ----------
+        values : ndarray of shape (P, c), float64
+            Combinations of what it gave, as `combined_payload`.
+        """
+        words = self._values[..., self._columns.index(column)].copy()
+        words[self._reporters.index(recipient)] = values
+        wrong = self._wrong(words)
+        return wrong is None or recipient in wrong
+
+    def _wrong(self, words: Floats) -> frozenset[int] | None:
+        """Whose values, of shape (N, P, c), are not on the polynomials of the others; None if none tell."""
+        wrong: set[int] = set()
+        for index, p in enumerate(self._primes):
+            code, reduced = self._codes[index], reduce(words[:, index], p)
+            if code.contains(reduced):
                 continue
-            for word in words.T:
-                errors, known = code.errors(word), disputes[dealer]
-                if errors is None or known is None:
-                    disputes[dealer] = None
-                else:
-                    known.update(reporters[position] for position in errors)
-    out = {
-        dealer: "its shares lie on no polynomial"
-        for dealer, who in disputes.items()
-        if who is None or len(who) > most
-    }
-    for client in reporters:
-        disputed = sum(who is not None and client in who for d, who in disputes.items() if d not in out)
-        if disputed > most:
-            out.setdefault(client, f"it disputes the shares of {disputed} clients")
-    return out
+            for word in reduced.T:
+                errors = code.errors(word)
+                if errors is None:
+                    return None
+                wrong.update(self._reporters[position] for position in errors)
+        return frozenset(wrong)

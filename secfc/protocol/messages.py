@@ -155,11 +155,55 @@ class Challenge(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class SignedReport:
+    """What a client reports of the shares that it was dealt.
+
+    Parameters
+    ----------
+    client : int
+        Who reports, 1 to n.
+    residues : PackedResidues
+        Combinations of its shares, (primes, combinations, parts of all dealers).
+    signature : bytes of length 64
+        Of `secfc.protocol.signed.report_statement`.
+    """
+
+    client: int
+    residues: PackedResidues
+    signature: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Report(Message):
-    """Client to server: combinations of its shares, (primes, combinations, dealers)."""
+    """Client to server: combinations of its shares, (primes, combinations, parts of all dealers), signed."""
 
     phase = work = "check"
     residues: PackedResidues
+    signature: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dispute(Message):
+    """Server to a client whose report differs from the others': all reports, by number of the client."""
+
+    phase = work = "check"
+    reports: tuple[SignedReport, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len({report.residues.shape for report in self.reports}) != 1:
+            raise MessageError("Dispute: reports of one shape are needed")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence(Message):
+    """Client to server: a part of the shares that it was dealt, with covers, as the dealer signed it."""
+
+    phase = work = "check"
+    dealer: int
+    part: int
+    payload: bytes | memoryview = field(repr=False)
+    signature: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

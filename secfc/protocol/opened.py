@@ -1,52 +1,82 @@
 """What a client reads in the sealed shares that another sent it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels
 from secfc.params import Job, Parts
-from secfc.protocol.dealing import covers_of
+from secfc.protocol.dealing import covers_of, proof_bytes
 from secfc.protocol.messages import Share
+from secfc.protocol.signed import share_statement
 from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.handshake import Session
 
-Dealt = list[PackedResidues]
-"""Residues of rows and, in part 0 where shares are checked, of covers."""
+
+@dataclass(frozen=True, kw_only=True)
+class Dealt:
+    """What a part of shares holds.
+
+    Parameters
+    ----------
+    residues : PackedResidues of shape (P, width, rows)
+    covers : PackedResidues of shape (P, c, 1)
+        c is 0 where shares are not checked.
+    signature : bytes
+        The dealer's, where they are.
+    """
+
+    residues: PackedResidues
+    covers: PackedResidues
+    signature: bytes = field(repr=False)
 
 
 def open_share(
     message: Share,
     *,
     job: Job,
+    session: Session,
     channels: Mapping[int, Channel],
     parts: Parts,
     primes: tuple[int, ...],
     kernels: Kernels,
 ) -> Dealt:
-    """The residues and covers of a share, or an error and no trace of them."""
+    """What a part of shares holds, or an error and no trace of it."""
     rows = parts.share_rows(message.sender, message.part)
     if rows.stop == rows.start:
         raise MessageError(
             f"Share: part {message.part} from client {message.sender}, which has no rows for it"
         )
-    shapes = [(len(primes), job.width, rows.stop - rows.start)]
-    if message.part == 0 and covers_of(job):
-        shapes.append((len(primes), covers_of(job), 1))
-    size, expected = len(message.sealed.payload), sum(map(packed_bytes, shapes)) + TAG_BYTES
+    shape = len(primes), job.width, rows.stop - rows.start
+    covers = len(primes), covers_of(job), 1
+    proof = proof_bytes(job, len(primes))
+    size, expected = len(message.sealed.payload), packed_bytes(shape) + proof + TAG_BYTES
     if size != expected:
         raise MessageError(
-            f"Share: {size} sealed bytes from client {message.sender}, shape {shapes[0]} takes {expected}"
+            f"Share: {size} sealed bytes from client {message.sender}, shape {shape} takes {expected}"
         )
     channel = channels[message.sender]
     payload = memoryview(channel.open(Share.__name__, part=message.part, sealed=message.sealed.payload))
-    dealt = []
-    for shape in shapes:
-        residues = PackedResidues(shape=shape, payload=payload[: packed_bytes(shape)])
-        payload = payload[packed_bytes(shape) :]
+    size, signed = packed_bytes(shape), packed_bytes(shape) + packed_bytes(covers)
+    dealt = Dealt(
+        residues=PackedResidues(shape=shape, payload=payload[:size]),
+        covers=PackedResidues(shape=covers, payload=payload[size:signed]),
+        signature=bytes(payload[signed:]),
+    )
+    for residues in (dealt.residues, dealt.covers):
         for plane, p in zip(residues.planes(), primes, strict=True):
             if not kernels.below(plane.reshape(-1), p):
                 raise MessageError(
                     f"Share: a residue from client {message.sender} is not below its prime {p}"
                 )
-        dealt.append(residues)
+    if proof:
+        statement = share_statement(
+            session,
+            dealer=message.sender,
+            recipient=message.recipient,
+            part=message.part,
+            payload=payload[:signed],
+        )
+        session.roster.verify(message.sender, dealt.signature, statement, what="a share")
     return dealt

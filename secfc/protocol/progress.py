@@ -43,7 +43,9 @@ class Faults:
     absent : tuple of int
         Did not answer when the run ended; their rows are in.
     left_out : tuple of int
-        Vanished while rows were shared; their rows are not in.
+        Vanished while rows were shared, or lied about shares; their rows are not in.
+    cheats : tuple of int
+        Dealt shares that lie on no polynomial, or reported others than they were dealt.
     liars : tuple of int
         Sent a wrong answer and were heard no more; their rows are in.
     """
@@ -51,6 +53,7 @@ class Faults:
     absent: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
     liars: tuple[int, ...] = ()
+    cheats: tuple[int, ...] = ()
 
     def parts(self, n: int) -> list[str]:
         """What each of n clients failed to do, client 1's first; empty for one that did its part."""
@@ -68,7 +71,10 @@ class Faults:
         """One sentence, empty when all did their part; `names` are the clients', client 1's first."""
         said = {
             "did not answer to the end": self.absent,
-            "vanished before all rows were shared, and their rows are not in": self.left_out,
+            "vanished before all rows were shared, and their rows are not in": tuple(
+                j for j in self.left_out if j not in self.cheats
+            ),
+            "lied about shares, and their rows are not in": self.cheats,
             "sent wrong answers and were excluded": self.liars,
         }
         return "; ".join(

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from secfc._arrays import Labels
 from secfc.errors import MessageError, ParameterError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
@@ -16,9 +15,11 @@ from secfc.kmeans.search import Clustering, Search, silhouette
 from secfc.kmeans.sets import asked_about
 from secfc.params import WINDOW, Job, Layout, primes_of
 from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.dealing import check_report, covers_of, dealers, judge
+from secfc.protocol.dealing import columns_of, covers_of
 from secfc.protocol.disclosure import Decoder, ResidueError
 from secfc.protocol.gathering import Gathering
+from secfc.protocol.inquiry import Inquiry
+from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import (
     SEED_BYTES,
     SERVER,
@@ -26,12 +27,12 @@ from secfc.protocol.messages import (
     Challenge,
     CodedDistances,
     Continue,
+    Evidence,
     Finish,
     Hello,
     LeaveOut,
     Message,
     Phase,
-    Plan,
     Ready,
     Report,
     UnionOpening,
@@ -40,7 +41,7 @@ from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
 from secfc.randomness import MaskSource
-from secfc.sealing.handshake import Session, start_digest
+from secfc.sealing.handshake import Session
 
 _BLOCK_ELEMENTS = 1 << 16
 """Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
@@ -85,10 +86,10 @@ class Server:
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._secret = secret or MaskSource()
         self._choose = kernels
-        self._hellos: dict[int, Hello] = {}
+        self._introductions = Introductions(job, session)
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
         self._gathering = Gathering(job)
-        self._reports: dict[int, PackedResidues] = {}
+        self._convicted: set[int] = set()  # of lies about shares
         self._search: Search | None = None
         self._union: ServerUnion | None = None
 
@@ -103,6 +104,7 @@ class Server:
             absent=tuple(sorted(gathering.absent)),
             left_out=tuple(sorted(gathering.left_out)),
             liars=tuple(sorted(gathering.liars)),
+            cheats=tuple(sorted(self._convicted)),
         )
 
     @property
@@ -144,13 +146,13 @@ class Server:
         """Clients whose message could let the server go on; `absent` tells it not to wait for one."""
         match self.state:
             case State.IDENTIFY:
-                return tuple(j for j in self._gathering.members if j not in self._hellos)
+                return tuple(j for j in self._gathering.members if j not in self._introductions)
             case State.UNION:
                 return ()
             case State.SHARE:
                 return tuple(j for j in self._gathering.members if self._ready[j] < self._parts.shares)
             case State.CHECK:
-                return tuple(j for j in self._gathering.members if j not in self._reports)
+                return self._inquiry.awaited(self._gathering.members)
             case State.ITERATE:
                 return self._gathering.awaited
         return ()
@@ -167,16 +169,25 @@ class Server:
         TooManyFaultsError
             The answers do not agree and no more are to come.
         """
-        check_envelope(message, run=self._run, me=SERVER, n=self._job.n, state=self.state)
+        late = message.sender in self._gathering.left_out
+        state = None if late else self.state
+        check_envelope(message, run=self._run, me=SERVER, n=self._job.n, state=state)
+        if late:
+            return []  # on its way when its sender was left out
         match message:
             case Hello():
-                return self._on_hello(message)
+                self._introductions.take(message)
+                return self._plan()
             case UnionOpening():
                 return self._on_opening(message)
             case Ready():
                 return self._on_ready(message)
             case Report():
-                return self._on_report(message)
+                self._inquiry.take_report(message)
+                return self._inquire()
+            case Evidence():
+                self._inquiry.take_evidence(message)
+                return self._inquire()
             case CodedDistances():
                 return self._on_distances(message)
         raise AssertionError(type(message))
@@ -226,11 +237,13 @@ class Server:
         gathering.left_out[client] = reason
         gathering.require(len(gathering.members))
         if self.state is State.IDENTIFY:
-            self._hellos.pop(client, None)
+            self._introductions.drop(client)
             return self._plan()
-        self._reports.pop(client, None)
         messages = self._told([client])
-        return messages + (self._judge() if self.state is State.CHECK else self._shared(before))
+        if self.state is State.CHECK:
+            self._inquiry.drop(client)
+            return messages + self._inquire()
+        return messages + self._shared(before)
 
     def _told(self, clients: Sequence[int]) -> list[Message]:
         """Tell everybody, and them, who is left out."""
@@ -242,57 +255,17 @@ class Server:
             if j in members or j == client
         ]
 
-    def _on_hello(self, message: Hello) -> list[Message]:
-        if message.sender in self._gathering.left_out:
-            return []
-        introduction = message.introduction
-        if message.sender in self._hellos:
-            raise MessageError(f"Hello: a second one from client {message.sender}")
-        if message.agreement != self._session.agreement:
-            raise MessageError(
-                f"Hello: client {message.sender} agreed on another job or roster, digest "
-                f"{_shown(message.agreement)}; the server's is {_shown(self._session.agreement)}"
-            )
-        introduction.verify(self._session, message.sender)
-        if self._job.ids_cap is not None and introduction.rows:
-            raise MessageError(
-                f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
-            )
-        if (message.start is None) == (self._job.init == "labels"):
-            given = "no" if message.start is None else "given"
-            raise MessageError(
-                f"Hello: {given} start labels from client {message.sender}, init={self._job.init!r}"
-            )
-        if message.start is not None:
-            if message.start.size != introduction.rows:
-                raise MessageError(
-                    f"Hello: {message.start.size} start labels for {introduction.rows} rows "
-                    f"from client {message.sender}"
-                )
-            if message.start.size and message.start.min() < 0:
-                raise MessageError(f"Hello: a row of client {message.sender} has no start label")
-        if start_digest(message.start) != introduction.start:
-            raise MessageError(f"Hello: client {message.sender} signed other start labels")
-        self._hellos[message.sender] = message
-        return self._plan()
-
     def _plan(self) -> list[Message]:
         """Tell everybody who holds how much, once everybody who is in has said so."""
-        if len(self._hellos) < len(self._gathering.members):
+        members = self._gathering.members
+        if not all(j in self._introductions for j in members):
             return []
-        introductions = tuple(
-            self._hellos[j].introduction if j in self._hellos else None for j in range(1, self._job.n + 1)
-        )
         if self._job.ids_cap is None:
-            rows = {j: hello.introduction.rows for j, hello in self._hellos.items()}
-            self._begin_sharing(Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1))))
+            self._begin_sharing(self._introductions.layout())
         else:
             self._union = ServerUnion(job=self._job, run=self._run)
             self.state = State.UNION
-        return [
-            Plan(run=self._run, sender=SERVER, recipient=j, introductions=introductions)
-            for j in self._gathering.members
-        ]
+        return [*self._introductions.plans(members)]
 
     def _on_opening(self, message: UnionOpening) -> list[Message]:
         assert self._union is not None
@@ -311,20 +284,14 @@ class Server:
         """Take this layout, if the modulus is large enough for any sets of its rows."""
         layout.check(self._job)
         if self._job.init == "labels":
-            self._job.check_start(self._start(layout))
+            self._job.check_start(self._introductions.start(layout))
         self._layout = layout
-
-    def _start(self, layout: Layout) -> Labels:
-        """Given start labels of all rows that are in."""
-        starts = [self._hellos[j].start for j, rows in enumerate(layout.counts, 1) if rows]
-        return np.concatenate([start for start in starts if start is not None])
 
     def _begin(self) -> list[Message]:
         """Everybody who is in holds everything: prepare to iterate, and ask for the first time."""
         job, left_out = self._job, self._gathering.left_out
         if left_out:
-            counts = enumerate(self._layout.counts, 1)
-            self._arrange(Layout(tuple(0 if j in left_out else rows for j, rows in counts)))
+            self._arrange(self._layout.without(left_out))
             self._parts = self._layout.parts(job)
         self._kernels: Kernels = self._choose(self._layout.answer_residues(job))
         self._decoder = Decoder(job, self._kernels)
@@ -344,12 +311,10 @@ class Server:
             init=job.init,
             rng=self._rng,
             kernels=self._kernels,
-            start=self._start(self._layout) if job.init == "labels" else None,
+            start=self._introductions.start(self._layout) if job.init == "labels" else None,
         )
 
     def _on_ready(self, message: Ready) -> list[Message]:
-        if message.sender in self._gathering.left_out:
-            return []
         if message.part != self._ready[message.sender] or message.part >= self._parts.shares:
             raise MessageError(
                 f"Ready: part {message.part} from client {message.sender}, which is at part "
@@ -372,36 +337,32 @@ class Server:
     def _challenge(self) -> list[Message]:
         """All shares are dealt: draw what they are combined with."""
         self.state = State.CHECK
-        left_out = self._gathering.left_out
-        self._dealers = [j for j in dealers(self._layout) if j not in left_out]
         seed = os.urandom(SEED_BYTES)
+        self._inquiry = Inquiry(
+            job=self._job,
+            session=self._session,
+            seed=seed,
+            columns=columns_of(self._layout.without(self._gathering.left_out), self._parts),
+            parts=self._parts,
+            primes=primes_of(self._job.residues(self._layout.m)),
+        )
         return [
             Challenge(run=self._run, sender=SERVER, recipient=j, seed=seed) for j in self._gathering.members
         ]
 
-    def _on_report(self, message: Report) -> list[Message]:
-        sender = message.sender
-        if sender in self._gathering.left_out:
+    def _inquire(self) -> list[Message]:
+        """Once everybody has said what they were asked, leave out who lied about shares, and begin."""
+        members = self._gathering.members
+        if self._inquiry.awaited(members):
             return []
-        if sender in self._reports:
-            raise MessageError(f"Report: a second one from client {sender}")
-        primes = primes_of(self._job.residues(self._layout.m))
-        expected = (len(primes), covers_of(self._job), len(self._dealers))
-        if message.residues.shape != expected:
-            raise MessageError(
-                f"Report: of shape {message.residues.shape} from client {sender}, expected {expected}"
-            )
-        check_report(message.residues, primes, sender)
-        self._reports[sender] = message.residues
-        return self._judge()
-
-    def _judge(self) -> list[Message]:
-        """Once everybody has reported, leave out whose shares are no shares, and begin."""
-        if len(self._reports) < len(self._gathering.members):
-            return []
-        primes = primes_of(self._job.residues(self._layout.m))
-        out = judge(self._job, primes, self._dealers, self._reports)
-        self._gathering.left_out.update(out)
+        if not self._inquiry.comparing:
+            disputes = self._inquiry.compare()
+            if disputes:
+                return disputes
+        left_out = self._gathering.left_out
+        out = {j: reason for j, reason in self._inquiry.verdict().items() if j not in left_out}
+        self._convicted = set(self._inquiry.convicted)
+        left_out.update(out)
         self._gathering.require(len(self._gathering.members))
         return self._told(sorted(out)) + self._begin()
 
@@ -517,8 +478,3 @@ class Server:
             for j in range(1, self._job.n + 1)
             if j not in self._gathering.left_out
         ]
-
-
-def _shown(digest: bytes) -> str:
-    """Enough of a digest for people to compare."""
-    return digest[:8].hex()

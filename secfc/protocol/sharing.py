@@ -14,12 +14,15 @@ from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
 from secfc.params import WINDOW, Job, Layout, most_share_bytes, primes_of
-from secfc.protocol.dealing import cover_bytes, covers_of, dealers, report
-from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Message, Ready, Report, Share
+from secfc.protocol.dealing import columns_of, covers_of, proof_bytes
+from secfc.protocol.messages import SERVER, Challenge, Dispute, LeaveOut, Message, Ready, Share
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.testimony import Testimony
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -46,7 +49,7 @@ class EarlyShares:
         known = sum(held.sender == message.sender for held in self._held)
         if message.part != known or known == WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
-        most = most_share_bytes(job) + cover_bytes(job, len(PRIMES)) + TAG_BYTES
+        most = most_share_bytes(job) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
         if len(message.sealed.payload) > most:
             raise MessageError(
                 f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
@@ -67,7 +70,9 @@ class ClientSharing:
     ----------
     number : int
     job : Job
-    run : bytes
+    session : Session
+    identity : Identity
+        Signs what it deals and reports, where shares are checked.
     layout : Layout
         All rows, as planned.
     own : OwnRows
@@ -99,7 +104,8 @@ class ClientSharing:
         *,
         number: int,
         job: Job,
-        run: bytes,
+        session: Session,
+        identity: Identity,
         layout: Layout,
         own: OwnRows,
         masks: MaskSource,
@@ -108,7 +114,8 @@ class ClientSharing:
         allocate: Allocate,
         kernels: Choose,
     ) -> None:
-        self._number, self._job, self._run, self._channels = number, job, run, channels
+        self._number, self._job, self._run, self._channels = number, job, session.run, channels
+        self._session = session
         self.layout, self.parts, self.left_out, self._own = layout, layout.parts(job), left_out, own
         self.primes = primes_of(job.residues(layout.m))
         self.kernels = kernels(layout.answer_residues(job))
@@ -129,8 +136,9 @@ class ClientSharing:
         # Clients with fewer rows than others send fewer parts.
         sent = [-(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != number]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
-        self._covers: dict[int, PackedResidues] = {}  # by dealer, until they are used
-        self._checked = False
+        self._testimony = Testimony(
+            job=job, session=session, number=number, identity=identity, primes=self.primes
+        )
         self._shared = 0  # parts of the own rows that were shared
         self._announced = 0  # parts that everybody has sent
 
@@ -180,21 +188,14 @@ class ClientSharing:
 
     def on_challenge(self, message: Challenge) -> list[Message]:
         """Combine the shares of each dealer, once: a second combination would need other covers."""
-        if self._checked or not covers_of(self._job):
-            raise MessageError("Challenge: a second one, or none is due")
-        self._checked = True
-        residues = report(
-            job=self._job,
-            run=self._run,
-            seed=message.seed,
-            parts=self.parts,
-            asked=dealers(self.remaining()),
-            points=self.points,
-            covers=self._covers,
-            primes=self.primes,
-        )
-        self._covers = {}
-        return [Report(run=self._run, sender=self._number, recipient=SERVER, residues=residues)]
+        columns = columns_of(self.remaining(), self.parts)
+        return [
+            self._testimony.report(seed=message.seed, parts=self.parts, columns=columns, points=self.points)
+        ]
+
+    def on_dispute(self, message: Dispute) -> list[Message]:
+        """Show the shares that this client disputes, as their dealers signed them."""
+        return self._testimony.evidence(message, parts=self.parts, points=self.points)
 
     def on_leave_out(self, message: LeaveOut) -> list[Message]:
         """Wait for a client's shares no longer; its rows are taken out before the first answer."""
@@ -213,12 +214,11 @@ class ClientSharing:
 
     def remaining(self) -> Layout:
         """The rows that are in."""
-        counts = enumerate(self.layout.counts, 1)
-        kept = tuple(0 if j in self.left_out else rows for j, rows in counts)
-        return Layout(kept, common=self.layout.common)
+        return self.layout.without(self.left_out)
 
     def take_out(self) -> None:
         """Forget the rows of those who were left out, and number the others anew."""
+        self._testimony.forget()
         if not self.left_out:
             return
         remaining = self.remaining()
@@ -237,9 +237,9 @@ class ClientSharing:
         packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
         self._keeper.store(packed.pop(self._number), part, rows.start)
         covers: dict[int, PackedResidues] = {}
-        if part == 0 and covers_of(self._job):
+        if covers_of(self._job) and rows.stop > rows.start:
             covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
-            self._covers[self._number] = covers[self._number]
+            self._testimony.keep((self._number, part), covers[self._number])
         self._shared += 1
         if self._shared == self.parts.shares:
             self._own.forget()
@@ -247,7 +247,8 @@ class ClientSharing:
         for j in self._received if rows.stop > rows.start else ():
             payload = packed.pop(j).payload
             if covers:
-                payload = b"".join((payload, covers[j].payload))
+                signed = b"".join((payload, covers[j].payload))
+                payload = signed + self._testimony.sign(recipient=j, part=part, payload=signed)
             sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
             shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
@@ -256,6 +257,7 @@ class ClientSharing:
         return open_share(
             message,
             job=self._job,
+            session=self._session,
             channels=self._channels,
             parts=self.parts,
             primes=self.primes,
@@ -264,9 +266,9 @@ class ClientSharing:
 
     def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
         start = self.parts.share_rows(message.sender, message.part).start
-        self._keeper.store(dealt[0], message.part, start)
-        if len(dealt) > 1:
-            self._covers[message.sender] = dealt[1]
+        self._keeper.store(dealt.residues, message.part, start)
+        if dealt.signature:
+            self._testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
         return self._ready()

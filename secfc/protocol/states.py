@@ -9,6 +9,8 @@ from secfc.protocol.messages import (
     Challenge,
     CodedDistances,
     Continue,
+    Dispute,
+    Evidence,
     Finish,
     Hello,
     LeaveOut,
@@ -33,7 +35,7 @@ class State(Enum):
     UNION = "union"
     SHARE = "share"
     CHECK = "check"
-    """The server's only: it waits for reports on shares."""
+    """The server's only: it waits for reports on shares, and for evidence where they differ."""
     ITERATE = "iterate"
     COMPARE = "compare"
     """A client's only: it has the result and waits for others to have the same."""
@@ -49,7 +51,7 @@ CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.SHARE: frozenset({Share, Continue, LeaveOut, Witness}),
     State.CHECK: frozenset(),
     # A client that has everything may still hear that another does not.
-    State.ITERATE: frozenset({Challenge, LeaveOut, Assignment, Continue, Witness, Finish}),
+    State.ITERATE: frozenset({Challenge, Dispute, LeaveOut, Assignment, Continue, Witness, Finish}),
     State.COMPARE: frozenset({Witness}),
     State.DONE: frozenset({Witness}),
 }
@@ -57,13 +59,25 @@ SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Hello}),
     State.UNION: frozenset({UnionOpening}),
     State.SHARE: frozenset({Ready}),
-    State.CHECK: frozenset({Report}),
+    State.CHECK: frozenset({Report, Evidence}),
     State.ITERATE: frozenset({CodedDistances}),
     State.COMPARE: frozenset(),
     State.DONE: frozenset({CodedDistances}),
 }
+SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
 FROM_SERVER: frozenset[type[Message]] = frozenset(
-    {Plan, UnionContinue, UnionFound, UnionVerdict, Challenge, LeaveOut, Continue, Assignment, Finish}
+    {
+        Plan,
+        UnionContinue,
+        UnionFound,
+        UnionVerdict,
+        Challenge,
+        Dispute,
+        LeaveOut,
+        Continue,
+        Assignment,
+        Finish,
+    }
 )
 _NUMBERED = (
     Assignment,
@@ -78,8 +92,11 @@ _NUMBERED = (
 )
 
 
-def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State) -> None:
+def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State | None) -> None:
     """Refuse a message that party `me` must not take in this state, before anything in it is used.
+
+    A state of None stands for all of the server's: what comes from a client that was left out is dropped,
+    whatever it answers.
 
     Raises
     ------
@@ -96,7 +113,10 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
     if (message.sender == SERVER) != (type(message) in FROM_SERVER):
         raise MessageError(f"{kind}: party {message.sender} does not send this")
     takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
-    if type(message) not in takes[state]:
-        raise MessageError(f"{kind}: from party {message.sender}, out of turn in state {state.value}")
+    allowed = SERVER_HEARS if state is None else takes[state]
+    if type(message) not in allowed:
+        raise MessageError(
+            f"{kind}: from party {message.sender}, out of turn in state {state and state.value}"
+        )
     if message.round and not isinstance(message, _NUMBERED):
         raise MessageError(f"{kind}: round {message.round}, this type has none")

@@ -14,7 +14,7 @@ import numpy as np
 
 from secfc._arrays import Labels
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.params import MAX_MESSAGE_BYTES
 from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
 from secfc.protocol.messages import (
@@ -24,6 +24,8 @@ from secfc.protocol.messages import (
     Challenge,
     CodedDistances,
     Continue,
+    Dispute,
+    Evidence,
     Finish,
     Hello,
     LeaveOut,
@@ -33,6 +35,7 @@ from secfc.protocol.messages import (
     Ready,
     Report,
     Share,
+    SignedReport,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -62,6 +65,8 @@ _RESIDUES = struct.Struct("<BII")  # primes, columns, rows
 _AGREEMENT = struct.Struct(f"<{DIGEST_BYTES}s")
 # rows, digest of start labels, ephemeral key, signature
 _INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
+_REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
+_EVIDENCE = struct.Struct(f"<HI{SIGNATURE_BYTES}s")  # dealer, part, signature
 _VERDICT = struct.Struct("<Bq")  # unique, excess (-1: not counted)
 _OUTCOME = struct.Struct("<IBd")  # n_iter, converged, inertia
 
@@ -155,12 +160,40 @@ def _unpack_challenge(reader: _Reader, k: int) -> dict[str, Any]:
 
 
 def _pack_report(message: Report, k: int) -> bytes:
-    return _RESIDUES.pack(*message.residues.shape) + bytes(message.residues.payload)
+    head = _RESIDUES.pack(*message.residues.shape)
+    return head + message.signature + bytes(message.residues.payload)
 
 
 def _unpack_report(reader: _Reader, k: int) -> dict[str, Any]:
+    shape, signature = reader.unpack(_RESIDUES), bytes(reader.take(SIGNATURE_BYTES))
+    residues = PackedResidues(shape=shape, payload=reader.take(reader.left))
+    return {"residues": residues, "signature": signature}
+
+
+def _pack_dispute(message: Dispute, k: int) -> bytes:
+    reports = (_REPORT.pack(one.client, one.signature) + one.residues.payload for one in message.reports)
+    return _RESIDUES.pack(*message.reports[0].residues.shape) + b"".join(reports)
+
+
+def _unpack_dispute(reader: _Reader, k: int) -> dict[str, Any]:
     shape = reader.unpack(_RESIDUES)
-    return {"residues": PackedResidues(shape=shape, payload=reader.take(reader.left))}
+    reports: list[SignedReport] = []
+    while reader.left:
+        client, signature = reader.unpack(_REPORT)
+        if reports and client <= reports[-1].client:
+            raise MessageError(f"Dispute: the report of client {client} after that of {reports[-1].client}")
+        residues = PackedResidues(shape=shape, payload=reader.take(packed_bytes(shape)))
+        reports.append(SignedReport(client=client, residues=residues, signature=signature))
+    return {"reports": tuple(reports)}
+
+
+def _pack_evidence(message: Evidence, k: int) -> bytes:
+    return _EVIDENCE.pack(message.dealer, message.part, message.signature) + message.payload
+
+
+def _unpack_evidence(reader: _Reader, k: int) -> dict[str, Any]:
+    dealer, part, signature = reader.unpack(_EVIDENCE)
+    return {"dealer": dealer, "part": part, "signature": signature, "payload": reader.take(reader.left)}
 
 
 def _pack_introduction(one: Introduction) -> bytes:
@@ -312,6 +345,8 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Witness, _pack_witness, _unpack_witness),
     (Challenge, _pack_challenge, _unpack_challenge),
     (Report, _pack_report, _unpack_report),
+    (Dispute, _pack_dispute, _unpack_dispute),
+    (Evidence, _pack_evidence, _unpack_evidence),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 

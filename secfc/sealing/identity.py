@@ -81,12 +81,14 @@ class Roster:
         """SHA-256 of the keys in order, 32 bytes."""
         return hashlib.sha256(_ROSTER + b"".join(self.keys)).digest()
 
-    def verify(self, client: int, signature: bytes, statement: bytes) -> None:
-        """Raise SealError unless this client, 1 to n, signed the statement."""
+    def verify(
+        self, client: int, signature: bytes, statement: bytes, *, what: str = "what it says of itself"
+    ) -> None:
+        """Raise SealError unless this client, 1 to n, signed the statement; `what` is it in words."""
         try:
             Ed25519PublicKey.from_public_bytes(self.keys[client - 1]).verify(signature, statement)
         except InvalidSignature:
             raise SealError(
-                f"client {client}: what it says of itself is not signed for this run, job and roster by the "
-                f"key that is pinned for it"
+                f"client {client}: {what} is not signed for this run, job and roster by the key that is "
+                f"pinned for it"
             ) from None

@@ -3,7 +3,7 @@
 import math
 import struct
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -13,16 +13,21 @@ import pytest
 
 from secfc import params
 from secfc._payload import Payload
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES
+from secfc.field.residues import reduce
 from secfc.params import Job, Layout, Limits, Parts
+from secfc.protocol import sharing
 from secfc.protocol.client import Client
-from secfc.protocol.dealing import cover_bytes, covers_of
+from secfc.protocol.dealing import columns_of, covers_of
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
     Challenge,
     CodedDistances,
     Continue,
+    Dispute,
+    Evidence,
     Finish,
     Hello,
     LeaveOut,
@@ -31,15 +36,17 @@ from secfc.protocol.messages import (
     Ready,
     Report,
     Share,
+    SignedReport,
     Witness,
 )
 from secfc.protocol.server import Server
+from secfc.protocol.signed import report_statement, share_statement
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Introduction, Session, start_digest
-from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 
 RUN = bytes(range(16))
 Link = tuple[int, int]
@@ -278,10 +285,12 @@ class Wire:
                 part=part,
                 residues=self.residues(self.job.k, parts.answer_rows(part)),
             ),
-            Witness: lambda: Witness(**envelope, round=9000, sealed=self._witness(sender, recipient)),
+            Witness: lambda: Witness(**envelope, round=300, sealed=self._witness(sender, recipient)),
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
-            Report: lambda: Report(
-                **envelope, residues=zeros((self.job.residues(self.m), covers_of(self.job), len(self.rows)))
+            Report: lambda: self._report(max(sender, 1), envelope),
+            Dispute: lambda: Dispute(**envelope, reports=self._reports()),
+            Evidence: lambda: Evidence(
+                **envelope, dealer=3, part=0, payload=bytes(30), signature=bytes(SIGNATURE_BYTES)
             ),
             LeaveOut: lambda: LeaveOut(**envelope, client=3),
             Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
@@ -294,13 +303,93 @@ class Wire:
             return Sealed(payload=bytes(32 + TAG_BYTES))
         channel = self._channels[sender][recipient]
         channel._sealed.clear()
-        return channel.seal("Witness", part=0, payload=bytes(32), round_=9000)
+        return channel.seal("Witness", part=0, payload=bytes(32), round_=300)
+
+    def share_signature(self, sender: int, recipient: int, part: int, payload: bytes) -> bytes:
+        """A dealer's signature of a part, residues and covers."""
+        statement = share_statement(
+            self.session, dealer=sender, recipient=recipient, part=part, payload=payload
+        )
+        return self.identities[max(sender, 1) - 1].sign(statement)
+
+    def _report(self, sender: int, envelope: dict[str, Any]) -> Report:
+        """All zeros, for the server's challenge if there was one, signed by its sender."""
+        counts, asked = tuple(part.shape[0] for part in self.rows), getattr(self.server, "_inquiry", None)
+        columns = columns_of(Layout(counts), self.parts())
+        residues = zeros((self.job.residues(self.m), covers_of(self.job), len(columns)))
+        seed = asked._seed if asked else bytes(32)
+        statement = report_statement(
+            self.session, reporter=sender, seed=seed, columns=columns, residues=residues
+        )
+        return Report(**envelope, residues=residues, signature=self.identities[sender - 1].sign(statement))
+
+    def lying(self, report: Report, dealers: set[int], *, by: Sequence[int] = (1,) * 8) -> Report:
+        """A client's report, off by a number for each prime in the columns of some dealers, and signed."""
+        inquiry, planes = self.server._inquiry, []
+        about = np.array([dealer in dealers for dealer, _ in inquiry._columns])
+        for plane, prime, off in zip(report.residues.planes(), PRIMES, by, strict=False):
+            planes.append(pack(reduce(unpack(plane) + off * about, prime.p), prime.p).tobytes())
+        residues = PackedResidues(shape=report.residues.shape, payload=b"".join(planes))
+        statement = report_statement(
+            self.session,
+            reporter=report.sender,
+            seed=inquiry._seed,
+            columns=inquiry._columns,
+            residues=residues,
+        )
+        signature = self.identities[report.sender - 1].sign(statement)
+        return replace(report, residues=residues, signature=signature)
+
+    def lie_about(self, recipient: int, dealers: set[int]) -> None:
+        """Let a client's report be wrong about what some dealers gave it."""
+        client = self.clients[recipient]
+        said = client._on_challenge
+
+        def on_challenge(message: Challenge) -> list[Message]:
+            (report,) = said(message)
+            said_of = client._sharing._testimony
+            said_of._said = self.lying(report, dealers)
+            return [said_of._said]
+
+        client._on_challenge = on_challenge
+
+    def _reports(self) -> tuple[SignedReport, ...]:
+        """Such reports of all clients."""
+        said = {j: self._report(j, {"run": RUN, "sender": j, "recipient": SERVER}) for j in self.clients}
+        return tuple(
+            SignedReport(client=j, residues=one.residues, signature=one.signature) for j, one in said.items()
+        )
+
+    def deal_badly(self, dealer: int, victims: tuple[int, ...], *, at: int = 0) -> None:
+        """Let a client add one to a residue of each part that it deals to some others before it is asked."""
+        client, p = self.clients[dealer], PRIMES[0].p
+        plan = client._on_plan
+
+        def on_plan(message: Plan) -> list[Message]:
+            real = sharing.Sharer.share
+
+            def share(sharer: Any, rows: Any) -> Any:
+                packed = real(sharer, rows)
+                for victim in victims if rows.size else ():
+                    octets = packed[victim - 1].planes().reshape(-1)
+                    value = int.from_bytes(octets[3 * at : 3 * at + 3].tobytes(), "little")
+                    octets[3 * at : 3 * at + 3] = list(((value + 1) % p).to_bytes(3, "little"))
+                return packed
+
+            sharing.Sharer.share = share
+            try:
+                return plan(message)
+            finally:
+                sharing.Sharer.share = real
+
+        client._on_plan = on_plan
 
     def _share(self, sender: int, recipient: int, part: int) -> Sealed:
         rows = self.parts().share_rows(max(sender, 1), part)
         payload = bytes(self.residues(self.job.width, rows).payload)
-        if part == 0:
-            payload += bytes(cover_bytes(self.job, self.job.residues(self.m)))
+        if covers_of(self.job):
+            payload += bytes(zeros((self.job.residues(self.m), covers_of(self.job), 1)).payload)
+            payload += self.share_signature(sender, recipient, part, payload)
         if SERVER in (sender, recipient):
             return Sealed(payload=payload + bytes(TAG_BYTES))
         return self.seal(sender, recipient, part, payload)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError
@@ -24,6 +24,7 @@ def naive(labels: list[int], bits: int) -> bytes:
 
 
 @given(data=st.data(), bits=st.integers(1, 16), count=st.integers(0, 40))
+@settings(deadline=None)
 def test_packing_is_undone_and_equals_python_integers(data: st.DataObject, bits: int, count: int) -> None:
     labels = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=count, max_size=count))
     packed = pack_labels(np.array(labels, dtype=np.uint16), bits)

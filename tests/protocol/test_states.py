@@ -11,6 +11,8 @@ from secfc.protocol.messages import (
     Challenge,
     CodedDistances,
     Continue,
+    Dispute,
+    Evidence,
     Finish,
     Hello,
     LeaveOut,
@@ -34,9 +36,11 @@ KINDS = [
     Witness,
     Challenge,
     Report,
+    Dispute,
+    Evidence,
     Finish,
 ]
-FROM_SERVER = {Plan, Challenge, LeaveOut, Continue, Assignment, Finish}
+FROM_SERVER = {Plan, Challenge, Dispute, LeaveOut, Continue, Assignment, Finish}
 CLIENT_TAKES = {
     (State.IDENTIFY, Plan),
     (State.IDENTIFY, Share),
@@ -49,6 +53,7 @@ CLIENT_TAKES = {
     (State.ITERATE, Finish),
     (State.ITERATE, Witness),
     (State.ITERATE, Challenge),
+    (State.ITERATE, Dispute),
     (State.SHARE, Witness),
     (State.COMPARE, Witness),
     (State.DONE, Witness),
@@ -57,6 +62,7 @@ SERVER_TAKES = {
     (State.IDENTIFY, Hello),
     (State.SHARE, Ready),
     (State.CHECK, Report),
+    (State.CHECK, Evidence),
     (State.ITERATE, CodedDistances),
     (State.DONE, CodedDistances),
 }
@@ -109,13 +115,23 @@ def honest(net, kind, recipient):
     return net.message(kind, sender=sender, recipient=recipient)
 
 
+def disputed(wire, kind, recipient):
+    """A run in which client 5 deals badly to client 1, as far as a message about that."""
+    net = wire(ROWS, max_liars=1)
+    net.deal_badly(5, (1,))
+    return net, net.hold(kind, recipient=recipient)
+
+
 @states
 @kinds
-def test_client_takes_what_the_table_allows_and_nothing_else(joined, refuses, pictured, state, kind):
+def test_client_takes_what_the_table_allows_and_nothing_else(wire, joined, refuses, pictured, state, kind):
     net = joined(1, state)
     if (state, kind) == (State.ITERATE, Continue):
         net.deliver(net.hold(Assignment, recipient=1))
-    client, message = net.clients[1], honest(net, kind, 1)
+    message = honest(net, kind, 1)
+    if (state, kind) == (State.ITERATE, Dispute):
+        net, message = disputed(wire, kind, 1)
+    client = net.clients[1]
     if (state, kind) in CLIENT_TAKES:
         before = pictured(client)
         client.receive(message)
@@ -126,9 +142,11 @@ def test_client_takes_what_the_table_allows_and_nothing_else(joined, refuses, pi
 
 @pytest.mark.parametrize("state", SERVER_STATES, ids=lambda state: state.value)
 @kinds
-def test_server_takes_what_the_table_allows_and_nothing_else(joined, refuses, pictured, state, kind):
+def test_server_takes_what_the_table_allows_and_nothing_else(wire, joined, refuses, pictured, state, kind):
     net = joined(SERVER, state)
     message = honest(net, kind, SERVER)
+    if (state, kind) == (State.CHECK, Evidence):
+        net, message = disputed(wire, kind, SERVER)
     if (state, kind) in SERVER_TAKES:
         before = pictured(net.server)
         net.server.receive(message)

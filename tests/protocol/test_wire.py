@@ -17,6 +17,8 @@ from secfc.protocol.messages import (
     Challenge,
     CodedDistances,
     Continue,
+    Dispute,
+    Evidence,
     Finish,
     Hello,
     LeaveOut,
@@ -25,6 +27,7 @@ from secfc.protocol.messages import (
     Ready,
     Report,
     Share,
+    SignedReport,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -52,6 +55,12 @@ KINDS = [
     UnionContinue,
     UnionFound,
     UnionVerdict,
+    LeaveOut,
+    Witness,
+    Challenge,
+    Report,
+    Dispute,
+    Evidence,
 ]
 HEADER = 29
 """4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
@@ -87,6 +96,10 @@ def introduction(rows):
     return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
 
 
+def signed_report(client, shape=(1, 2, 3)):
+    return SignedReport(client=client, residues=packed(shape), signature=bytes([client]) * 64)
+
+
 def examples():
     """One small message of every type, and a Hello with and without a start."""
     up = {"run": SECRET_RUN, "sender": 3, "recipient": 0}
@@ -102,7 +115,9 @@ def examples():
         "LeaveOut": LeaveOut(**down, client=2),
         "Continue": Continue(**down, round=7, part=3),
         "Challenge": Challenge(**down, seed=bytes(range(32))),
-        "Report": Report(**up, residues=packed((2, 2, 3))),
+        "Report": Report(**up, residues=packed((2, 2, 3)), signature=bytes(range(64))),
+        "Dispute": Dispute(**down, reports=tuple(signed_report(client) for client in (1, 3, 4))),
+        "Evidence": Evidence(**up, dealer=2, part=5, payload=bytes(range(42)), signature=bytes(range(64))),
         "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
@@ -131,6 +146,10 @@ def parts(message):
             value = value.shape, bytes(value.payload)
         elif isinstance(value, Sealed):
             value = bytes(value.payload)
+        elif field.name == "reports":
+            value = [parts(report) for report in value]
+        elif field.name == "payload":
+            value = bytes(value)
         elif isinstance(value, Found):
             value = value.counts.tolist(), value.poles.tolist()
         found[field.name] = value
@@ -160,6 +179,18 @@ introductions = st.builds(
 )
 
 
+shapes = st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5))
+
+
+@st.composite
+def signed_reports(draw, shape=None, client=1):
+    shape = shape or draw(shapes)
+    size = 3 * int(np.prod(shape))
+    payload = draw(st.binary(min_size=size, max_size=size))
+    residues = PackedResidues(shape=shape, payload=payload)
+    return SignedReport(client=client, residues=residues, signature=draw(st.binary(min_size=64, max_size=64)))
+
+
 @st.composite
 def messages(draw):
     """Any message of any type, with the k it belongs to."""
@@ -183,7 +214,7 @@ def messages(draw):
         sealed = Sealed(payload=draw(st.binary(min_size=16, max_size=80)))
         body = {"part": draw(st.integers(0, U32)), "sealed": sealed}
     elif kind is CodedDistances:
-        shape = draw(st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5)))
+        shape = draw(shapes)
         size = 3 * int(np.prod(shape))
         payload = draw(st.binary(min_size=size, max_size=size))
         body = {"part": draw(st.integers(0, U32)), "residues": PackedResidues(shape=shape, payload=payload)}
@@ -196,6 +227,26 @@ def messages(draw):
     elif kind is UnionFound:
         counts = np.array(draw(st.lists(st.integers(-1, 2**31 - 1), max_size=9)), dtype=np.int64)
         body = {"found": Found(counts=counts, poles=elements(*draw(some_elements)))}
+    elif kind is LeaveOut:
+        body = {"client": draw(st.integers(0, U32))}
+    elif kind is Witness:
+        body = {"sealed": Sealed(payload=draw(st.binary(min_size=16, max_size=80)))}
+    elif kind is Challenge:
+        body = {"seed": draw(st.binary(min_size=32, max_size=32))}
+    elif kind is Report:
+        report = draw(signed_reports())
+        body = {"residues": report.residues, "signature": report.signature}
+    elif kind is Dispute:
+        shape = draw(shapes)
+        clients = draw(st.lists(st.integers(0, U16), min_size=1, max_size=4, unique=True))
+        body = {"reports": tuple(draw(signed_reports(shape, client)) for client in sorted(clients))}
+    elif kind is Evidence:
+        body = {
+            "dealer": draw(st.integers(0, U16)),
+            "part": draw(st.integers(0, U32)),
+            "payload": draw(st.binary(max_size=40)),
+            "signature": draw(st.binary(min_size=64, max_size=64)),
+        }
     elif kind is UnionVerdict:
         excess = draw(st.none() | st.integers(0, 2**63 - 1))
         body = {"verdict": Verdict(unique=draw(st.booleans()), excess=excess)}
@@ -365,6 +416,8 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         UnionOpening: list(range(HEADER + 4, len(data), 8)),
         UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
         Witness: list(range(HEADER + 16, len(data))),
+        Dispute: [HEADER + 9 + reports * (2 + 64 + 18) for reports in (1, 2)],
+        Evidence: list(range(HEADER + 6 + 64, len(data))),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
         expected = [START]
@@ -374,8 +427,8 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
-    # The recipient knows how many bytes a Share, a UnionDeal or a Witness has.
-    taken = isinstance(message, Share | UnionDeal | Witness)
+    # The recipient knows how many bytes a Share, a UnionDeal, a Witness or an Evidence has.
+    taken = isinstance(message, Share | UnionDeal | Witness | Evidence)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -409,7 +462,7 @@ def test_random_bytes_raise_only_message_errors(data, k):
         envelope(data)
 
 
-@given(st.integers(0, 12), st.binary(min_size=24, max_size=150), st.integers(1, 300))
+@given(st.integers(0, 18), st.binary(min_size=24, max_size=250), st.integers(1, 300))
 @settings(deadline=None, max_examples=500)
 def test_random_bodies_of_every_type_raise_only_message_errors(number, rest, k):
     refused_or_canonical(MAGIC + bytes([number]) + rest, k=k)
@@ -420,7 +473,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [17, 18, 255])
+@pytest.mark.parametrize("number", [19, 20, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number
@@ -460,6 +513,10 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 8, U32, 1)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, U32, 3)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, 3, U32)),
+        ("Report", HEADER, struct.pack("<BII", 255, U32, U32)),
+        ("Dispute", HEADER, struct.pack("<BII", 255, U32, U32)),
+        ("UnionFound", HEADER, struct.pack("<I", U32)),
+        ("Assignment", LABELS + 2, struct.pack("<H", U16)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):
@@ -491,6 +548,27 @@ def test_a_residue_count_that_is_off_by_one_is_refused_with_both_sizes(axis):
     data[HEADER + 4 + axis] += 1
     with pytest.raises(MessageError, match=r"take \d+ bytes, \d+ were given"):
         decode(data, k=3)
+
+
+@pytest.mark.parametrize("clients", [(1, 1), (3, 2), (1, 4, 4)])
+def test_reports_that_do_not_ascend_are_refused_before_the_next_one_is_read(clients):
+    data = encode(replace(examples()["Dispute"], reports=tuple(map(signed_report, clients))), k=3)
+    with pytest.raises(MessageError, match=f"the report of client {clients[-1]} after that of {clients[-2]}"):
+        decode(data, k=3)
+
+
+def test_reports_of_two_shapes_or_none_are_no_dispute():
+    for reports in ((), (signed_report(1), signed_report(2, (1, 3, 2)))):
+        with pytest.raises(MessageError, match="reports of one shape"):
+            replace(examples()["Dispute"], reports=reports)
+
+
+def test_a_report_and_evidence_are_laid_out_as_documented():
+    report, evidence = (encode(examples()[name], k=3) for name in ("Report", "Evidence"))
+    assert report[4] == 16
+    assert report[HEADER:] == struct.pack("<BII", 2, 2, 3) + bytes(range(64)) + b"\x01\x02\x03" * 12
+    assert evidence[4] == 18
+    assert evidence[HEADER:] == struct.pack("<HI", 2, 5) + bytes(range(64)) + bytes(range(42))
 
 
 @pytest.mark.parametrize("size", [0, 1, 15])

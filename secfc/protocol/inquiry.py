@@ -1,0 +1,178 @@
+"""The server's side of the check of shares: reports, then evidence of those whose reports differ."""
+
+from collections.abc import Collection, Sequence
+
+from secfc.errors import MessageError, TooManyFaultsError
+from secfc.field.packing import packed_bytes
+from secfc.params import Job, Parts
+from secfc.protocol.dealing import (
+    Column,
+    Reports,
+    check_report,
+    combined_payload,
+    covers_of,
+)
+from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report, SignedReport
+from secfc.protocol.signed import report_statement, share_statement
+from secfc.sealing.handshake import Session
+
+
+class Inquiry:
+    """Who lied about shares.
+
+    Parameters
+    ----------
+    job : Job
+    session : Session
+    seed : bytes of length 32
+        Coefficients follow from it.
+    columns : sequence of Column
+        Parts of shares that are checked.
+    parts : Parts
+        How they were cut.
+    primes : tuple of P ints
+
+    Attributes
+    ----------
+    convicted : dict of int to str
+        Clients that lied, with the reason.
+    """
+
+    def __init__(
+        self,
+        *,
+        job: Job,
+        session: Session,
+        seed: bytes,
+        columns: Sequence[Column],
+        parts: Parts,
+        primes: tuple[int, ...],
+    ) -> None:
+        self._job, self._session, self._seed, self._parts = job, session, seed, parts
+        self._columns, self._primes = list(columns), primes
+        self._reports: dict[int, SignedReport] = {}
+        self._compared: Reports | None = None  # once all reports are here
+        self._open: dict[tuple[int, int], int] = {}  # part, by dealer and the recipient who is to show it
+        self.convicted: dict[int, str] = {}
+
+    def awaited(self, members: Collection[int]) -> tuple[int, ...]:
+        """Of these clients, who has something to send."""
+        if self._compared is None:
+            return tuple(j for j in members if j not in self._reports)
+        asked = {recipient for _, recipient in self._open}
+        return tuple(j for j in members if j in asked)
+
+    def drop(self, client: int) -> None:
+        """Wait for nothing from a client that was left out, and for nothing about it."""
+        if self._compared is None:
+            self._reports.pop(client, None)
+        self._open = {pair: part for pair, part in self._open.items() if client != pair[1]}
+
+    def take_report(self, message: Report) -> None:
+        """Keep a client's report.
+
+        Raises
+        ------
+        MessageError
+            It is a second one, malformed or not signed.
+        """
+        sender, residues = message.sender, message.residues
+        if sender in self._reports:
+            raise MessageError(f"Report: a second one from client {sender}")
+        expected = (len(self._primes), covers_of(self._job), len(self._columns))
+        if residues.shape != expected:
+            raise MessageError(f"Report: of shape {residues.shape} from client {sender}, expected {expected}")
+        check_report(residues, self._primes, sender)
+        statement = report_statement(
+            self._session, reporter=sender, seed=self._seed, columns=self._columns, residues=residues
+        )
+        self._session.roster.verify(sender, message.signature, statement, what="its report")
+        self._reports[sender] = SignedReport(client=sender, residues=residues, signature=message.signature)
+
+    def compare(self) -> list[Message]:
+        """All reports are here: ask those whose evidence decides for it.
+
+        Raises
+        ------
+        TooManyFaultsError
+            There are too few reports to tell.
+        """
+        residues = {client: report.residues for client, report in self._reports.items()}
+        self._compared = Reports(self._job, self._primes, self._columns, residues)
+        findings = self._compared.findings()
+        self.convicted, self._open = dict(findings.out), dict(findings.disputed)
+        reports = tuple(self._reports[client] for client in sorted(self._reports))
+        return [
+            Dispute(run=self._session.run, sender=SERVER, recipient=recipient, reports=reports)
+            for recipient in sorted({recipient for _, recipient in self._open})
+        ]
+
+    @property
+    def comparing(self) -> bool:
+        """Whether reports are complete, so that only evidence is still awaited."""
+        return self._compared is not None
+
+    def take_evidence(self, message: Evidence) -> None:
+        """Find out who of dealer and recipient lied.
+
+        Raises
+        ------
+        MessageError
+            Nobody asked for it, or the dealer has not signed it.
+        """
+        dealer, recipient = message.dealer, message.sender
+        if self._open.get((dealer, recipient)) != message.part or self._compared is None:
+            raise MessageError(
+                f"Evidence: part {message.part} of client {dealer} from client {recipient}, not asked for"
+            )
+        column = dealer, message.part
+        rows = self._parts.share_rows(*column)
+        count, primes = rows.stop - rows.start, len(self._primes)
+        size = packed_bytes((primes, self._job.width, count)) + packed_bytes(
+            (primes, covers_of(self._job), 1)
+        )
+        if len(message.payload) != size:
+            raise MessageError(
+                f"Evidence: {len(message.payload)} bytes from client {recipient}, part {message.part} of "
+                f"client {dealer} takes {size}"
+            )
+        statement = share_statement(
+            self._session, dealer=dealer, recipient=recipient, part=message.part, payload=message.payload
+        )
+        self._session.roster.verify(dealer, message.signature, statement, what="a disputed share")
+        values = combined_payload(
+            message.payload,
+            rows=count,
+            job=self._job,
+            run=self._session.run,
+            seed=self._seed,
+            column=column,
+            primes=self._primes,
+        )
+        del self._open[dealer, recipient]
+        if self._compared.lie_off(column, recipient, values):
+            self.convicted.setdefault(
+                dealer, f"the share that it signed for client {recipient} is on no polynomial with the others"
+            )
+        else:
+            self.convicted.setdefault(
+                recipient, f"its report is not that of the share that client {dealer} signed for it"
+            )
+
+    def verdict(self) -> dict[int, str]:
+        """Who is left out, with the reason, once nothing is open.
+
+        Raises
+        ------
+        TooManyFaultsError
+            More clients lied than the job tolerates.
+        """
+        if len(self.convicted) > self._job.max_liars:
+            said = "; ".join(
+                f"client {client}: {reason}" for client, reason in sorted(self.convicted.items())
+            )
+            raise TooManyFaultsError(
+                f"{len(self.convicted)} clients lied about shares, at most max_liars={self._job.max_liars} "
+                f"may: {said}"
+            )
+        return self.convicted

@@ -1,0 +1,92 @@
+"""The server's side of the phase *identify*: who introduced itself, and with what."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from secfc._arrays import Labels
+from secfc.errors import MessageError
+from secfc.params import Job, Layout
+from secfc.protocol.messages import SERVER, Hello, Plan
+from secfc.sealing.handshake import Session, start_digest
+
+
+class Introductions:
+    """The clients' introductions.
+
+    Parameters
+    ----------
+    job : Job
+    session : Session
+    """
+
+    def __init__(self, job: Job, session: Session) -> None:
+        self._job, self._session = job, session
+        self._hellos: dict[int, Hello] = {}
+
+    def __contains__(self, client: int) -> bool:
+        return client in self._hellos
+
+    def take(self, message: Hello) -> None:
+        """Keep a client's introduction.
+
+        Raises
+        ------
+        MessageError
+            It is a second one, for another job or roster, or not signed for what it says.
+        """
+        introduction = message.introduction
+        if message.sender in self._hellos:
+            raise MessageError(f"Hello: a second one from client {message.sender}")
+        if message.agreement != self._session.agreement:
+            raise MessageError(
+                f"Hello: client {message.sender} agreed on another job or roster, digest "
+                f"{_shown(message.agreement)}; the server's is {_shown(self._session.agreement)}"
+            )
+        introduction.verify(self._session, message.sender)
+        if self._job.ids_cap is not None and introduction.rows:
+            raise MessageError(
+                f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
+            )
+        if (message.start is None) == (self._job.init == "labels"):
+            given = "no" if message.start is None else "given"
+            raise MessageError(
+                f"Hello: {given} start labels from client {message.sender}, init={self._job.init!r}"
+            )
+        if message.start is not None:
+            if message.start.size != introduction.rows:
+                raise MessageError(
+                    f"Hello: {message.start.size} start labels for {introduction.rows} rows "
+                    f"from client {message.sender}"
+                )
+            if message.start.size and message.start.min() < 0:
+                raise MessageError(f"Hello: a row of client {message.sender} has no start label")
+        if start_digest(message.start) != introduction.start:
+            raise MessageError(f"Hello: client {message.sender} signed other start labels")
+        self._hellos[message.sender] = message
+
+    def drop(self, client: int) -> None:
+        """Forget a client that was left out."""
+        self._hellos.pop(client, None)
+
+    def layout(self) -> Layout:
+        """Which rows are whose, as the clients said."""
+        rows = {j: hello.introduction.rows for j, hello in self._hellos.items()}
+        return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)))
+
+    def start(self, layout: Layout) -> Labels:
+        """Given start labels of all rows that are in."""
+        starts = [self._hellos[j].start for j, rows in enumerate(layout.counts, 1) if rows]
+        return np.concatenate([start for start in starts if start is not None])
+
+    def plans(self, members: Sequence[int]) -> list[Plan]:
+        """What tells these clients of all introductions."""
+        said = tuple(
+            self._hellos[j].introduction if j in self._hellos else None for j in range(1, self._job.n + 1)
+        )
+        return [Plan(run=self._session.run, sender=SERVER, recipient=j, introductions=said) for j in members]
+
+
+def _shown(digest: bytes) -> str:
+    """Enough of a digest for people to compare."""
+    return digest[:8].hex()

@@ -1,0 +1,353 @@
+"""Who of a dealer and a recipient lies: what the dealer signed tells, and only a liar's shares are shown."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from plaintext_baselines import ExactLloyd
+from secfc.errors import MessageError, SealError, TooManyFaultsError
+from secfc.field.primes import PRIMES
+from secfc.lagrange.points import evaluation_points
+from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report, Share
+from secfc.protocol.states import State
+
+_RNG = np.random.default_rng(8)
+NINE = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4, 1, 2)]
+"""Nine clients; R = 5 with t=1, ell=2: two liars are tolerated, or one of the first seven."""
+
+
+@pytest.fixture
+def nine(wire):
+    return lambda **more: wire(NINE, **{"t": 1, "ell": 2, "max_liars": 2, "seed": 4} | more)
+
+
+@pytest.fixture
+def seven(wire):
+    return lambda **more: wire(NINE[:7], **{"t": 1, "ell": 2, "max_liars": 1, "seed": 4} | more)
+
+
+def assert_ends_exact(net, left_out):
+    """The run ends with these clients left out and nobody called a liar later."""
+    assert set(net.server.faults.left_out) == set(left_out)
+    assert net.server.faults.liars == ()
+    rows = [part[:0] if j in left_out else part for j, part in enumerate(net.rows, 1)]
+    best = net.server.outcome
+    exact = ExactLloyd(
+        net.job.k,
+        init=np.split(best.start, np.cumsum([len(part) for part in rows])[:-1]),
+        precision=net.job.precision,
+        bound=net.job.bound,
+        arithmetic="integers",
+    ).fit(rows)
+    np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
+
+
+def reason(net, client):
+    return net.server._gathering.left_out[client]
+
+
+@pytest.mark.parametrize("dealer", [1, 4, 7])
+@pytest.mark.parametrize("victim", [2, 3, 5])
+def test_a_dealer_with_one_victim_is_left_out_and_its_victim_is_not(seven, dealer, victim):
+    net = seven()
+    net.deal_badly(dealer, (victim,))
+    net.run()
+    assert_ends_exact(net, {dealer})
+    assert f"the share that it signed for client {victim}" in reason(net, dealer)
+    assert net.clients[dealer].labels is None
+    assert net.clients[victim].labels is not None
+
+
+@pytest.mark.parametrize("victims", [(2,), (2, 9), (3, 5)])
+def test_a_dealer_with_as_many_victims_as_liars_are_tolerated_is_left_out_alone(nine, victims):
+    net = nine()
+    net.deal_badly(1, victims)
+    net.run()
+    assert_ends_exact(net, {1})
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_share_that_is_off_in_a_later_part_is_found(seven, part_rows, rows):
+    part_rows(rows)
+    net = seven()
+    while (share := net.hold(Share, recipient=2, sender=4)).part + 1 < -(-5 // rows):
+        net.deliver(share)
+    _replace_share(net, share)
+    net.run()
+    assert_ends_exact(net, {4})
+    assert "the share that it signed for client 2" in reason(net, 4)
+
+
+def _replace_share(net, share):
+    """Deliver a part with one residue changed, signed and sealed by its dealer."""
+    channel = net._channels[share.recipient][share.sender]
+    payload = bytearray(channel.open("Share", part=share.part, sealed=share.sealed.payload)[:-64])
+    value = int.from_bytes(payload[:3], "little")
+    payload[:3] = ((value + 1) % PRIMES[0].p).to_bytes(3, "little")
+    payload += net.share_signature(share.sender, share.recipient, share.part, bytes(payload))
+    net.deliver(replace(share, sealed=net.seal(share.sender, share.recipient, share.part, bytes(payload))))
+
+
+@pytest.mark.parametrize("dealers", [{1}, {1, 4}, {9}])
+def test_a_recipient_that_lies_about_few_dealers_is_left_out_and_they_are_not(nine, dealers):
+    net = nine()
+    net.lie_about(3, dealers)
+    net.run()
+    assert_ends_exact(net, {3})
+    assert f"its report is not that of the share that client {min(dealers)} signed" in reason(net, 3)
+
+
+def test_a_recipient_that_lies_about_many_dealers_is_left_out_without_evidence(nine):
+    net = nine()
+    net.lie_about(3, {1, 2, 4})
+    net.run(drop=lambda message: pytest.fail("asked") if isinstance(message, Dispute) else False)
+    assert_ends_exact(net, {3})
+    assert reason(net, 3) == "it disputes the shares of 3 clients"
+
+
+def test_who_lies_about_its_own_shares_is_left_out(nine):
+    net = nine()
+    net.lie_about(3, {3})
+    net.run()
+    assert_ends_exact(net, {3})
+    assert reason(net, 3) == "it disputes its own shares"
+
+
+@pytest.mark.parametrize(
+    ("dealer", "victim", "liar", "about"), [(1, 2, 3, 4), (1, 2, 3, 1), (4, 3, 1, 9), (4, 3, 2, 4)]
+)
+def test_a_bad_dealer_and_a_lying_recipient_are_both_found(nine, dealer, victim, liar, about):
+    net = nine()
+    net.deal_badly(dealer, (victim,))
+    net.lie_about(liar, {about})
+    net.run()
+    assert_ends_exact(net, {dealer, liar})
+    assert net.clients[victim].labels is not None
+
+
+def test_a_bad_dealer_that_also_lies_about_its_accuser_is_found(nine):
+    net = nine()
+    net.deal_badly(1, (2,))
+    net.lie_about(1, {2})
+    net.run()
+    assert_ends_exact(net, {1})
+
+
+def test_two_bad_dealers_with_two_victims_each_are_found(nine):
+    net = nine()
+    net.deal_badly(1, (2, 3))
+    net.deal_badly(4, (3, 9))
+    net.run()
+    assert_ends_exact(net, {1, 4})
+
+
+def test_more_liars_than_tolerated_stop_the_run_with_their_names(seven):
+    net = seven()
+    net.deal_badly(1, (2,))
+    net.lie_about(3, {4})
+    with pytest.raises(
+        TooManyFaultsError, match=r"2 clients lied about shares, at most max_liars=1 may: client 1"
+    ):
+        net.run()
+    assert net.server.outcome is None
+
+
+def test_who_disputes_a_share_and_shows_none_is_left_out_at_the_deadline(nine):
+    net = nine()
+    net.lie_about(3, {1})
+    net.run(drop=lambda message: isinstance(message, Evidence))
+    assert net.server.state is State.CHECK
+    assert net.server.awaited == (3,)
+    net.post(net.server.absent(3))
+    net.run()
+    assert_ends_exact(net, {3})
+
+
+def test_a_dealer_that_vanishes_when_disputed_is_left_out_and_its_victim_still_heard(nine):
+    net = nine()
+    net.deal_badly(1, (3,))
+    net.lie_about(2, {4})
+    evidence = net.hold(Evidence, recipient=SERVER, sender=3)
+    net.post(net.server.absent(1))
+    net.deliver(evidence)
+    net.run()
+    assert_ends_exact(net, {1, 2})
+
+
+def test_a_share_that_its_dealer_did_not_sign_is_refused(nine, refuses):
+    net = nine()
+    share = net.hold(Share, recipient=2, sender=1)
+    channel = net._channels[2][1]
+    payload = bytearray(channel.open("Share", part=0, sealed=share.sealed.payload))
+    for forged in (bytes(payload[:-64]) + bytes(64), bytes([payload[0] ^ 1]) + bytes(payload[1:])):
+        message = replace(share, sealed=net.seal(1, 2, 0, forged))
+        refuses(net.clients[2], message, SealError, "client 1: a share is not signed")
+    net.deliver(share)
+    net.run()
+    assert_ends_exact(net, ())
+
+
+def test_a_signature_for_another_recipient_or_part_does_not_pass(nine, refuses, part_rows):
+    part_rows(1)
+    net = nine()
+    share = net.hold(Share, recipient=2, sender=1)
+    payload = net._channels[2][1].open("Share", part=0, sealed=share.sealed.payload)[:-64]
+    for recipient, part in ((3, 0), (2, 1)):
+        signed = payload + net.share_signature(1, recipient, part, payload)
+        message = replace(share, sealed=net.seal(1, 2, 0, signed))
+        refuses(net.clients[2], message, SealError, "client 1: a share is not signed")
+
+
+def test_evidence_that_nobody_asked_for_or_the_dealer_has_not_signed_is_refused(nine, refuses):
+    net = nine()
+    net.deal_badly(1, (3,))
+    evidence = net.hold(Evidence, recipient=SERVER)
+    assert evidence.sender == 3
+    payload = bytes(evidence.payload)
+    for changes, error, text in (
+        ({"dealer": 2}, MessageError, "not asked for$"),
+        ({"part": 1}, MessageError, "not asked for$"),
+        ({"sender": 2}, MessageError, "not asked for$"),
+        ({"payload": payload[:-1]}, MessageError, "part 0 of client 1 takes"),
+        ({"payload": payload + bytes(3)}, MessageError, "part 0 of client 1 takes"),
+        ({"payload": bytes([payload[0] ^ 1]) + payload[1:]}, SealError, "client 1: a disputed share"),
+        ({"signature": bytes(64)}, SealError, "client 1: a disputed share is not signed"),
+    ):
+        refuses(net.server, replace(evidence, **changes), error, text)
+    net.deliver(evidence)
+    assert_ends_exact_after(net, evidence, refuses)
+
+
+def assert_ends_exact_after(net, evidence, refuses):
+    refuses(net.server, evidence, MessageError, "^Evidence: .*out of turn")
+    net.run()
+    assert_ends_exact(net, {1})
+
+
+def test_what_comes_late_from_a_client_that_was_left_out_is_dropped(nine, pictured):
+    net = nine()
+    net.lie_about(3, {1})
+    evidence = net.hold(Evidence, recipient=SERVER)
+    net.post(net.server.absent(3))
+    before = pictured(net.server)
+    assert net.server.receive(evidence) == []
+    assert pictured(net.server) == before
+    net.run()
+    assert_ends_exact(net, {3})
+
+
+class TestTheServerCannotAskForShares:
+    """Only what others have signed makes a client show a share, and then only a liar's."""
+
+    @pytest.fixture
+    def reported(self, nine):
+        """All clients have reported; the reports, by client, and the number they have left to send."""
+        net, said = nine(), {}
+        while len(said) < 9:
+            report = net.hold(Report, recipient=SERVER)
+            said[report.sender] = report
+        # The server compares what it has; tests make it up.
+        return net, said
+
+    def dispute(self, net, said, recipient=2):
+        message = net.message(Dispute, sender=SERVER, recipient=recipient)
+        reports = tuple(
+            replace(message.reports[0], client=j, residues=one.residues, signature=one.signature)
+            for j, one in sorted(said.items())
+        )
+        return replace(message, reports=reports)
+
+    def test_without_a_dispute_nothing_is_shown(self, reported, refuses):
+        net, said = reported
+        refuses(net.clients[2], self.dispute(net, said), MessageError, "of none of the client's own shares")
+
+    def test_reports_that_their_clients_did_not_sign_show_nothing(self, reported, refuses):
+        net, said = reported
+        for j in (3, 4, 5, 6, 7, 8, 9):
+            said[j] = replace(net.lying(said[j], {1}), signature=said[j].signature)
+        refuses(net.clients[2], self.dispute(net, said), SealError, "client 3: its report is not signed")
+
+    def test_reports_of_another_challenge_show_nothing(self, reported, refuses):
+        net, said = reported
+        net.server._inquiry._seed = bytes(32)
+        said[3] = net.lying(said[3], {1})
+        refuses(net.clients[2], self.dispute(net, said), SealError, "client 3: its report is not signed")
+
+    def test_a_report_that_the_client_did_not_make_shows_nothing(self, reported, refuses):
+        net, said = reported
+        said[2] = net.lying(said[2], {1})
+        refuses(net.clients[2], self.dispute(net, said), MessageError, "without the client's own report")
+        del said[2]
+        refuses(net.clients[2], self.dispute(net, said), MessageError, "without the client's own report")
+
+    def test_reports_of_fewer_than_r_plus_a_clients_show_nothing(self, reported, refuses):
+        net, said = reported
+        few = {j: said[j] for j in (1, 2, 3, 4, 5, 6)}
+        refuses(net.clients[2], self.dispute(net, few), MessageError, "n >= ell . t . S . 2A must hold")
+
+    def test_a_report_of_another_shape_or_client_shows_nothing(self, reported, refuses):
+        net, said = reported
+        dispute = self.dispute(net, said)
+        far = replace(dispute.reports[-1], client=10)
+        refuses(
+            net.clients[2], replace(dispute, reports=(*dispute.reports[:-1], far)), MessageError, "client 10"
+        )
+        narrow = net.message(Dispute, sender=SERVER, recipient=2).reports
+        primes, count, columns = narrow[0].residues.shape
+        cut = tuple(
+            replace(
+                one,
+                residues=type(one.residues)(
+                    shape=(primes, count, columns - 1), payload=bytes(3 * primes * count * (columns - 1))
+                ),
+            )
+            for one in narrow
+        )
+        refuses(net.clients[2], replace(dispute, reports=cut), MessageError, "a report of shape")
+
+    def test_before_its_report_and_after_the_first_question_a_client_shows_nothing(self, nine, refuses):
+        net = nine()
+        challenge = net.hold(Challenge, recipient=2)
+        dispute = net.message(Dispute, sender=SERVER, recipient=2)
+        refuses(net.clients[2], dispute, MessageError, "^Dispute: before a report")
+        net.deliver(challenge)
+        net.run(until=lambda: net.server.state is State.ITERATE and net.clients[2]._answers.round == 1)
+        refuses(net.clients[2], dispute, MessageError, "^Dispute: after round 1$")
+
+    def test_a_client_shows_its_evidence_once(self, nine, refuses):
+        net = nine()
+        net.deal_badly(1, (3,))
+        dispute = net.hold(Dispute, recipient=3)
+        net.deliver(dispute)
+        refuses(net.clients[3], dispute, MessageError, "or a second one$")
+
+    @pytest.mark.parametrize("colluders", [(4,), (4, 6), (4, 6, 8)])
+    def test_as_many_liars_as_may_collude_cannot_make_an_honest_client_show_an_honest_share(
+        self, wire, colluders
+    ):
+        """t = 3 lie with the server: they report a polynomial that agrees with ell + t - 1 honest reports."""
+        net = wire([[[0.1 * j]] for j in range(9)], t=3, ell=1, max_liars=1, seed=4)
+        said = {}
+        while len(said) < 9:
+            report = net.hold(Report, recipient=SERVER)
+            said[report.sender] = report
+        job, dealer, victim = net.job, 1, 2
+        lies = {j: _off(job, keep=[3, 5, 7][: job.ell + job.t - 1], at=j) for j in colluders}
+        for j, by in lies.items():
+            said[j] = net.lying(said[j], {dealer}, by=by)
+        with pytest.raises(MessageError, match=r"^Dispute: "):
+            net.clients[victim].receive(self.dispute(net, said, victim))
+        assert not net.clients[victim]._sharing._testimony._shown
+
+
+def _off(job, *, keep, at):
+    """Values at a client's point, modulo each prime, of a polynomial that is 0 at ell + t - 1 others'."""
+    values = []
+    for prime in PRIMES:
+        points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
+        value = 1
+        for j in keep:
+            value = value * (points.alpha[at - 1] - points.alpha[j - 1]) % prime.p
+        values.append(value)
+    return values

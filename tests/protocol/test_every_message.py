@@ -1,0 +1,148 @@
+"""Before each message of a run its recipient gets wrong copies of it: all refused, none changes anything."""
+
+import random
+
+import numpy as np
+import pytest
+from support.union import KEY, SALT
+
+from secfc.errors import MessageError
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Dispute,
+    Evidence,
+    Hello,
+    Plan,
+    Report,
+    Share,
+    UnionDeal,
+    Witness,
+)
+from secfc.protocol.states import State
+from secfc.protocol.wire import decode, encode
+from secfc.psu.tokens import tokens
+
+_RNG = np.random.default_rng(5)
+FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
+BODY = 29
+"""Where a message's body begins."""
+
+AUTHENTIC = Hello | Plan | Share | UnionDeal | Witness | Report | Dispute | Evidence
+"""Sealed or signed: no flipped bit of the body passes. The first 4 bytes of some are the part."""
+
+
+@pytest.fixture(params=["liars", "distances", "disputes", "membership"])
+def run(request, wire, part_rows):
+    """A run of five clients in parts of two rows, in each way that adds types of messages."""
+    part_rows(2)
+    match request.param:
+        case "liars":
+            return wire(FIVE, max_liars=1, comparison="rounds")
+        case "distances":
+            return wire(FIVE, disclosure="distances")
+        case "disputes":
+            net = wire(FIVE, max_liars=1)
+            net.deal_badly(4, (2,))
+            return net
+
+    class Union(wire):
+        def client(self, number, **other):
+            ids = [f"{number}-{row}" for row in range(len(FIVE[number - 1]))]
+            held = tokens(ids, key=KEY, salt=SALT, name=f"client {number}")
+            return super().client(number, **{"tokens": held, **other})
+
+    return Union(FIVE, ids_cap=30, ids_salt=SALT.hex(), max_liars=1, comparison="rounds")
+
+
+def wrong(rng, message, data):
+    """Bytes that no recipient takes where it waits for `message`, with what is wrong."""
+    yield "another run", _changed(data, 5 + rng.randrange(16), 1 << rng.randrange(8))
+    for sender in {0, 1, 5, 6, 65535} - {message.sender, message.recipient}:
+        if isinstance(message, AUTHENTIC) or (sender == SERVER) != (message.sender == SERVER) or sender > 5:
+            yield f"from {sender}", data[:21] + sender.to_bytes(2, "little") + data[23:]
+    yield "for another", data[:23] + ((message.recipient + 1) % 6).to_bytes(2, "little") + data[25:]
+    yield "truncated", data[: rng.randrange(len(data))]
+    yield "longer", data + rng.randbytes(rng.randrange(1, 9))
+    yield "another format", _changed(data, rng.randrange(4), 1 << rng.randrange(8))
+    yield "no type", data[:4] + bytes([rng.randrange(19, 256)]) + data[5:]
+    if not isinstance(message, Assignment):  # of that the client's limits speak: LimitError
+        yield "a late round", data[:25] + (2**32 - 1).to_bytes(4, "little") + data[BODY:]
+    if isinstance(message, AUTHENTIC):
+        for _ in range(3):
+            at = rng.randrange(BODY * 8, len(data) * 8)
+            yield "a flipped bit", _changed(data, at // 8, 1 << at % 8)
+
+
+def _changed(data, at, bits):
+    changed = bytearray(data)
+    changed[at] ^= bits
+    return bytes(changed)
+
+
+def refused(net, pictured, role, data):
+    """Whether these bytes are refused with the one type of error, and nothing changed."""
+    before = pictured(role)
+    try:
+        message = decode(data, k=net.job.k)
+        role.receive(message)
+    except MessageError:
+        assert pictured(role) == before
+        return True
+    return False
+
+
+def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictured):
+    rng, net, kinds = random.Random(7), run, set()
+    while links := net.pending():
+        message = net.take(links[0])
+        data, role = bytes(encode(message, k=net.job.k)), net.role(message.recipient)
+        kinds.add(type(message))
+        for what, changed in wrong(rng, message, data):
+            if (
+                message.recipient in net.server.faults.left_out
+                or message.sender in net.server.faults.left_out
+            ):
+                continue  # what comes from such a client is dropped
+            assert refused(net, pictured, role, changed), (type(message).__name__, what)
+        net.deliver(message)
+    assert net.server.state is State.DONE
+    assert len(kinds) >= 8
+
+
+def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured):
+    rng, net, seen = random.Random(8), run, []
+    while links := net.pending():
+        message = net.take(links[0])
+        data, role = bytes(encode(message, k=net.job.k)), net.role(message.recipient)
+        net.deliver(message)
+        seen.append((message, data))
+        for old, again in (seen[-1], rng.choice(seen)):
+            if old.sender in net.server.faults.left_out:
+                continue
+            role = net.role(old.recipient)
+            if isinstance(old, CodedDistances) and old.sender in net.server.faults.liars:
+                continue
+            assert refused(net, pictured, role, again), type(old).__name__
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_messages_of_a_twin_run_are_refused(wire, pictured, seed):
+    """Same parties, job and seed, another run: nothing of one has a place in the other."""
+    rng, net = random.Random(seed), wire(FIVE, max_liars=1)
+    other = wire(FIVE, max_liars=1)
+    foreign = []
+    while links := other.pending():
+        message = other.take(rng.choice(links))
+        foreign.append(message)
+        other.deliver(message)
+    sealed = [one for one in foreign if isinstance(one, Hello | Plan | Share | Witness | Report)]
+    while links := net.pending():
+        message = net.take(rng.choice(links))
+        for one in rng.sample(sealed, 3):
+            # A share before the plan can only be kept unopened, as one of this run would be.
+            if not (isinstance(one, Share) and net.role(one.recipient).state is State.IDENTIFY):
+                assert refused(net, pictured, net.role(one.recipient), bytes(encode(one, k=2)))
+        net.deliver(message)
+    assert net.server.state is State.DONE
