@@ -61,7 +61,7 @@ def test_the_readmes_table_beside_peers_has_the_measured_figures():
         row = next(row for row in rows if row["system"].startswith(system))
         assert row["system"] in name or system == "NumPy"
         ratio = row["seconds"] / ours
-        shown = f"{ratio:.0f} ×" if ratio >= 1 else f"{ratio:.2g} ×"
+        shown = f"{ratio:.0f}×" if ratio >= 1 else f"{ratio:.2g}×"
         assert cells(name) == [shown, str(row["differing_rows"])]
 
 
