@@ -1,20 +1,28 @@
 """`secfc prepare`: files and a schema in, prepared files and opened statistics out, whole or not at all."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
 from secfc.cli.render import console
-from secfc.errors import DataError, ParameterError
+from secfc.errors import ParameterError
+
+if TYPE_CHECKING:
+    from secfc.prepare.files import PreparedFiles
 
 
 def prepare(
     files: Annotated[list[Path], typer.Argument(help="One file per party: .csv with a header, or .parquet.")],
-    schema: Annotated[Path, typer.Option("--schema", help="The agreed schema, a TOML file.")],
+    schema: Annotated[Path | None, typer.Option("--schema", help="The agreed schema, a TOML file.")] = None,
+    by: Annotated[
+        Path | None,
+        typer.Option("--by", help="Instead: the preparation.json of before; nobody else is asked."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the prepared files; must not hold anything.")
     ] = None,
@@ -26,40 +34,58 @@ def prepare(
         str | None, typer.Option("--id", help="Column of row IDs: written beside the prepared columns.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the files against the schema; nothing is shared.")
+        bool, typer.Option("--check", help="Only check the files; nothing is shared or written.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Check files against a schema and prepare all alike; means and deviations are opened as totals alone."""
     with plain_endings():
-        dropped = [name.strip() for name in drop.split(",") if name.strip()]
-        if check:
-            _check(files, schema, id_column=id_column, drop=dropped, quiet=quiet)
-        elif out is None:
+        if (schema is None) == (by is None):
+            raise ParameterError("--schema: name a schema, or the preparation of before with --by")
+        if out is None and not check:
             raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
-        else:
-            _prepare(
-                files, schema, t=t, out=out, id_column=id_column, drop=dropped, as_json=as_json, quiet=quiet
-            )
+        columns = {"id_column": id_column, "drop": [name.strip() for name in drop.split(",") if name.strip()]}
+        _prepare(
+            files, schema, by, out=None if check else out, t=t, columns=columns, as_json=as_json, quiet=quiet
+        )
 
 
-def _check(files: list[Path], schema: Path, *, id_column: str | None, drop: list[str], quiet: bool) -> None:
-    """Each file by itself: what a data manager does before anybody else is asked."""
-    from secfc.prepare import Schema  # noqa: PLC0415
-    from secfc.prepare.party import checked_file  # noqa: PLC0415
+def _prepare(
+    files: list[Path],
+    schema: Path | None,
+    by: Path | None,
+    *,
+    out: Path | None,
+    t: int,
+    columns: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from secfc.prepare import Schema  # noqa: PLC0415 - pyarrow takes a while to import
+    from secfc.prepare.files import check_files, prepare_by, prepare_files  # noqa: PLC0415
+    from secfc.prepare.summary import read_summary, summary_of  # noqa: PLC0415
 
-    agreed, fits, problems = Schema.read(schema), [], []
-    for file in files:
-        try:
-            _, checked = checked_file(file, agreed, id_column=id_column, drop=drop)
-            fits.append((file, checked))
-        except DataError as error:
-            problems.append(str(error))
-    if problems:
-        raise DataError("\n".join(problems))
-    for file, checked in [] if quiet else fits:
-        console().print(_line(str(file), checked.rows, checked.missing, checked.clipped), markup=False)
+    agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by))[0]
+    if out is None:
+        checked = check_files(files, agreed, **columns)
+        if not quiet:
+            _show_files(files, [rows.mended for _, rows in checked])
+        return
+    if by is not None:
+        done = prepare_by(files, by, out=out, **columns)
+    else:
+        done = prepare_files(files, agreed, t=t, out=out, **columns)
+    if as_json:
+        print(json.dumps(summary_of(agreed, done.preparation), indent=2))
+    elif not quiet:
+        _show_files(files, done.mended)
+        _show(done, opened=by is None, t=t, id_column=columns["id_column"])
+
+
+def _show_files(files: list[Path], mended: Sequence[Mapping[str, Any]]) -> None:
+    for file, one in zip(files, mended, strict=True):
+        console().print(_line(str(file), **one), markup=False, soft_wrap=True)
 
 
 def _line(name: str, rows: int, missing: dict[str, int], clipped: dict[str, int]) -> str:
@@ -69,38 +95,17 @@ def _line(name: str, rows: int, missing: dict[str, int], clipped: dict[str, int]
     return f"{name}: {rows} rows fit{'; ' if mended else ''}{', '.join(mended)}"
 
 
-def _prepare(
-    files: list[Path],
-    schema: Path,
-    *,
-    t: int,
-    out: Path,
-    id_column: str | None,
-    drop: list[str],
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from secfc.prepare import Schema  # noqa: PLC0415
-    from secfc.prepare.files import SUMMARY, prepare_files  # noqa: PLC0415
-
-    agreed = Schema.read(schema)
-    done = prepare_files(files, agreed, t=t, out=out, id_column=id_column, drop=drop)
-    if as_json:
-        print(json.dumps(json.loads((out / SUMMARY).read_text(encoding="utf-8")), indent=2))
-        return
-    if quiet:
-        return
-    console_ = console()
-    for file, mended in zip(files, done.mended, strict=True):
-        console_.print(_line(str(file), **mended), markup=False)
-    if done.preparation.statistics:
+def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None) -> None:
+    """What all parties know, and what to do next."""
+    if done.preparation.statistics and opened:
         table = Table(title="Opened, as totals of all parties", title_justify="left")
         for heading in ("column", "parties", "values", "mean", "deviation"):
             table.add_column(heading, justify="left" if heading == "column" else "right")
         for name, one in done.preparation.statistics.items():
             table.add_row(name, str(one.holders), str(one.count), f"{one.mean:.6g}", f"{one.deviation:.6g}")
-        console_.print(table)
+        console().print(table)
     names = " ".join(str(file) for file in done.files)
     options = f"--id {id_column} " if id_column is not None else ""
     options += f"--t {t} --ell 1 --bound {done.preparation.bound!r} -k K --out FOLDER"
-    console_.print(f"Next: secfc run {names} {options}", markup=False, soft_wrap=True)
+    if opened:
+        console().print(f"Next: secfc run {names} {options}", markup=False, soft_wrap=True)

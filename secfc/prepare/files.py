@@ -11,25 +11,27 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
 
 from secfc.drivers import framing
 from secfc.drivers.failures import error_of
 from secfc.drivers.processes import end_programs, how_it_ended, start_program
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, PartyError, SecFCError
 from secfc.prepare.messages import parties_of
+from secfc.prepare.party import checked_file, write_prepared
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Statistics
+from secfc.prepare.summary import SUMMARY, read_summary, summary_of
+from secfc.prepare.tables import Checked
 from secfc.prepare.transform import Preparation
 from secfc.protocol.messages import RUN_ID_BYTES
-
-SUMMARY = "preparation.json"
-"""What all parties know of a preparation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +82,9 @@ def prepare_files(
     SecFCError
         Naming the party, and what is wrong with every file that does not fit; `out` is then as it was.
     """
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ParameterError(f"--out: {out} already holds something; name a new folder")
     terms = Terms(n=len(files), t=t, schema=schema)
-    names = _names(files)
-    target = out.absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with _whole(out) as draft:
+        targets = [draft / name for name in _names(files)]
         run = secrets.token_bytes(RUN_ID_BYTES).hex()
         setups = [
             {
@@ -99,24 +96,93 @@ def prepare_files(
                 "file": str(file),
                 "id": id_column,
                 "drop": list(drop),
-                "out": str(draft / name),
+                "out": str(target),
             }
-            for number, (file, name) in enumerate(zip(files, names, strict=True), start=1)
+            for number, (file, target) in enumerate(zip(files, targets, strict=True), start=1)
         ]
         with _Parties(setups) as parties:
             mended = parties.introduce()
             statistics = parties.prepare()
         preparation = Preparation.of(schema, statistics)
-        text = json.dumps(_summary(terms, preparation), indent=2)
-        (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")
+        _write_summary(draft, schema, preparation)
+    return PreparedFiles(
+        files=tuple(out / target.name for target in targets), preparation=preparation, mended=tuple(mended)
+    )
+
+
+def prepare_by(
+    files: Sequence[Path], summary: Path, *, out: Path, id_column: str | None = None, drop: Sequence[str] = ()
+) -> PreparedFiles:
+    """Prepare files by what is known already: nobody else is asked, and nothing is shared.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    summary : Path
+        The `SUMMARY` of a preparation.
+    out, id_column, drop
+        As for `prepare_files`.
+
+    Raises
+    ------
+    SecFCError
+        As `prepare_files`; `out` is then as it was.
+    """
+    schema, preparation = read_summary(summary)
+    checked = check_files(files, schema, id_column=id_column, drop=drop)
+    with _whole(out) as draft:
+        targets = [draft / name for name in _names(files)]
+        for target, (table, rows) in zip(targets, checked, strict=True):
+            write_prepared(target, preparation, table, rows, schema, id_column)
+        _write_summary(draft, schema, preparation)
+    return PreparedFiles(
+        files=tuple(out / target.name for target in targets),
+        preparation=preparation,
+        mended=tuple(rows.mended for _, rows in checked),
+    )
+
+
+def check_files(
+    files: Sequence[Path], schema: Schema, *, id_column: str | None = None, drop: Sequence[str] = ()
+) -> list[tuple[pa.Table, Checked]]:
+    """Files and their agreed columns; nothing is shared.
+
+    Raises
+    ------
+    DataError
+        What is wrong with all files that do not fit.
+    """
+    fit, problems = [], []
+    for file in files:
+        try:
+            fit.append(checked_file(file, schema, id_column=id_column, drop=drop))
+        except DataError as error:
+            problems.append(error)
+    if problems:
+        raise _together(problems)
+    return fit
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A folder beside `out` that takes its place in the end: a reader sees all or nothing."""
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ParameterError(f"--out: {out} already holds something; name a new folder")
+    target = out.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield draft
         draft.chmod(0o777 & ~_umask())
         os.replace(draft, target)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return PreparedFiles(
-        files=tuple(out / name for name in names), preparation=preparation, mended=tuple(mended)
-    )
+
+
+def _write_summary(folder: Path, schema: Schema, preparation: Preparation) -> None:
+    text = json.dumps(summary_of(schema, preparation), indent=2)
+    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -127,19 +193,6 @@ def _names(files: Sequence[Path]) -> list[str]:
         + (".csv" if file.suffix.lower() == ".csv" else ".parquet")
         for at, (stem, file) in enumerate(zip(stems, files, strict=True), start=1)
     ]
-
-
-def _summary(terms: Terms, preparation: Preparation) -> dict[str, Any]:
-    """What is public among the parties; no party's number of rows."""
-    return {
-        "parties": terms.n,
-        "t": terms.t,
-        "schema": terms.schema.to_dict(),
-        "digest": terms.schema.digest.hex(),
-        "columns": list(preparation.names),
-        "bound": preparation.bound,
-        "statistics": {name: asdict(one) for name, one in preparation.statistics.items()},
-    }
 
 
 def _umask() -> int:

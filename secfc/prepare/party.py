@@ -5,6 +5,7 @@ for the other parties, its public key, how many values it had to mend, and the s
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,8 +36,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     terms = Terms(n=setup["n"], t=setup["t"], schema=Schema.of(setup["schema"]))
     table, rows = checked_file(Path(setup["file"]), terms.schema, id_column=setup["id"], drop=setup["drop"])
     identity = Identity()
-    mended = {"rows": rows.rows, "missing": rows.missing, "clipped": rows.clipped}
-    framing.write_json(outbox, {"identity": identity.public.hex(), "mended": mended})
+    framing.write_json(outbox, {"identity": identity.public.hex(), "mended": rows.mended})
     roster = Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"])))
     preparer = Preparer(
         number=setup["party"],
@@ -57,13 +57,13 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
             raise EOFError
         messages = preparer.receive(decode(frame[1]))
     preparation = Preparation.of(terms.schema, preparer.statistics)
-    _write(Path(setup["out"]), preparation, table, rows, terms.schema, setup["id"])
+    write_prepared(Path(setup["out"]), preparation, table, rows, terms.schema, setup["id"])
     told = {name: asdict(one) for name, one in preparation.statistics.items()}
     framing.write_json(outbox, {"statistics": told})
 
 
 def checked_file(
-    path: Path, schema: Schema, *, id_column: str | None, drop: list[str]
+    path: Path, schema: Schema, *, id_column: str | None, drop: Sequence[str]
 ) -> tuple[pa.Table, Checked]:
     """A party's file and its agreed columns.
 
@@ -81,7 +81,7 @@ def checked_file(
     return table, checked(table, schema, name=str(path), others=others)
 
 
-def _write(
+def write_prepared(
     path: Path,
     preparation: Preparation,
     table: pa.Table,

@@ -47,6 +47,11 @@ class Checked:
     clipped: dict[str, int]
     missing: dict[str, int]
 
+    @property
+    def mended(self) -> dict[str, Any]:
+        """How many rows, and values that had to be mended, for people."""
+        return {"rows": self.rows, "missing": self.missing, "clipped": self.clipped}
+
 
 def read(path: Path | Query, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Table:
     """A party's file or query; of a CSV file the agreed columns stay text until they are checked.

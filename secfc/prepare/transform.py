@@ -23,13 +23,14 @@ class Preparation:
         Of each number that needed them.
     bound : float
         Public bound on the norm of a prepared row, from the agreed ranges and the statistics.
-    names : tuple of str
-        Prepared columns; a category is "column=value".
+    ranges : dict from prepared column to (float, float)
+        In order, with the range that its values lie in; a category is "column=value". A job that parties
+        agree on lists its columns so.
     """
 
     statistics: Mapping[str, Statistics]
     bound: float
-    names: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
 
     @classmethod
     def of(cls, schema: Schema, statistics: Mapping[str, Statistics]) -> "Preparation":
@@ -37,12 +38,15 @@ class Preparation:
         return cls(
             statistics=statistics,
             bound=hypot(*(_reach(column, statistics) for column in schema.columns)),
-            names=tuple(
-                name
-                for column in schema.columns
-                for name in [f"{column.name}={one}" for one in column.categories] or [column.name]
-            ),
+            ranges={
+                name: ends for column in schema.columns for name, ends in _ranges(column, statistics).items()
+            },
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Prepared columns, in order."""
+        return tuple(self.ranges)
 
 
 def sums_of(table: Checked, schema: Schema) -> list[Sums]:
@@ -76,8 +80,16 @@ def _scaled(values: Any, column: Column, statistics: Mapping[str, Statistics]) -
     return values
 
 
+def _ranges(column: Column, statistics: Mapping[str, Statistics]) -> dict[str, tuple[float, float]]:
+    """A column's prepared columns. Scaling is monotonous in floats too, so ends stay ends."""
+    if column.categories:
+        return {f"{column.name}={one}": (0.0, 1.0) for one in column.categories}
+    low, high = (float(_scaled(end, column, statistics)) for end in column.range)
+    return {column.name: (low, high)}
+
+
 def _reach(column: Column, statistics: Mapping[str, Statistics]) -> float:
     """The largest magnitude that a prepared value can have (of a category: of its one-hot columns' norm)."""
     if column.categories:
         return 1.0
-    return max(abs(float(_scaled(end, column, statistics))) for end in column.range)
+    return max(abs(end) for ends in _ranges(column, statistics).values() for end in ends)

@@ -15,7 +15,8 @@ import pytest
 import secfc
 from secfc.errors import CheatError
 from secfc.prepare import Schema, files, prepare
-from secfc.prepare.files import SUMMARY, prepare_files
+from secfc.prepare.files import prepare_by, prepare_files
+from secfc.prepare.summary import SUMMARY, read_summary, summary_of
 
 pytestmark = pytest.mark.processes
 
@@ -94,19 +95,86 @@ def test_the_summary_is_what_all_know_and_no_more(folder):
     schema = Schema.read(folder / "schema.toml")
     done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", drop=["patient", "note"])
     summary = json.loads((folder / "ready" / SUMMARY).read_text())
-    assert summary.keys() == {
-        "parties",
-        "t",
-        "schema",
-        "digest",
-        "columns",
-        "bound",
-        "statistics",
-    }
+    assert summary.keys() == {"schema", "digest", "columns", "bound", "statistics"}
     assert Schema.of(summary["schema"]) == schema
     assert summary["digest"] == schema.digest.hex()
     assert summary["statistics"]["age"]["mean"] == done.preparation.statistics["age"].mean
     assert summary["bound"] == done.preparation.bound
+    assert summary["columns"]["dose"] == [0, 1]
+    assert summary["columns"]["smoker=never"] == [0, 1]
+    assert read_summary(folder / "ready" / SUMMARY) == (schema, done.preparation)
+
+
+def test_prepared_values_lie_in_the_ranges_that_all_know(folder):
+    done = in_memory(folder)
+    for at, (low, high) in enumerate(done.preparation.ranges.values()):
+        column = np.concatenate([rows[:, at] for rows in done.rows])
+        assert low <= column.min() <= column.max() <= high
+
+
+def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
+    schema = Schema.read(folder / "schema.toml")
+    done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", id_column="patient", drop=["note"])
+    again = prepare_by(
+        paths(folder)[1:2],
+        folder / "ready" / SUMMARY,
+        out=folder / "mine",
+        id_column="patient",
+        drop=["note"],
+    )
+    assert again.files[0].read_bytes() == done.files[1].read_bytes()
+    assert (folder / "mine" / SUMMARY).read_bytes() == (folder / "ready" / SUMMARY).read_bytes()
+    assert again.mended == done.mended[1:2]
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "text"),
+    [
+        (["schema"], None, "schema is needed"),
+        (["schema", "column", 0, "low"], 130, "low must be below high"),
+        (["schema", "column", 0, "scale"], "log", "scale"),
+        (["schema", "column", 0, "high"], 121, "digest is not what follows"),
+        (["digest"], "00", "digest is not what follows"),
+        (["bound"], 1.0, "bound is not what follows"),
+        (["columns", "dose"], [0, 2], "columns is not what follows"),
+        (["statistics"], {}, "statistics of the columns age are needed"),
+        (["statistics", "age"], {"mean": 3.0}, "holders, count, mean, deviation are needed"),
+        (["statistics", "age", "mean"], "3", "statistics.age.mean: not a number that can be"),
+        (["statistics", "age", "count"], True, "statistics.age.count: not a number that can be"),
+        (["statistics", "age", "deviation"], -1.0, "statistics.age.deviation: not a number that can be"),
+        (["statistics", "age", "mean"], float("nan"), "statistics.age.mean: not a number that can be"),
+        (["statistics", "age", "mean"], 121.0, "no values from 0 to 120 have this mean and deviation"),
+        (["statistics", "age", "mean"], 60.0, "columns is not what follows"),
+    ],
+)
+def test_a_summary_that_does_not_hold_together_is_refused(folder, keys, value, text):
+    schema = Schema.read(folder / "schema.toml")
+    summary = summary_of(schema, in_memory(folder).preparation)
+    place = summary
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    (folder / "wrong.json").write_text(json.dumps(summary))
+    before = listing(folder)
+    with pytest.raises(secfc.ParameterError, match=rf"wrong\.json: .*{text}"):
+        prepare_by(paths(folder), folder / "wrong.json", out=folder / "mine")
+    assert listing(folder) == before
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, "9" * 5000])
+def test_what_is_no_summary_is_refused(folder, text):
+    (folder / "wrong.json").write_text(text)
+    with pytest.raises(secfc.ParameterError, match=r"wrong\.json: "):
+        read_summary(folder / "wrong.json")
+
+
+def test_files_that_do_not_fit_are_not_prepared_by_a_summary(folder):
+    schema = Schema.read(folder / "schema.toml")
+    (folder / "known.json").write_text(json.dumps(summary_of(schema, in_memory(folder).preparation)))
+    before = listing(folder)
+    with pytest.raises(secfc.DataError, match=r"(?s)north\.csv: .*south\.csv: "):
+        prepare_by(paths(folder), folder / "known.json", out=folder / "mine")
+    assert listing(folder) == before
 
 
 def test_parquet_stays_parquet_and_files_of_one_name_are_told_apart(folder):
@@ -315,6 +383,18 @@ def test_files_can_be_checked_alone_and_nothing_is_written(folder):
     )
     assert "\nwest.csv: column 'age' has 1 values outside" in wrong.stderr
     assert listing(folder) == before
+
+
+def test_new_rows_are_prepared_by_what_is_known(folder):
+    options = ("--t", 1, "--drop", "patient,note", "-q", "--out")
+    assert command(*CSV, "--schema", "schema.toml", *options, "ready", cwd=folder).returncode == 0
+    done = command("west.csv", "--by", f"ready/{SUMMARY}", *options[2:4], "--out", "mine", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("west.csv: 8 rows fit; 1 missing in 'age'")
+    assert (folder / "mine" / "west.csv").read_bytes() == (folder / "ready" / "west.csv").read_bytes()
+    both = command("west.csv", "--by", f"ready/{SUMMARY}", "--schema", "schema.toml", "--check", cwd=folder)
+    assert both.returncode == 2
+    assert "--schema: name a schema, or the preparation of before with --by" in both.stderr
 
 
 def test_a_folder_or_a_check_is_asked_for(folder):

@@ -27,7 +27,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
                 smoker = rng.choice(["never", "former", "current", ""])
                 writer.writerow([f"{name}{row}", rng.integers(20, 90), rng.normal(20, 20), smoker])
     commands = re.findall(r"^secfc .*$", PAGE, flags=re.MULTILINE)
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-m", *shlex.split(command)],
@@ -40,6 +40,8 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
         )
         assert done.returncode == 0, (command, done.stderr)
         assert "22 rows fit" in done.stdout
+    alone, together = (tmp_path / one / "south.csv" for one in ("south-prepared", "prepared"))
+    assert alone.read_bytes() == together.read_bytes()
     with (tmp_path / "prepared" / "west.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["patient", "age", "dose", "smoker=never", "smoker=former", "smoker=current"]

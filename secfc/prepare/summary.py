@@ -1,0 +1,72 @@
+"""What all parties know of a preparation, as a file: by it one's own rows are prepared again, or new ones."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from secfc.agreement.toml_file import read_text
+from secfc.errors import ParameterError
+from secfc.prepare.schema import Column, Schema
+from secfc.prepare.statistics import Statistics
+from secfc.prepare.transform import Preparation
+
+SUMMARY = "preparation.json"
+"""Name of the file."""
+
+
+def summary_of(schema: Schema, preparation: Preparation) -> dict[str, Any]:
+    """What is public among the parties; no party's number of rows."""
+    return {
+        "schema": schema.to_dict(),
+        "digest": schema.digest.hex(),
+        "columns": {name: list(ends) for name, ends in preparation.ranges.items()},
+        "bound": preparation.bound,
+        "statistics": {name: asdict(one) for name, one in preparation.statistics.items()},
+    }
+
+
+def read_summary(path: Path) -> tuple[Schema, Preparation]:
+    """The schema and the preparation of a file that `secfc prepare` wrote.
+
+    Raises
+    ------
+    ParameterError
+        Naming the file and what does not hold together in it.
+    """
+    try:
+        value = json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        raise ParameterError(f"{path}: not JSON that can be read") from None
+    if not isinstance(value, dict) or not isinstance(value.get("schema"), dict):
+        raise ParameterError(f"{path}: schema is needed")
+    try:
+        schema = Schema.of(value["schema"])
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
+    told = value.get("statistics")
+    names = [column.name for column in schema.opened]
+    if not isinstance(told, dict) or set(told) != set(names):
+        raise ParameterError(f"{path}: statistics of the columns {', '.join(names) or '(none)'} are needed")
+    statistics = {column.name: _statistics(told[column.name], column, path) for column in schema.opened}
+    preparation = Preparation.of(schema, statistics)
+    for key, expected in summary_of(schema, preparation).items():
+        if value.get(key) != expected:
+            raise ParameterError(f"{path}: {key} is not what follows from schema and statistics")
+    return schema, preparation
+
+
+def _statistics(value: Any, column: Column, path: Path) -> Statistics:
+    kinds = {"holders": int, "count": int, "mean": float, "deviation": float}
+    where = f"{path}: statistics.{column.name}"
+    if not isinstance(value, Mapping) or set(value) != set(kinds):
+        raise ParameterError(f"{where}: {', '.join(kinds)} are needed")
+    for key, kind in kinds.items():
+        if type(value[key]) is not kind or not isfinite(value[key]) or (key != "mean" and value[key] < 0):
+            raise ParameterError(f"{where}.{key}: not a number that can be")
+    low, high = column.range
+    if not low <= value["mean"] <= high or value["deviation"] > high - low:
+        raise ParameterError(f"{where}: no values from {low:g} to {high:g} have this mean and deviation")
+    return Statistics(**value)
