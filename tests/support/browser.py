@@ -1,26 +1,19 @@
 """A page drawn by a real browser."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-"""Where it is missing the test skips, unless SECFC_NO_SKIPS says that it must not."""
+from support.tools import chromium
 
 
 def drawn(page: Path, folder: Path, *, dark: bool) -> None:
     """Have a page drawn without network; it draws something, in the theme's colours, and logs nothing."""
-    if CHROMIUM is None and not os.environ.get("SECFC_NO_SKIPS"):
-        pytest.skip("chromium is not installed")
-    assert CHROMIUM is not None
     picture = folder / "page.png"
     command = [
-        CHROMIUM,
+        chromium(),
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
