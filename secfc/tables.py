@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from secfc._arrays import Floats, Labels
 from secfc.errors import DataError
-from secfc.sources import Query
+from secfc.sources.blocks import EXACT, too_large
+from secfc.sources.query import Query
 
 READERS = (".csv", ".parquet", ".npy")
 """File types by their ending."""
@@ -50,7 +52,8 @@ def read_table(
     Parameters
     ----------
     path : Path or Query
-        A .csv file with a header, a .parquet file, a .npy array of shape (m, d), or a query of a database.
+        A .csv file with a header, a .parquet file, a .npy array of shape (m, d), or a query of a
+        database or file.
     columns : sequence of str
         Columns to cluster, in this order; all others by default. Positions ("0", "1") for .npy.
     drop : sequence of str
@@ -63,37 +66,13 @@ def read_table(
     DataError
         Naming the file and the column; never a value.
     """
-    return chosen_columns(load_table(path), path=path, columns=columns, drop=drop, id_column=id_column)
-
-
-def chosen_columns(
-    table: pa.Table,
-    *,
-    path: Path | Query,
-    columns: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    id_column: str | None = None,
-) -> Table:
-    """The columns of a table that are clustered, as `read_table` chooses them.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    path : Path
-        Where it comes from.
-    columns, drop, id_column
-        See `read_table`.
-
-    Raises
-    ------
-    DataError
-        Naming the file and the column; never a value.
-    """
+    table = load_table(path)
     for name in (*columns, *drop, *([id_column] if id_column else [])):
         if name not in table.column_names:
             raise DataError(f"{path}: no column {name!r}; it has {', '.join(table.column_names)}")
-    if len(set(table.column_names)) < len(table.column_names):
-        raise DataError(f"{path}: two columns have the same name")
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise DataError(f"{path}: two columns have the name {name!r}")
     left_out = {*drop, *([id_column] if id_column else [])}
     chosen = tuple(name for name in (columns or table.column_names) if name not in left_out)
     if not chosen:
@@ -211,14 +190,29 @@ def _from_array(path: Path) -> pa.Table:
 
 
 def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
-    if column.null_count:
-        raise DataError(f"{path}: column {name!r} has {column.null_count} missing values")
     kind = column.type
-    if pa.types.is_null(kind):  # a CSV file without rows has columns without a type
-        return np.zeros(len(column))
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+    if pa.types.is_null(kind) and not len(column):  # without rows there are no types
+        return np.zeros(0)
+    if column.null_count:
+        first = pc.index(column.is_null(), True).as_py()
+        raise DataError(
+            f"{path}: column {name!r} has {column.null_count} missing values, the first in row {first}"
+        )
+    if pa.types.is_decimal(kind):
+        values = column.to_pylist()  # float rounds each correctly
+        numbers: Floats = np.array([float(value) for value in values], dtype=np.float64)
+        beyond = np.array([at for at, value in enumerate(values) if abs(value) > EXACT], dtype=np.int64)
+    elif pa.types.is_integer(kind):
+        whole = column.to_numpy()
+        numbers = whole.astype(np.float64)
+        beyond = np.flatnonzero((whole > EXACT) | (whole < -EXACT))
+    elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        numbers = column.to_numpy().astype(np.float64)
+        beyond = np.empty(0, dtype=np.int64)
+    else:
         raise DataError(f"{path}: column {name!r} is not numeric ({kind}); leave it out or encode it")
-    numbers: Floats = column.to_numpy().astype(np.float64)
+    if beyond.size:
+        raise DataError(f"{path}: column {name!r} {too_large(count=beyond.size, first=int(beyond[0]))}")
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(

@@ -4,10 +4,8 @@ import csv
 import os
 import re
 import shlex
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES_WITH_A_TEST = {
     "prepare.md": "tests/prepare/test_page.py",  # makes files that fit the page's schema
     "agreeing-on-a-job.md": "tests/test_docs_agreeing.py",  # makes the files that it is about
+    "databases.md": "tests/test_docs_databases.py",  # needs a PostgreSQL server
     "deployment.md": "tests/drivers/flare/test_deployment_page.py",  # needs NVIDIA FLARE
 }
 RUN_ELSEWHERE = {
@@ -58,7 +57,7 @@ WITH_COMMANDS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the pages' organisations have: a CSV file and a database each."""
+    """What the pages' organisations have: a CSV file each."""
     rng = np.random.default_rng(8)
     for number, (name, m) in enumerate((("north", 14), ("south", 11), ("west", 17))):
         rows = rng.normal(0, 1, (m, 2)) + rng.integers(5, size=(m, 1)) * 9
@@ -66,9 +65,6 @@ def folder(tmp_path):
             writer = csv.writer(file)
             writer.writerow(["patient", "age", "dose", "diagnosis"])
             writer.writerows([f"p{number}{at}", *row, "none"] for at, row in enumerate(rows.tolist()))
-        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as database, database:
-            database.execute("CREATE TABLE visits (age REAL, dose REAL)")
-            database.executemany("INSERT INTO visits VALUES (?, ?)", rows.tolist())
     return tmp_path
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
@@ -10,13 +9,14 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import Schema, TomlFile
 from secfc.errors import LimitError, ParameterError
 from secfc.params import Disclosure
+from secfc.sources.query import Origin, Query
 
 
 class DataSchema(Schema):
-    """Where rows are: a file, or a query to a SQLite database."""
+    """Where rows are: a file, a query of a file, or a query of a database."""
 
     path: str | None = None
-    database: str | None = None
+    url: str | None = None
     query: str | None = None
     id: str | None = None
     columns: dict[str, str] = Field(default={})
@@ -52,17 +52,15 @@ class Source:
 
     Attributes
     ----------
-    path : Path
-        A .csv, .parquet or .npy file, or with `query` a SQLite database.
-    query : str or None
+    rows : Path or Query
+        A .csv, .parquet or .npy file, or a query of a database or file.
     id_column : str or None
         Column of row IDs: not clustered, written beside the labels.
     columns : dict of str to str
         What the site calls the job's columns, where that differs.
     """
 
-    path: Path
-    query: str | None = field(default=None, repr=False)
+    rows: Path | Query
     id_column: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
 
@@ -170,17 +168,22 @@ def read_site(path: Path) -> Site:
     )
 
 
-_Given = Literal["path", "database", "query"]
-
-
 def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
     def fault(text: str, *keys: str) -> ParameterError:
         return file.error("data", *keys, text=text)
 
-    given: set[_Given] = {name for name in ("path", "database", "query") if getattr(data, name) is not None}
-    if given not in ({"path"}, {"database", "query"}):
-        raise fault("data: either path, or database and query, are needed")
-    name = data.path or data.database
-    if not name:
-        raise fault("data: the path of a file is needed", "path" if data.database is None else "database")
-    return Source(path=folder / name, query=data.query, id_column=data.id, columns=dict(data.columns))
+    if (data.path is None) == (data.url is None) or (data.url is not None and data.query is None):
+        raise fault("data: either path, or path and query, or url and query, are needed")
+    key, place = ("path", data.path) if data.url is None else ("url", data.url)
+    if not place:
+        raise fault("data: the path of a file is needed", key)
+    rows: Path | Query = folder / place
+    if data.query is not None:
+        try:
+            origin = Origin.of(place, folder=folder)
+        except ParameterError as error:
+            raise fault(f"data.{key}: {error}", key) from None
+        if (origin.kind == "file") != (key == "path"):
+            raise fault("data: a file to query is its path, a database is a url", key)
+        rows = Query(origin=origin, query=data.query, name="database")
+    return Source(rows=rows, id_column=data.id, columns=dict(data.columns))

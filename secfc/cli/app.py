@@ -83,11 +83,14 @@ def run(
     urls: Annotated[
         list[str] | None,
         typer.Option(
-            "--from", help="A party's database, as a SQLAlchemy URL without a password; repeatable."
+            "--from",
+            help="A party's database (postgresql://host/name, sqlite:///file or duckdb:///file, without a "
+            "password), or a .csv or .parquet file to query; repeatable.",
         ),
     ] = None,
     queries: Annotated[
-        list[str] | None, typer.Option("--query", help="SELECT for all databases, or one for each.")
+        list[str] | None,
+        typer.Option("--query", help="SELECT for each --from, or one for all; a file is the table 'data'."),
     ] = None,
     t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4,
     ell: Annotated[

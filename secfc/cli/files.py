@@ -20,7 +20,7 @@ from secfc.errors import ParameterError
 from secfc.params import Comparison, Disclosure, Limits
 from secfc.parties import as_parties
 from secfc.result import Result
-from secfc.sources import Query
+from secfc.sources.query import Origin, Query
 from secfc.tables import Table, read_tables, row_ids, write_labels
 
 SUMMARY = "summary.json"
@@ -123,22 +123,25 @@ def run_files(options: Options) -> None:
 
 
 def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
-    """Files, then a database for each URL; one query serves all of them, or each has its own.
+    """Files, then a query for each --from; one query serves all of them, or each has its own.
 
     Raises
     ------
     ParameterError
-        Neither, or queries that do not fit the URLs.
+        Neither, queries that do not fit the URLs, or a URL that cannot be used.
     """
     if not files and not urls:
         raise ParameterError("FILES: name a file for each party, or databases with --from and --query")
     if len(queries) not in ({1, len(urls)} if urls else {0}):
         raise ParameterError(f"--query: {len(queries)} queries for {len(urls)} --from")
     asked = list(queries) * (len(urls) if len(queries) == 1 else 1)
-    databases = [
-        Query(url=url, query=query, name=f"database-{at}")
-        for at, (url, query) in enumerate(zip(urls, asked, strict=True), start=1)
-    ]
+    databases = []
+    for at, (url, query) in enumerate(zip(urls, asked, strict=True), start=1):
+        try:
+            origin = Origin.of(url)
+        except ParameterError as error:
+            raise ParameterError(f"--from: number {at}: {error}") from None
+        databases.append(Query(origin=origin, query=query, name=f"database-{at}"))
     return [*files, *databases]
 
 

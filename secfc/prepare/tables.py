@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from secfc._arrays import Bools, Floats, Ints
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema
-from secfc.sources import Query
+from secfc.sources.query import Query
 from secfc.tables import load_table
 
 _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})

@@ -1,0 +1,1 @@
+"""Databases as sources of rows: PostgreSQL and SQLite (SQLAlchemy), files and databases of DuckDB's."""

@@ -1,0 +1,128 @@
+"""DuckDB: queries of .csv and .parquet files and of its own databases, closed in around the one file.
+
+Extensions are neither installed nor loaded at run time, no other file or address can be opened, nothing can
+be written, and rows that do not fit in memory are not spilled to disk.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from secfc.errors import DataError, ParameterError
+from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+TABLE = "data"
+"""What a query calls the file."""
+
+_CLOSED: dict[str, str | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,  # else a table's name may mean a variable of ours
+    "temp_directory": "",
+}
+
+
+def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
+    """What a query of a .csv (with a header) or .parquet file gives; the query calls it ``data``.
+
+    Parameters
+    ----------
+    path : Path
+    query : str
+        One SELECT.
+    name : str
+        What errors call the file.
+
+    Raises
+    ------
+    ParameterError
+        DuckDB is not there.
+    DataError
+        The query fails; the error's name, never its text.
+    """
+    if set(str(path.absolute())) & set("*?["):
+        raise DataError(f"{name}: files with *, ? or [ in their path cannot be queried")
+    place = "'" + str(path.absolute()).replace("'", "''") + "'"
+    is_csv = path.suffix.lower() == ".csv"
+    # Types of .csv columns by all rows: a later value that does not fit would be an error without a column.
+    read = f"read_csv({place}, header=true, sample_size=-1)" if is_csv else f"read_parquet({place})"
+    prepare = [
+        f"SET allowed_paths = [{place}]",
+        "SET enable_external_access = false",
+        f"CREATE VIEW {TABLE} AS SELECT * FROM {read}",  # noqa: S608 - the path, quoted
+        "SET lock_configuration = true",
+    ]
+    return _ask(":memory:", prepare, query, name=name)
+
+
+def ask_database(path: Path, query: str, *, name: str) -> pa.Table:
+    """What a query of a DuckDB database gives; the file is opened for reading only.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `ask_file` does.
+    """
+    prepare = ["SET enable_external_access = false", "SET lock_configuration = true"]
+    return _ask(str(path.absolute()), prepare, query, name=name, read_only=True)
+
+
+def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bool = False) -> pa.Table:
+    try:
+        import duckdb  # noqa: PLC0415 - only who asks it needs it
+    except ImportError:
+        raise ParameterError("DuckDB is needed for queries of files, pip install 'secfc[duckdb]'") from None
+    try:
+        connection = duckdb.connect(place, read_only=read_only, config=_CLOSED)
+    except duckdb.Error as error:
+        raise DataError(f"{name}: the database cannot be opened ({type(error).__name__})") from None
+    with connection:
+        try:
+            for statement in prepare:
+                connection.execute(statement)
+        except duckdb.Error as error:
+            raise DataError(f"{name}: the file cannot be read ({type(error).__name__})") from None
+        try:
+            _check_select(duckdb, connection, query, name=name)
+            reader = connection.sql(query).to_arrow_reader(BLOCK_ROWS)
+            table = pa.Table.from_batches(reader, schema=reader.schema)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise DataError(f"{name}: the query fails ({type(error).__name__})") from None
+    columns = [
+        _plain(column, f"{name}: column {title!r}")
+        for title, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _check_select(duckdb: Any, connection: "DuckDBPyConnection", query: str, *, name: str) -> None:
+    kinds = [statement.type for statement in connection.extract_statements(query)]
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise DataError(f"{name}: one SELECT is needed, the query does something else")
+
+
+def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Decimals (which HUGEINT and sums of integers are too) as integers or floats, enumerations as texts."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return _from_decimals(column, name) if pa.types.is_decimal(column.type) else column
+
+
+def _from_decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if column.type.scale == 0:
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # beyond int64
+            pass
+    values = column.to_pylist()
+    beyond = [at for at, value in enumerate(values) if value is not None and abs(value) > EXACT]
+    if beyond:
+        raise DataError(f"{name} {too_large(count=len(beyond), first=beyond[0])}")
+    floats = [None if value is None else float(value) for value in values]  # each rounded to the nearest
+    return pa.chunked_array([pa.array(floats, type=pa.float64())])

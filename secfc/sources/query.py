@@ -1,0 +1,122 @@
+"""A query in place of a file: where it is asked, and its answer as a table.
+
+Credentials never pass through here: a URL with a password is refused, and the driver takes them from the
+environment. What a database says of an error can quote rows, so only the error's name is shown.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from secfc.errors import DataError, ParameterError
+from secfc.sources import duck, relational
+
+Kind = Literal["postgresql", "sqlite", "duckdb", "file"]
+
+FILES = (".csv", ".parquet")
+"""Files that can be queried, by their ending."""
+
+_POSSIBLE = (
+    "postgresql://host/database, sqlite:///file, duckdb:///file, or the path of a .csv or .parquet file"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a query is asked.
+
+    Attributes
+    ----------
+    kind : {"postgresql", "sqlite", "duckdb", "file"}
+    path : Path or None
+        Of the file; None for a server.
+    url : str or None
+        Of the server, without a password.
+    """
+
+    kind: Kind
+    path: Path | None = None
+    url: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, text: str, *, folder: Path | None = None) -> "Origin":
+        """What a URL or a path means.
+
+        Parameters
+        ----------
+        text : str
+            ``postgresql://host/database``, ``sqlite:///file``, ``duckdb:///file``, or the path of a .csv or
+            .parquet file.
+        folder : Path, optional
+            What relative paths are relative to; by default the working directory.
+
+        Raises
+        ------
+        ParameterError
+            When it is none of these or has a password; the text never quotes it.
+        """
+        scheme, separator, rest = text.partition("://")
+        if separator and scheme == "postgresql":
+            relational.check_url(text)
+            return cls(kind="postgresql", url=text)
+        if separator and scheme in {"sqlite", "duckdb"}:
+            name = rest.removeprefix("/")
+            if not name or name == rest or "?" in name:
+                raise ParameterError(f"{scheme}:/// and the path of a file are needed, without options")
+            kind: Kind = "sqlite" if scheme == "sqlite" else "duckdb"
+            return cls(kind=kind, path=(folder or Path()) / name)
+        if not separator and Path(text).suffix.lower() in FILES:
+            return cls(kind="file", path=(folder or Path()) / text)
+        raise ParameterError(f"{_POSSIBLE} is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A query, in place of a file.
+
+    Parameters
+    ----------
+    origin : Origin
+    query : str
+        One SELECT; its columns become the table's. A .csv or .parquet file is the table ``data``.
+    name : str
+        What errors and label files call it when it is asked of a server; a file is called by its path.
+    """
+
+    origin: Origin
+    query: str = field(repr=False)
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.origin.path is None else str(self.origin.path)
+
+    @property
+    def stem(self) -> str:
+        """What its label file is called."""
+        return self.name if self.origin.path is None else self.origin.path.stem
+
+    def read(self) -> pa.Table:
+        """The answer.
+
+        Raises
+        ------
+        ParameterError
+            The library or driver that it takes is not there.
+        DataError
+            The database refuses, or the answer has values that make no column; never a value.
+        """
+        path, name = self.origin.path, str(self)
+        if path is None:
+            assert self.origin.url is not None
+            return relational.ask_postgresql(self.origin.url, self.query, name=name)
+        if not path.is_file():
+            raise DataError(f"{name}: no such file")
+        match self.origin.kind:
+            case "sqlite":
+                return relational.ask_sqlite(path, self.query, name=name)
+            case "duckdb":
+                return duck.ask_database(path, self.query, name=name)
+            case _:
+                return duck.ask_file(path, self.query, name=name)

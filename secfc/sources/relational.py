@@ -1,0 +1,189 @@
+"""PostgreSQL (psycopg) and SQLite through SQLAlchemy: one SELECT, read-only, fetched in blocks."""
+
+import logging
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from secfc.errors import DataError, ParameterError
+from secfc.sources.blocks import BLOCK_ROWS, Columns
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
+_OPTIONS = frozenset(
+    {
+        "host", "port", "service", "connect_timeout", "application_name", "options", "target_session_attrs",
+        "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "ssl_min_protocol_version",
+        "channel_binding", "require_auth", "gssencmode", "krbsrvname", "passfile",
+    }
+)  # fmt: skip
+"""What a URL may say of the connection. Unlisted: passwords, and SQLAlchemy's own, which can load code."""
+
+_PATIENCE_SECONDS = 30
+"""How long to wait for a connection, where neither the URL nor PGCONNECT_TIMEOUT says."""
+
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+"""What a query may do in SQLite: neither ATTACH, VACUUM INTO nor PRAGMA, which mode=ro lets pass."""
+
+_LOGGED_AS = "secfc"
+
+
+def check_url(url: str) -> None:
+    """Raise ParameterError, without quoting the URL, unless `ask_postgresql` can use it."""
+    _parsed(url)
+
+
+def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
+    """What PostgreSQL answers, through a cursor of the server's in a read-only transaction.
+
+    Parameters
+    ----------
+    url : str
+        ``postgresql://host/database``; user and password are the driver's to find (PGUSER, PGPASSWORD, ...).
+    query : str
+        One SELECT.
+    name : str
+        What errors call the database.
+
+    Raises
+    ------
+    ParameterError
+        psycopg is not there, or the URL cannot be used.
+    DataError
+        No connection, no answer, or values that make no column; names of errors, never their text.
+    """
+    parsed = _parsed(url)
+    try:
+        import psycopg  # noqa: F401, PLC0415
+    except ImportError:
+        raise ParameterError("psycopg is needed for PostgreSQL, pip install 'secfc[sql]'") from None
+    waits = "connect_timeout" in parsed.query or "PGCONNECT_TIMEOUT" in os.environ
+    arguments = {} if waits else {"connect_timeout": _PATIENCE_SECONDS}
+    engine = _engine(parsed.set(drivername="postgresql+psycopg"), connect_args=arguments)
+    return _ask(engine, query, name=name, postgresql_readonly=True)
+
+
+def ask_sqlite(path: Path, query: str, *, name: str) -> pa.Table:
+    """What the SQLite database in a file answers; it is opened for reading only.
+
+    Raises
+    ------
+    ParameterError
+        SQLAlchemy is not there.
+    DataError
+        As `ask_postgresql` does.
+    """
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        connection.execute("SELECT count(*) FROM sqlite_schema")  # refuses what is no database, here already
+        return connection
+
+    sqlalchemy = _sqlalchemy()
+    engine = _engine(sqlalchemy.URL.create("sqlite+pysqlite"), creator=connect)
+    sqlalchemy.event.listen(engine, "engine_connect", _allow_queries_alone)
+    return _ask(engine, query, name=name)
+
+
+def _allow_queries_alone(connection: "Connection") -> None:
+    """Close an SQLite connection to all but a SELECT; SQLAlchemy has asked its own by now."""
+    raw = connection.connection.dbapi_connection
+    assert isinstance(raw, sqlite3.Connection)
+    raw.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
+
+
+def _sqlalchemy() -> Any:
+    try:
+        import sqlalchemy  # noqa: PLC0415 - only who asks a database needs it
+    except ImportError:
+        raise ParameterError("SQLAlchemy is needed for databases, pip install 'secfc[sql]'") from None
+    return sqlalchemy
+
+
+def _parsed(text: str) -> "URL":
+    sqlalchemy = _sqlalchemy()
+    try:
+        url: URL = sqlalchemy.make_url(text)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        raise ParameterError("the URL cannot be read; postgresql://host/database is needed") from None
+    if url.password is not None or any("pass" in option and option != "passfile" for option in url.query):
+        raise ParameterError(
+            "the URL has a password; leave it to the environment (PGPASSWORD, or the file that "
+            "PGPASSFILE names)"
+        )
+    if set(url.query) - _OPTIONS:
+        raise ParameterError(f"the URL has an unknown option; {', '.join(sorted(_OPTIONS))} are possible")
+    return url
+
+
+def _engine(url: "URL", **arguments: Any) -> "Engine":
+    """An engine that keeps no connection and logs nothing: at its DEBUG level, SQLAlchemy would log rows."""
+    sqlalchemy = _sqlalchemy()
+    for part in ("engine.Engine", "pool.impl.NullPool"):
+        logging.getLogger(f"sqlalchemy.{part}.{_LOGGED_AS}").setLevel(logging.CRITICAL + 1)
+    engine: Engine = sqlalchemy.create_engine(
+        url,
+        poolclass=sqlalchemy.NullPool,
+        logging_name=_LOGGED_AS,
+        pool_logging_name=_LOGGED_AS,
+        hide_parameters=True,
+        **arguments,
+    )
+    return engine
+
+
+def _ask(engine: "Engine", query: str, *, name: str, **options: Any) -> pa.Table:
+    sqlalchemy = _sqlalchemy()
+    try:
+        connection = engine.connect()
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        raise DataError(f"{name}: {_not_connected(error)}") from None
+    try:
+        # As it stands: no parameter is looked for, whether :name or %s.
+        options |= {"stream_results": True, "no_parameters": True}
+        return _answer(connection.execution_options(**options), query, name=name)
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        raise DataError(f"{name}: {_failed(error)}") from None
+    finally:
+        connection.close()
+        engine.dispose()
+
+
+def _answer(connection: "Connection", query: str, *, name: str) -> pa.Table:
+    with closing(connection.exec_driver_sql(query)) as answer:
+        if not answer.returns_rows:
+            raise DataError(f"{name}: the query gives no columns; one SELECT is needed")
+        columns = Columns(list(answer.keys()), source=name)
+        for rows in answer.partitions(BLOCK_ROWS):  # without a number, the first would be all of them
+            columns.add(rows)
+    return columns.table()
+
+
+def _not_connected(error: Exception) -> str:
+    """Why there is no connection, in our words: the server's could be anything."""
+    driver = getattr(getattr(error, "orig", None), "pgconn", None)
+    if driver is None:
+        return f"the database cannot be opened ({_kind(error)})"
+    if driver.needs_password:
+        return "the database asks for a password; PGPASSWORD, or the file that PGPASSFILE names, has none"
+    if driver.used_password:
+        return "the database refuses: a wrong user or password, or no such database"
+    return "no connection to the database: it cannot be reached, or refuses before it asks for a password"
+
+
+def _failed(error: Exception) -> str:
+    kind = _kind(error)
+    if kind == "SQLITE_AUTH":
+        return "one SELECT is needed, the query does something else"
+    return f"the query fails ({kind})"
+
+
+def _kind(error: Exception) -> str:
+    """The database's name for an error, such as UndefinedTable or SQLITE_ERROR."""
+    told = getattr(error, "orig", None) or error
+    return str(getattr(told, "sqlite_errorname", type(told).__name__))
