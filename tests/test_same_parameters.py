@@ -72,7 +72,7 @@ def test_defaults_are_those_of_a_job():
     ],
 )
 def test_every_parameter_reaches_the_run(name, value, text):
-    given = {"t": 1, "ell": 1, "init": "k-means++", name: value}
+    given = {"t": 1, "ell": 1, "init": "k-means++", "disclosure": "coded", name: value}
     for call in (
         lambda: secfc.run(FIVE, 2, **given),
         lambda: secfc.choose_k(FIVE, [2, 3], **given),
@@ -155,14 +155,15 @@ class Liar(Client):
 
 
 def test_liars_are_found_out_whoever_asks(monkeypatch):
+    given = {"t": 1, "ell": 1, "max_liars": 1, "disclosure": "coded"}
     honest = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0)
     monkeypatch.setattr(in_process, "Client", Liar)
     with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
-        choice = secfc.choose_k(FIVE, [2, 3], 1, 1, max_liars=1, seed=0)
+        choice = secfc.choose_k(FIVE, [2, 3], seed=0, **given)
     assert choice.faults.liars == (2,)
     assert [plain(one.labels) for one in choice] == [plain(one.labels) for one in honest]
     with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
-        model = SecureKMeans(3, t=1, ell=1, max_liars=1, random_state=0).fit(FIVE)
+        model = SecureKMeans(3, random_state=0, **given).fit(FIVE)
     assert model.result_.faults.liars == (2,)
     monkeypatch.undo()
     assert plain(model.labels_) == plain(secfc.run(FIVE, 3, 1, 1, seed=0).labels)

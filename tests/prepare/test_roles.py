@@ -85,6 +85,8 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
         sizes.append(sorted((*parties_of(data), len(data)) for data in net.sent))
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
+    # As docs/protocol.md says, with two columns.
+    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (373 + 120 * 2)
 
 
 def test_introductions_tell_nothing_of_rows(wire):
