@@ -13,6 +13,7 @@
     ├── CheatError         clients were given different assignments or results, or totals that cannot be
     ├── TooManyFaultsError more parties vanished or lied than n >= R + S + 2A allows
     ├── PartyError         a party's process failed or vanished
+    ├── StorageError       what a party wrote down to be started again from cannot be written or used
     └── UnionError         the parties' IDs make no union
         └── DuplicateIdError   an ID is held more than once
 
@@ -69,6 +70,10 @@ class TooManyFaultsError(SecFCError):
 
 class PartyError(SecFCError):
     """A party failed or vanished; the text names it."""
+
+
+class StorageError(SecFCError):
+    """A party's journal cannot be written, or is not what was written; the text names the file."""
 
 
 class UnionError(SecFCError):

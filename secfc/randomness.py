@@ -16,6 +16,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 
 KEY_BYTES = 32
 _DRAW_BYTES = 4
+_SKIPPED_BYTES = 1 << 20
 _WIDE_BITS = (1 << 61) - 1
 
 
@@ -25,7 +26,13 @@ class MaskSource:
     Parameters
     ----------
     key : bytes of length 32, optional
-        Fresh from the operating system by default. Known-answer tests pass a fixed key; nothing else does.
+        Fresh from the operating system by default. A party that is started again passes the one of its
+        journal, to make the same masks for the same rows; known-answer tests pass a fixed key; nothing else does.
+
+    Attributes
+    ----------
+    position : int
+        Bytes of the keystream that were used.
 
     Notes
     -----
@@ -40,6 +47,7 @@ class MaskSource:
             raise ValueError(f"key: {len(key)} bytes given, {KEY_BYTES} needed")
         # The key is fresh, so a counter that starts at zero repeats nothing.
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self.position = 0
         self._process = os.getpid()
 
     def __repr__(self) -> str:
@@ -79,7 +87,7 @@ class MaskSource:
             missing = wanted - filled
             # Half of the draws at worst are refused, 1.2 % with the primes of secfc.field.primes.
             draws = int(missing * (low_bits + 1) / p) + 16
-            words = np.frombuffer(self._keystream.update(bytes(_DRAW_BYTES * draws)), dtype="<u4")
+            words = np.frombuffer(self._next(_DRAW_BYTES * draws), dtype="<u4")
             filled += accept(words, p, kept[filled:])
         return kept.reshape(shape)
 
@@ -108,8 +116,30 @@ class MaskSource:
                 return kept.reshape(shape)
             kept[refused] = self._words(count)
 
+    def octets(self, count: int) -> bytes:
+        """So many independent, uniform bytes."""
+        self._check_process()
+        return self._next(count)
+
+    def go_on_from(self, position: int) -> None:
+        """Pass over what a source with this key has used already.
+
+        Raises
+        ------
+        SecFCError
+            When this source has used more: what follows would repeat.
+        """
+        if position < self.position:
+            raise SecFCError(f"a MaskSource at byte {self.position} cannot go back to byte {position}")
+        while self.position < position:
+            self._next(min(_SKIPPED_BYTES, position - self.position))
+
+    def _next(self, count: int) -> bytes:
+        self.position += count
+        return self._keystream.update(bytes(count))
+
     def _words(self, count: int) -> NDArray[np.uint64]:
-        words = np.frombuffer(self._keystream.update(bytes(8 * count)), dtype="<u8")
+        words = np.frombuffer(self._next(8 * count), dtype="<u8")
         return words & np.uint64(_WIDE_BITS)
 
     def _check_process(self) -> None:

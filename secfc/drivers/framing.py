@@ -1,7 +1,8 @@
 """How a party's process and the process that started it talk: frames over pipes.
 
 A frame is one byte of kind, eight bytes of length, and that many bytes: an encoded protocol message, a JSON
-object for the driver, or an array in NumPy's .npy format (read without pickle).
+object for the driver, an array in NumPy's .npy format (read without pickle), or how many frames a party has
+on its disk.
 """
 
 import io
@@ -14,14 +15,16 @@ from numpy.typing import NDArray
 
 from secfc.params import MAX_MESSAGE_BYTES
 
-Kind = Literal[b"M", b"J", b"A"]
+Kind = Literal[b"M", b"J", b"A", b"K"]
 MESSAGE: Kind = b"M"
 JSON: Kind = b"J"
 ARRAY: Kind = b"A"
+KEPT: Kind = b"K"
 
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
-_MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40}
+_COUNT = struct.Struct("<Q")
+_MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40, KEPT: 8}
 """Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 
@@ -44,19 +47,23 @@ def write_array(stream: BinaryIO, array: NDArray[Any]) -> None:
     write_frame(stream, ARRAY, buffer.getbuffer())
 
 
+class CutOffError(EOFError):
+    """The stream ends inside a frame: whoever wrote it has died."""
+
+
 def read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
     """The next frame's kind and payload, None at the end of the stream.
 
     Raises
     ------
     EOFError
-        When the stream ends inside a frame, or the frame is not one of ours.
+        When the frame is not one of ours; `CutOffError` when the stream ends inside it.
     """
     head = stream.read(_HEAD.size)
     if not head:
         return None
     if len(head) < _HEAD.size:
-        raise EOFError("a frame was cut off")
+        raise CutOffError("a frame was cut off")
     kind, size = _HEAD.unpack(head)
     if kind not in _MOST_BYTES:
         raise EOFError("not a frame")
@@ -71,10 +78,20 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
     while size:
         piece = stream.read(min(size, _PIECE_BYTES))
         if not piece:
-            raise EOFError("a frame was cut off")
+            raise CutOffError("a frame was cut off")
         pieces.append(piece)
         size -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def write_kept(stream: BinaryIO, count: int) -> None:
+    """Say how many frames need not be sent again."""
+    write_frame(stream, KEPT, _COUNT.pack(count))
+
+
+def load_count(payload: bytes) -> int:
+    """The count of such a frame."""
+    return int(_COUNT.unpack(payload)[0])
 
 
 def read_json(stream: BinaryIO) -> dict[str, Any]:

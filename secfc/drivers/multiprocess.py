@@ -1,7 +1,8 @@
 """One OS process per party on this machine; this process only carries encoded messages between them.
 
 A client whose process ends is absent, and so are, after a deadline without progress, those that the server
-waits for: the run goes on while enough are left.
+waits for: the run goes on while enough are left. With a folder for storage every party keeps a journal there,
+and a process that was killed is started again and goes on where it was.
 
 The parties' processes are new interpreters, not forks: they hold nothing but what is sent to them, work in
 notebooks and scripts alike, and cannot repeat another's masks. Messages go over their standard input and
@@ -13,6 +14,8 @@ import json
 import os
 import queue
 import secrets
+import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -29,9 +32,11 @@ from secfc._arrays import Ints
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import error_of
+from secfc.drivers.outbox import Outbox
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch
-from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
+from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
+from secfc.journal.journal import make_folder
 from secfc.kernels import choose
 from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
@@ -45,6 +50,9 @@ _GRACE_SECONDS = 5.0
 
 _COMPARE_SECONDS = 30.0
 """How long clients may wait for others to confirm the result, when some of these have vanished."""
+
+_TRIES = 3
+"""How often a process is started that ends before it has come any further."""
 
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -117,26 +125,32 @@ def _collect(
             break  # those that hang have had their time
         if kind == framing.ARRAY:
             arrays[party] = framing.load_array(payload)
+            for phase, role, seconds in reports[party].pop("seconds"):
+                meter.seconds[phase, role] += seconds
         elif kind == framing.JSON:
             event = json.loads(payload)
             if "error" in event:
+                if event["error"] == StorageError.__name__ and parties.spares(party):
+                    parties.give_up(party)  # its end is on its way
+                    gone[party] = f"{_name(setup, party)}: {event['text']}"
+                    continue
                 raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
             if "report" in event:
                 reports[party] = event["report"]
-                for phase, role, seconds in event["report"].pop("seconds"):
-                    meter.seconds[phase, role] += seconds
             else:
                 _note(parties, setup, party, event, on_progress)
         elif payload:
             raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
         elif party not in arrays:
-            ended = (
-                f"{_name(setup, party)}: its process ended without a result ({parties.exit(party)})"
-                + _warning(setup, party, parties)
+            status = parties.exit(party)
+            if parties.restart(party):
+                continue
+            ended = f"{_name(setup, party)}: its process ended without a result ({status})" + _warning(
+                setup, party, parties
             )
-            if party == SERVER or not parties.introduced or parties.in_union:
+            if not parties.spares(party):
                 raise PartyError(ended)
-            gone[party] = ended
+            gone.setdefault(party, ended)
             parties.tell_server({"absent": party})
     return reports, arrays
 
@@ -213,33 +227,37 @@ def _error(setup: Setup, party: int, kind: str, text: str) -> SecFCError:
 class _Parties:
     """The processes of a run, and the threads that carry their frames.
 
-    A thread per party reads its output and puts messages in the recipient's queue; another writes that queue
-    to the party's input. Reading never waits for a slow recipient, so parties cannot block each other.
+    A thread per party reads its output and puts messages in the recipient's outbox; another writes that
+    outbox to the party's input. Reading never waits for a slow recipient, so parties cannot block each other.
     """
 
     def __init__(self, setup: Setup, meter: Meter) -> None:
         self.events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._setup, self._meter = setup, meter
-        self._outgoing: list[queue.SimpleQueue[tuple[framing.Kind, bytes] | None]] = []
         self._identities: dict[int, str] = {}
         self.phase = "identify"  # as the server last told
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}  # the last of each party
+        self._ended: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self.run = secrets.token_bytes(RUN_ID_BYTES).hex()
+        # A folder that is gone with the run: what is in it serves no other.
+        self._folder = None if setup.storage is None else setup.storage / f"run-{self.run}"
+        keeps = self._folder is not None and setup.sites is None
+        parties = range(setup.job.n + 1)
+        self._outgoing = [Outbox(keeps=keeps) for _ in parties]
+        self._carried = [0 for _ in parties]  # messages taken from each party
+        self._tries = [0 for _ in parties]
+        self._came_to: dict[int, tuple[int, int]] = {}  # frames kept and messages carried at the last start
 
     def __enter__(self) -> "_Parties":
         try:
-            run = self.run
-            for _ in range(self._setup.job.n + 1):
-                self._processes.append(_start())
-                self._outgoing.append(queue.SimpleQueue())
+            if self._folder is not None:
+                make_folder(self._folder)
             for party in range(self._setup.job.n + 1):
-                for work in (self._write, self._read):
-                    arguments = (party, run) if work == self._write else (party,)
-                    thread = threading.Thread(target=work, args=arguments, daemon=True)
-                    thread.start()
-                    self._threads.append(thread)
+                self._processes[party] = _start()
+            for party in self._processes:
+                self._connect(party)
         except BaseException:
             self._end(grace=0.0)
             raise
@@ -248,15 +266,55 @@ class _Parties:
     def __exit__(self, kind: object, *_: object) -> None:
         self._end(grace=_GRACE_SECONDS if kind is None else 0.0)
 
+    def _connect(self, party: int) -> None:
+        """Start the threads of a party's new process."""
+        process, life = self._processes[party], self._outgoing[party].begin()
+        for thread in (
+            threading.Thread(target=self._write, args=(party, process, life), daemon=True),
+            threading.Thread(target=self._read, args=(party, process), daemon=True),
+        ):
+            thread.start()
+            self._threads.append(thread)
+
+    def restart(self, party: int) -> bool:
+        """Start a party again whose process has ended; False when it has no journal or does not get further."""
+        outbox = self._outgoing[party]
+        if not outbox.keeps:
+            return False
+        came_to = outbox.kept, self._carried[party]
+        further = came_to != self._came_to.get(party, (0, 0))
+        self._tries[party] = 1 if further else self._tries[party] + 1
+        if self._tries[party] >= _TRIES:
+            return False
+        self._came_to[party] = came_to
+        process = self._processes[party]
+        if process.poll() is None:  # it has closed its output: nothing more comes from it
+            process.kill()
+            process.wait()
+        self._ended.append(process)
+        self._processes[party] = _start()
+        self._connect(party)
+        return True
+
+    def give_up(self, party: int) -> None:
+        """Start a party no more: it cannot go on."""
+        self._outgoing[party].keeps = False
+
+    def spares(self, party: int) -> bool:
+        """Whether the run can go on without a party."""
+        return party != SERVER and self.introduced and not self.in_union
+
     def identify(self, party: int, public: str) -> None:
         """Take a client's public key, in hexadecimal; the last one makes the roster that all parties get."""
+        if party in self._identities:
+            return  # it was started again; a key that is another one fails where it is checked
         self._identities[party] = public
         if len(self._identities) == self._setup.job.n:
             keys = [key for _, key in sorted(self._identities.items())]
             if self._setup.sites is not None:  # these are pinned, whatever the sites say
                 keys = [key.hex() for key in self._setup.sites.agreement.consortium.roster.keys]
             for outgoing in self._outgoing:
-                outgoing.put((framing.JSON, json.dumps({"roster": keys}).encode()))
+                outgoing.put(framing.JSON, json.dumps({"roster": keys}).encode())
 
     @property
     def introduced(self) -> bool:
@@ -270,12 +328,12 @@ class _Parties:
 
     def tell_server(self, order: dict[str, Any]) -> None:
         """Put something to the server's process between its messages."""
-        self._outgoing[SERVER].put((framing.JSON, json.dumps(order).encode()))
+        self._outgoing[SERVER].put(framing.JSON, json.dumps(order).encode())
 
     def tell_clients(self, notice: dict[str, Any]) -> None:
         """Put something to the clients' processes, after the messages that they have not taken yet."""
         for outgoing in self._outgoing[1:]:
-            outgoing.put((framing.JSON, json.dumps(notice).encode()))
+            outgoing.put(framing.JSON, json.dumps(notice).encode())
 
     def exit(self, party: int) -> str:
         """How a party's process ended, in words."""
@@ -285,16 +343,20 @@ class _Parties:
             return "it still runs"
         return f"signal {-status}" if status < 0 else f"exit status {status}"
 
-    def _read(self, party: int) -> None:
-        stream = cast(BinaryIO, self._processes[party].stdout)
+    def _read(self, party: int, process: subprocess.Popen[bytes]) -> None:
+        stream = cast(BinaryIO, process.stdout)
         try:
             while (frame := framing.read_frame(stream)) is not None:
                 kind, payload = frame
                 if kind == framing.MESSAGE:
                     self._carry(party, payload)
+                elif kind == framing.KEPT:
+                    self._outgoing[party].keep(framing.load_count(payload))
                 else:
                     self.events.put((party, kind, payload))
-        except (EOFError, OSError, ValueError, MessageError) as error:
+        except framing.CutOffError:
+            self.events.put((party, b"", b""))
+        except (EOFError, OSError, ValueError, struct.error, MessageError) as error:
             self.events.put((party, b"", str(error).encode()))
         else:
             self.events.put((party, b"", b""))
@@ -305,13 +367,14 @@ class _Parties:
             raise MessageError("a forged sender or unknown recipient")
         with self._lock:
             self._meter.sent(header, len(payload))
-        self._outgoing[header.recipient].put((framing.MESSAGE, payload))
+        self._carried[party] += 1
+        self._outgoing[header.recipient].put(framing.MESSAGE, payload)
 
-    def _write(self, party: int, run: str) -> None:
-        stream = cast(BinaryIO, self._processes[party].stdin)
+    def _write(self, party: int, process: subprocess.Popen[bytes], life: int) -> None:
+        stream = cast(BinaryIO, process.stdin)
         try:
-            self._introduce(stream, party, run)
-            while (frame := self._outgoing[party].get()) is not None:
+            self._introduce(stream, party)
+            while (frame := self._outgoing[party].next(life)) is not None:
                 framing.write_frame(stream, *frame)
         except (OSError, ValueError):
             pass  # the party has ended: what it missed was late, or its own error is on its way
@@ -319,10 +382,17 @@ class _Parties:
             with suppress(OSError):
                 stream.close()
 
-    def _introduce(self, stream: BinaryIO, party: int, run: str) -> None:
+    def _introduce(self, stream: BinaryIO, party: int) -> None:
         """Give a party its job and, to a client, its own rows or the place of its own site file."""
         setup, sites = self._setup, self._setup.sites
-        introduction: dict[str, Any] = {"party": party, "job": asdict(setup.job), "run": run}
+        introduction: dict[str, Any] = {
+            "party": party,
+            "job": asdict(setup.job),
+            "run": self.run,
+            "journal": None if self._folder is None else str(self._folder),
+            "kept": self._outgoing[party].kept,
+            "carried": self._carried[party],
+        }
         introduction["agreement"] = None if sites is None else sites.agreement.digest.hex()
         if party == SERVER:
             framing.write_json(stream, introduction | {"seed": setup.seed})
@@ -333,7 +403,7 @@ class _Parties:
         introduction |= {
             "limits": asdict(setup.limits),
             "name": setup.names[party - 1],
-            "storage": None if setup.storage is None else str(setup.storage),
+            "storage": None if self._folder is None else str(self._folder),
             "key_check": None if setup.tokens is None else setup.tokens[party - 1].check.hex(),
         }
         framing.write_json(stream, introduction)
@@ -347,13 +417,14 @@ class _Parties:
     def _end(self, grace: float) -> None:
         """End every process, by itself within `grace` seconds or by force, and every thread."""
         for outgoing in self._outgoing:
-            outgoing.put(None)
-        for process in self._processes:
+            outgoing.close()
+        processes = list(self._processes.values())
+        for process in processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(grace)
             if process.poll() is None:
                 process.terminate()
-        for process in self._processes:
+        for process in processes:
             try:
                 process.wait(_GRACE_SECONDS)
             except subprocess.TimeoutExpired:
@@ -361,10 +432,12 @@ class _Parties:
                 process.wait()
         for thread in self._threads:
             thread.join(_GRACE_SECONDS)
-        for process in self._processes:
+        for process in [*self._ended, *processes]:
             for stream in (process.stdin, process.stdout):
                 with suppress(OSError):
                     cast(BinaryIO, stream).close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -5,9 +5,10 @@ identity is made here, for this run alone, and its private key stays here; a cli
 `secfc.drivers.site_process`.
 """
 
-import json
 import os
+import secrets
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,18 +19,24 @@ from numpy.typing import NDArray
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import as_error
+from secfc.drivers.line import Line
+from secfc.drivers.party import SimulatedClient, SimulatedServer, party_name
 from secfc.drivers.setup import ServerReport
 from secfc.drivers.storage import allocator
+from secfc.journal.beginning import as_bytes, open_journal
+from secfc.journal.journal import Journal
+from secfc.journal.records import Buffer
 from secfc.params import Job, Limits
 from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import SERVER
 from secfc.protocol.server import Server
-from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import Tokens
-from secfc.randomness import MaskSource
+from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.identity import Identity
+
+SEED_BYTES = 16
+"""Of the public generator of starts, when nobody gave a seed."""
 
 
 def main() -> int:
@@ -56,79 +63,91 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
 
         run_site(inbox, outbox, setup)
         return
-    party, job = setup["party"], Job(**setup["job"])
-    meter = Meter()
-    role: Server | Client
-    opening: list[Message] = []
-    if party == SERVER:
-        role = Server(job=job, session=_session(inbox, setup, job), rng=np.random.default_rng(setup["seed"]))
-    else:
-        identity = Identity()
-        framing.write_json(outbox, {"identity": identity.public.hex()})
-        rows = framing.read_array(inbox)
-        tokens = _tokens(framing.read_array(inbox), setup["key_check"]) if job.ids_cap is not None else None
-        start = framing.read_array(inbox) if job.init == "labels" else None
-        session = _session(inbox, setup, job)
-        with meter.work("identify", party):
-            role = Client(
-                number=party,
-                rows=rows,
-                job=job,
-                session=session,
-                identity=identity,
-                masks=MaskSource(),
-                limits=Limits(**setup["limits"]),
-                start=start,
-                tokens=tokens,
-                name=setup["name"],
-                allocate=allocator(None if setup["storage"] is None else Path(setup["storage"])),
-            )
-            del rows
-            opening = role.start()
-    _send(outbox, opening, job)
-    while role.state is not State.DONE:
-        frame = framing.read_frame(inbox)
-        if frame is None:
-            raise EOFError
-        if frame[0] == framing.JSON and isinstance(role, Server):
-            _give_up(role, json.loads(frame[1]), outbox, job)
-            continue
-        header = envelope(frame[1])
-        with meter.work(header.work, party):
-            replies = role.receive(decode(frame[1], k=job.k))
-        if isinstance(role, Server):
-            framing.write_json(outbox, {"progress": asdict(role.progress)})
-        with meter.work(header.work, party):
-            _send(outbox, replies, job)
-    _report(outbox, role, job, meter)
+    party, journal = _server(setup) if setup["party"] == SERVER else _client(inbox, outbox, setup)
+    line = Line(party, journal, inbox, outbox)
+    line.resume(setup)
+    while not party.done:
+        line.step()
+        if isinstance(party, SimulatedServer) and party.role is not None:
+            framing.write_json(outbox, {"progress": asdict(party.role.progress)})
+        line.flush()
+    assert party.role is not None
+    _report(outbox, party.role, party.job, party.meter)
+
+
+def _secrets(
+    setup: dict[str, Any], given: Iterable[Buffer], sizes: dict[str, int]
+) -> tuple[Journal | None, dict[str, bytes]]:
+    """Fresh secrets, or those of the party's journal."""
+    if setup["journal"] is None:
+        return None, {name: secrets.token_bytes(size) for name, size in sizes.items()}
+    return open_journal(
+        Path(setup["journal"]) / party_name(setup["party"]),
+        run=setup["run"],
+        party=setup["party"],
+        given=given,
+        sizes=sizes,
+        kept=setup["kept"],
+    )
+
+
+def _server(setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
+    public = as_bytes([setup["job"], setup["agreement"], setup["seed"]])
+    journal, drawn = _secrets(setup, [public], {"secret": KEY_BYTES, "seed": SEED_BYTES})
+    seed = int.from_bytes(drawn["seed"], "little") if setup["seed"] is None else setup["seed"]
+
+    def make(session: Session) -> Server:
+        rng = np.random.default_rng(seed)
+        return Server(
+            job=Job(**setup["job"]), session=session, rng=rng, secret=MaskSource(drawn["secret"])
+        )
+
+    return SimulatedServer(setup, make), journal
+
+
+def _client(
+    inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]
+) -> tuple[SimulatedClient, Journal | None]:
+    job = Job(**setup["job"])
+    arrays = [framing.read_array(inbox)]
+    rows, ids, start = arrays[0], None, None
+    if job.ids_cap is not None:
+        arrays.append(ids := framing.read_array(inbox))
+    if job.init == "labels":
+        arrays.append(start := framing.read_array(inbox))
+    public = as_bytes(
+        [setup["job"], setup["agreement"], setup["limits"], setup["key_check"]]
+        + [[one.shape, one.dtype.str] for one in arrays]
+    )
+    sizes = {"identity": KEY_BYTES, "ephemeral": KEY_BYTES, "masks": KEY_BYTES}
+    journal, drawn = _secrets(setup, [public, *(one.tobytes() for one in arrays)], sizes)
+    identity = Identity(drawn["identity"])
+    framing.write_json(outbox, {"identity": identity.public.hex()})
+    held = [rows]
+    del rows, arrays
+
+    def make(session: Session) -> Client:
+        return Client(
+            number=setup["party"],
+            rows=held.pop(),
+            job=job,
+            session=session,
+            identity=identity,
+            ephemeral=drawn["ephemeral"],
+            masks=MaskSource(drawn["masks"]),
+            limits=Limits(**setup["limits"]),
+            start=start,
+            tokens=None if ids is None else _tokens(ids, setup["key_check"]),
+            name=setup["name"],
+            allocate=allocator(None if setup["storage"] is None else Path(setup["storage"])),
+        )
+
+    return SimulatedClient(setup, make), journal
 
 
 def _tokens(both: NDArray[np.uint64], check: str) -> Tokens:
     u, v = both
     return Tokens(u=u, v=v, check=bytes.fromhex(check))
-
-
-def _session(inbox: BinaryIO, setup: dict[str, Any], job: Job) -> Session:
-    """The run, once the driver has told everybody's public keys."""
-    roster, run = (
-        Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"]))),
-        bytes.fromhex(setup["run"]),
-    )
-    if setup["agreement"] is not None:
-        return Session(run=run, agreement=bytes.fromhex(setup["agreement"]), roster=roster)
-    return Session.of(job=job, roster=roster, run=run)
-
-
-def _give_up(server: Server, order: dict[str, Any], outbox: BinaryIO, job: Job) -> None:
-    """Tell the server who is absent: a client whose process ended, or everybody that it waits for."""
-    for client in [order["absent"]] if "absent" in order else server.awaited:
-        _send(outbox, server.absent(client), job)
-    framing.write_json(outbox, {"progress": asdict(server.progress)})
-
-
-def _send(outbox: BinaryIO, messages: list[Message], job: Job) -> None:
-    for message in messages:
-        framing.write_frame(outbox, framing.MESSAGE, encode(message, k=job.k))
 
 
 def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> None:

@@ -7,6 +7,7 @@ candidate h itself.
 """
 
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,15 @@ class PlusPlus:
         self._closest: Limbs | None = None  # (L, m), to the nearest chosen row
         self._asked: Limbs | None = None  # (L, candidates, m)
         self._ask([int(rng.integers(m))])
+
+    def standing(self) -> dict[str, Any]:
+        """Between two questions, what the rest depends on besides the generator."""
+        return {"chosen": self._chosen, "closest": self._closest, "candidates": self._candidates}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Stand where another one stood."""
+        self._chosen, self._closest = standing["chosen"], standing["closest"]
+        self._ask(standing["candidates"])
 
     def _ask(self, rows: list[int]) -> None:
         self._candidates = rows

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from fractions import Fraction
 from math import inf, isnan, lcm, nan
+from typing import Any
 
 import numpy as np
 
@@ -149,6 +150,40 @@ class Search:
             self._sized, self._sizes = self.sets, set_sizes(self.sets, self._k)
         return self._sizes
 
+    def standing(self) -> dict[str, Any]:
+        """Between two questions, all that the rest of the search depends on, as a value of plain ones."""
+        return {
+            "k": self._k,
+            "ks": self._ks,
+            "starts_left": self._starts_left,
+            "step": self._step.name,
+            "moved": self.moved,
+            "sets": self.sets,
+            "previous": self._previous,
+            "current": _plain(self.current),
+            "best": None if self.best is None else _plain(self.best),
+            "found": [_plain(one) for one in self.found],
+            "seeds": None if self._seeds is None else self._seeds.standing(),
+            "generator": self._rng.bit_generator.state,
+        }
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Stand where another search stood that was made with the same arguments."""
+        self._k, self._ks = standing["k"], standing["ks"]
+        self._starts_left, self._step = standing["starts_left"], _Step[standing["step"]]
+        self.moved, self._previous = standing["moved"], standing["previous"]
+        self.current = _clustering(standing["current"])
+        self.best = None if standing["best"] is None else _clustering(standing["best"])
+        self.found = [_clustering(one) for one in standing["found"]]
+        self._seeds = None
+        if standing["seeds"] is not None:
+            self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng)
+            self._seeds.stand(standing["seeds"])
+        self._rng.bit_generator.state = standing["generator"]
+        self.sets = standing["sets"]
+        self._own = self._sized = self._sums = None
+        self._near_ties = {}
+
     def add(self, rows: slice, distances: SquaredDistances) -> None:
         """Take the distances of some rows to the means of `sets`; each row once before `end_round`."""
         if self._step is _Step.CANDIDATES:
@@ -242,6 +277,20 @@ class Search:
             if run.n_iter == self._max_iter:
                 self._step = _Step.LAST_ASSIGNMENT
         return run.converged
+
+
+def _plain(clustering: Clustering) -> dict[str, Any]:
+    measures = clustering.measures
+    return vars(clustering) | {
+        "histogram": list(clustering.histogram),
+        "measures": None if measures is None else vars(measures),
+    }
+
+
+def _clustering(plain: dict[str, Any]) -> Clustering:
+    counts, largest = plain["histogram"]
+    measures = None if plain["measures"] is None else Measures(**plain["measures"])
+    return Clustering(**plain | {"histogram": (counts, largest), "measures": measures})
 
 
 def silhouette(clustering: Clustering) -> float:

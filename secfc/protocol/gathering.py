@@ -5,6 +5,8 @@ phi does so in all but R - 1 of them, in more than A. If they do not agree, liar
 here, or all that can come (docs/protocol.md, "Liars in the iteration").
 """
 
+from typing import Any
+
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.params import Job
@@ -87,6 +89,26 @@ class Gathering:
         self.round += 1
         self.head, self._doubted = 0, False
         self._answers = {}
+
+    def standing(self) -> dict[str, Any]:
+        """Before the first answer to a round, all that is known of the clients, as a value of plain ones."""
+        assert not self.head
+        assert not self._answers
+        return {
+            "round": self.round,
+            "absent": sorted(self.absent),
+            "left_out": self.left_out,
+            "liars": self.liars,
+            "responders": self.responders,
+            "expected": self._expected,
+        }
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Stand where another one stood."""
+        self.round, self.head, self._doubted, self._answers = standing["round"], 0, False, {}
+        self.absent, self.left_out = set(standing["absent"]), standing["left_out"]
+        self.liars, self.responders = standing["liars"], tuple(standing["responders"])
+        self._expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
 
     def expects(self, message: CodedDistances) -> bool:
         """Whether an answer is of use; False when it is late or its sender was found out.

@@ -1,6 +1,5 @@
 """The server: asks for distances to the means of sets, decodes them, and moves the sets."""
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,6 +37,7 @@ from secfc.protocol.messages import (
     UnionOpening,
 )
 from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.standing import stand, standing_of
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
 from secfc.randomness import MaskSource
@@ -58,7 +58,8 @@ class Server:
     rng : numpy.random.Generator
         For public choices (the random start) only.
     secret : MaskSource, optional
-        Where coefficients come from that wrong answers are found by; a fresh one by default.
+        Where all that must not be guessed comes from: what wrong shares and answers are found by; a fresh
+        one by default.
     kernels : callable
         Gives kernels for a job's size.
 
@@ -226,6 +227,19 @@ class Server:
             return self._ask() if client in gathering.responders else self._advance()
         return self._leave_out(client, "absent")
 
+    def standing(self) -> bytes:
+        """When it has just asked: where it stands, for a server that takes its place (`stand`)."""
+        assert self._search is not None
+        return standing_of(self._gathering, self._search, self._secret)
+
+    def stand(self, state: bytes) -> list[Message]:
+        """Stand where a server with the same secrets stood, which came as far as the first question by the
+        same messages; what it asked there.
+        """
+        assert self._search is not None
+        stand(state, self._gathering, self._search, self._secret)
+        return self._questions()
+
     def _leave_out(self, client: int, reason: str) -> list[Message]:
         gathering = self._gathering
         if self._job.ids_cap is not None:
@@ -337,7 +351,7 @@ class Server:
     def _challenge(self) -> list[Message]:
         """All shares are dealt: draw what they are combined with."""
         self.state = State.CHECK
-        seed = os.urandom(SEED_BYTES)
+        seed = self._secret.octets(SEED_BYTES)
         self._inquiry = Inquiry(
             job=self._job,
             session=self._session,
@@ -379,6 +393,11 @@ class Server:
     def _ask(self) -> list[Message]:
         assert self._search is not None
         self._gathering.begin()
+        return self._questions()
+
+    def _questions(self) -> list[Message]:
+        """The question of this round, to everybody."""
+        assert self._search is not None
         self._primes = primes_of(self._job.residues(int(self._search.sizes().max())))
         self._asked = asked_about(self._search.sizes())
         round_, sets = self._gathering.round, self._search.sets

@@ -106,6 +106,9 @@ def _statement(session: Session, said: bytes) -> bytes:
 class Handshake:
     """One client's side: an ephemeral key of its own, made for this run and dropped with this object.
 
+    A key made elsewhere is used by one client in one run only: its channels' nonces repeat for the same
+    messages alone.
+
     Parameters
     ----------
     session : Session
@@ -116,6 +119,8 @@ class Handshake:
     rows : int
     start : ndarray of shape (rows,), integer, or None
         Start labels.
+    ephemeral : bytes of length 32, optional
+        The private key; a fresh one by default. A client that is started again passes that of its journal.
 
     Attributes
     ----------
@@ -129,12 +134,23 @@ class Handshake:
     """
 
     def __init__(
-        self, *, session: Session, number: int, identity: Identity, rows: int, start: Labels | None
+        self,
+        *,
+        session: Session,
+        number: int,
+        identity: Identity,
+        rows: int,
+        start: Labels | None,
+        ephemeral: bytes | None = None,
     ) -> None:
         if session.roster.keys[number - 1] != identity.public:
             raise ParameterError(f"client {number}: its identity is not the one pinned in the roster")
         self._session, self._number = session, number
-        self._ephemeral = X25519PrivateKey.generate()
+        self._ephemeral = (
+            X25519PrivateKey.generate()
+            if ephemeral is None
+            else X25519PrivateKey.from_private_bytes(ephemeral)
+        )
         public, digest = self._ephemeral.public_key().public_bytes_raw(), start_digest(start)
         self.introduction = Introduction(
             rows=rows,

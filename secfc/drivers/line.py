@@ -1,0 +1,62 @@
+"""A party between its pipes: frames in, what they cause out, with a journal or without."""
+
+from typing import Any, BinaryIO
+
+from secfc.drivers import framing
+from secfc.journal.journal import Journal
+from secfc.journal.persistent import Party, Persistent
+from secfc.journal.records import Buffer
+
+
+class Line:
+    """Carries frames between a party and the process that started it.
+
+    Parameters
+    ----------
+    party : Party
+    journal : Journal or None
+    inbox, outbox : binary streams
+    """
+
+    def __init__(self, party: Party, journal: Journal | None, inbox: BinaryIO, outbox: BinaryIO) -> None:
+        self._party, self._inbox, self._outbox = party, inbox, outbox
+        self._persistent = None if journal is None else Persistent(party, journal)
+        self._told = -1  # frames that the starter knows to be kept
+        self._messages: list[Buffer] = []
+
+    def resume(self, setup: dict[str, Any]) -> None:
+        """Take what the journal has, send what was not sent, and say what need not be sent again.
+
+        Raises
+        ------
+        StorageError
+        """
+        if self._persistent is not None:
+            self._messages = self._persistent.resume(carried=setup["carried"], kept=setup["kept"])
+        self.flush()
+
+    def step(self) -> None:
+        """Wait for a frame and take it.
+
+        Raises
+        ------
+        EOFError
+            When the starter has gone.
+        """
+        frame = framing.read_frame(self._inbox)
+        if frame is None:
+            raise EOFError
+        taker = self._persistent or self._party
+        self._messages += taker.take(*frame)
+
+    def flush(self) -> None:
+        """Send what the frame has caused."""
+        for message in self._messages:
+            framing.write_frame(self._outbox, framing.MESSAGE, message)
+        self._messages = []
+        if self._persistent is None:
+            return
+        self._persistent.settle()
+        if self._persistent.kept > self._told:
+            self._told = self._persistent.kept
+            framing.write_kept(self._outbox, self._told)

@@ -1,0 +1,91 @@
+"""Frames on their way to one party's process, kept until the party has them on its disk."""
+
+import threading
+from collections import deque
+
+from secfc.drivers.framing import Kind
+
+Frame = tuple[Kind, bytes]
+
+
+class Outbox:
+    """Frames to a party, in order, for one process of it after the other.
+
+    Parameters
+    ----------
+    keeps : bool
+        Whether the party writes frames down and says so; without, a frame is forgotten once it is given out.
+    """
+
+    def __init__(self, *, keeps: bool) -> None:
+        self.keeps = keeps
+        self._changed = threading.Condition()
+        self._frames: deque[Frame] = deque()
+        self._first = 0  # number of the first of these
+        self._next = 0  # number of the next to give out
+        self._life = 0
+        self._ready = self._closed = False
+
+    @property
+    def kept(self) -> int:
+        """Frames that the party has said it has."""
+        return self._first
+
+    def begin(self) -> int:
+        """A new process takes over: begin again with what the last one had not kept.
+
+        Returns
+        -------
+        int
+            What the process's writer asks with. Nothing is given out before the process has said what it has.
+        """
+        with self._changed:
+            self._life += 1
+            self._next, self._ready = self._first, not self.keeps
+            self._changed.notify_all()
+            return self._life
+
+    def put(self, kind: Kind, payload: bytes) -> None:
+        """Add a frame."""
+        with self._changed:
+            self._frames.append((kind, payload))
+            self._changed.notify_all()
+
+    def keep(self, count: int) -> None:
+        """The party has so many frames on its disk, from the first on; they are forgotten here.
+
+        Raises
+        ------
+        ValueError
+            It has said that it has more, or it was not given so many.
+        """
+        with self._changed:
+            if not self._first <= count <= self._first + len(self._frames):
+                raise ValueError(f"it has {count} frames, after {self._first}")
+            for _ in range(count - self._first):
+                self._frames.popleft()
+            self._first, self._next = count, max(count, self._next)
+            self._ready = True
+            self._changed.notify_all()
+
+    def next(self, life: int) -> Frame | None:
+        """Wait for the next frame to write; None when there is none for this process any more."""
+        with self._changed:
+            while self._life == life:
+                if self._ready and self._next < self._first + len(self._frames):
+                    frame = self._frames[self._next - self._first]
+                    self._next += 1
+                    if not self.keeps:
+                        self._frames.popleft()
+                        self._first += 1
+                    return frame
+                if self._closed:
+                    return None
+                self._changed.wait()
+            return None
+
+    def close(self) -> None:
+        """No frame follows."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -1,0 +1,201 @@
+"""A party's role between frames: what it is sent goes in, the encoded messages that this causes come out.
+
+Given its secrets a party is deterministic: the same frames cause the same bytes. So it can be started again
+from a journal of them (`secfc.journal`).
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from secfc.drivers import framing
+from secfc.drivers.costs import Meter
+from secfc.errors import StorageError
+from secfc.journal.records import Buffer
+from secfc.params import Job
+from secfc.protocol.client import Client
+from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.server import Server
+from secfc.protocol.states import State
+from secfc.protocol.wire import decode, encode, envelope
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Roster
+
+
+class SimulatedParty(ABC):
+    """A party of a simulation. Its first frame tells it everybody's public keys.
+
+    Parameters
+    ----------
+    setup : dict
+        What the driver says of party, job, run and agreement.
+
+    Attributes
+    ----------
+    meter : Meter
+    """
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self.number: int = setup["party"]
+        self.job = Job(**setup["job"])
+        self.meter = Meter()
+        self._setup = setup
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the run has ended for it."""
+
+    def take(self, kind: bytes, payload: bytes, *, answer: bool = True) -> list[Buffer]:
+        """Take a frame; see `secfc.journal.persistent.Party`."""
+        if kind == framing.JSON:
+            order = json.loads(payload)
+            if "roster" in order:
+                return self._encoded(self._begin(self._session(order["roster"])), "identify")
+            return self._encoded(self._obey(order), "iterate")
+        header = envelope(payload)
+        with self.meter.work(header.work, self.number):
+            messages = self._receive(decode(payload, k=self.job.k), answer=answer)
+        return self._encoded(messages, header.work)
+
+    def _encoded(self, messages: list[Message], phase: str) -> list[Buffer]:
+        with self.meter.work(phase, self.number):
+            return [encode(message, k=self.job.k) for message in messages]
+
+    def _session(self, keys: list[str]) -> Session:
+        roster, run = Roster(tuple(map(bytes.fromhex, keys))), bytes.fromhex(self._setup["run"])
+        if self._setup["agreement"] is not None:
+            return Session(run=run, agreement=bytes.fromhex(self._setup["agreement"]), roster=roster)
+        return Session.of(job=self.job, roster=roster, run=run)
+
+    @abstractmethod
+    def _begin(self, session: Session) -> list[Message]:
+        """Make the role; its first messages."""
+
+    @abstractmethod
+    def _obey(self, order: dict[str, Any]) -> list[Message]:
+        """Do what the driver says."""
+
+    @abstractmethod
+    def _receive(self, message: Message, *, answer: bool) -> list[Message]:
+        """Hand a message to the role."""
+
+    @abstractmethod
+    def asks(self, kind: bytes, payload: bytes) -> bool:
+        """See `secfc.journal.persistent.Party`."""
+
+    @abstractmethod
+    def checkpoint(self) -> bytes | None:
+        """See `secfc.journal.persistent.Party`."""
+
+    @abstractmethod
+    def restore(self, state: bytes) -> list[Buffer]:
+        """See `secfc.journal.persistent.Party`."""
+
+
+class SimulatedClient(SimulatedParty):
+    """A client.
+
+    Parameters
+    ----------
+    setup : dict
+    make : callable
+        Makes the role of a session.
+    """
+
+    def __init__(self, setup: dict[str, Any], make: Callable[[Session], Client]) -> None:
+        super().__init__(setup)
+        self._make = make
+        self.role: Client | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended for it."""
+        return self.role is not None and self.role.state is State.DONE
+
+    def _begin(self, session: Session) -> list[Message]:
+        with self.meter.work("identify", self.number):
+            self.role = self._make(session)
+            return self.role.start()
+
+    def _obey(self, order: dict[str, Any]) -> list[Message]:
+        raise AssertionError(order)
+
+    def _receive(self, message: Message, *, answer: bool) -> list[Message]:
+        assert self.role is not None
+        return self.role.receive(message)
+
+    def asks(self, kind: bytes, payload: bytes) -> bool:
+        """Whether the frame is an assignment: nobody waits for answers to those before."""
+        return False
+
+    def checkpoint(self) -> None:
+        """None: what a client was sent in a round is small."""
+
+    def restore(self, state: bytes) -> list[Buffer]:
+        """Refuse, as it never said where it stands."""
+        raise StorageError(f"client {self.number}: its journal has a state")
+
+
+class SimulatedServer(SimulatedParty):
+    """The server.
+
+    Parameters
+    ----------
+    setup : dict
+    make : callable
+        Makes the role of a session.
+    """
+
+    def __init__(self, setup: dict[str, Any], make: Callable[[Session], Server]) -> None:
+        super().__init__(setup)
+        self._make = make
+        self.role: Server | None = None
+        self._round = 0  # that it stood in when it last said so
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended for it."""
+        return self.role is not None and self.role.state is State.DONE
+
+    def _begin(self, session: Session) -> list[Message]:
+        self.role = self._make(session)
+        return []
+
+    def _obey(self, order: dict[str, Any]) -> list[Message]:
+        """Count a client as absent whose process has ended, or everybody that the server waits for."""
+        assert self.role is not None
+        clients = [order["absent"]] if "absent" in order else self.role.awaited
+        messages: list[Message] = []
+        for client in clients:
+            messages += self.role.absent(client)
+        return messages
+
+    def _receive(self, message: Message, *, answer: bool) -> list[Message]:
+        assert self.role is not None
+        return self.role.receive(message)
+
+    def asks(self, kind: bytes, payload: bytes) -> bool:
+        """Not what it is sent."""
+        return False
+
+    def checkpoint(self) -> bytes | None:
+        """Where it stands, when it has just asked."""
+        role = self.role
+        if role is None or role.state is not State.ITERATE or role.progress.round == self._round:
+            return None
+        self._round = role.progress.round
+        return role.standing()
+
+    def restore(self, state: bytes) -> list[Buffer]:
+        """Stand where it stood; the question that it asked there."""
+        assert self.role is not None
+        messages = self.role.stand(state)
+        self._round = self.role.progress.round
+        return self._encoded(messages, "iterate")
+
+
+def party_name(number: int) -> str:
+    """What a party's files begin with."""
+    return "server" if number == SERVER else f"client-{number}"

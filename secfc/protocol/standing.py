@@ -1,0 +1,77 @@
+"""Where a server stands at the beginning of a round, as bytes that it can be started again from.
+
+Plain values, fractions and arrays, as JSON and as NumPy's own format without pickle: whoever reads them
+executes nothing.
+"""
+
+import io
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.kmeans.search import Search
+from secfc.protocol.gathering import Gathering
+from secfc.randomness import MaskSource
+
+_PLAIN = "plain"
+
+
+def pack(value: Any) -> bytes:
+    """A value of dicts, lists, numbers, texts, None, fractions and arrays as bytes."""
+    arrays: dict[str, NDArray[Any]] = {}
+
+    def plain(one: Any) -> Any:
+        match one:
+            case np.ndarray():
+                arrays[f"a{len(arrays)}"] = one
+                return {"array": len(arrays) - 1}
+            case Fraction():
+                return {"fraction": [one.numerator, one.denominator]}
+            case dict():
+                # As a list of pairs: keys may be numbers, and no key is taken for one of those above.
+                return {"dict": [[key, plain(entry)] for key, entry in one.items()]}
+            case list() | tuple():
+                return [plain(entry) for entry in one]
+        return one
+
+    text = json.dumps(plain(value)).encode()
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{_PLAIN: np.frombuffer(text, dtype=np.uint8)}, **arrays)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> Any:
+    """The value; tuples are lists."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+
+        def value(one: Any) -> Any:
+            match one:
+                case {"array": number}:
+                    return file[f"a{number}"]
+                case {"fraction": [numerator, denominator]}:
+                    return Fraction(numerator, denominator)
+                case {"dict": pairs}:
+                    return {key: value(entry) for key, entry in pairs}
+                case list():
+                    return [value(entry) for entry in one]
+            return one
+
+        return value(json.loads(file[_PLAIN].tobytes()))
+
+
+def standing_of(gathering: Gathering, search: Search, secret: MaskSource) -> bytes:
+    """Between two rounds, all that a server's further messages depend on that the first round did not fix."""
+    return pack(
+        {"gathering": gathering.standing(), "search": search.standing(), "position": secret.position}
+    )
+
+
+def stand(state: bytes, gathering: Gathering, search: Search, secret: MaskSource) -> None:
+    """Stand where that says, with what the same server had in its first round."""
+    standing = unpack(state)
+    gathering.stand(standing["gathering"])
+    search.stand(standing["search"])
+    secret.go_on_from(standing["position"])
