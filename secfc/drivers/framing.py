@@ -28,7 +28,7 @@ _MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40, KEPT: 
 """Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 
-def write_frame(stream: BinaryIO, kind: Kind, payload: bytes | memoryview) -> None:
+def write_frame(stream: BinaryIO, kind: Kind, payload: bytes | bytearray | memoryview) -> None:
     """Write a frame and flush it."""
     stream.write(_HEAD.pack(kind, len(payload)))
     stream.write(payload)

@@ -129,30 +129,42 @@ def _collect(
                 meter.seconds[phase, role] += seconds
         elif kind == framing.JSON:
             event = json.loads(payload)
-            if "error" in event:
-                if event["error"] == StorageError.__name__ and parties.spares(party):
-                    parties.give_up(party)  # its end is on its way
-                    gone[party] = f"{_name(setup, party)}: {event['text']}"
-                    continue
-                raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
             if "report" in event:
                 reports[party] = event["report"]
+            elif "error" in event:
+                _take_error(parties, setup, party, event, gone)
             else:
                 _note(parties, setup, party, event, on_progress)
         elif payload:
             raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
         elif party not in arrays:
-            status = parties.exit(party)
-            if parties.restart(party):
-                continue
-            ended = f"{_name(setup, party)}: its process ended without a result ({status})" + _warning(
-                setup, party, parties
-            )
-            if not parties.spares(party):
-                raise PartyError(ended)
-            gone.setdefault(party, ended)
-            parties.tell_server({"absent": party})
+            _take_end(parties, setup, party, gone)
     return reports, arrays
+
+
+def _take_error(
+    parties: "_Parties", setup: Setup, party: int, event: dict[str, Any], gone: dict[int, str]
+) -> None:
+    """Raise a party's error, unless it is about a journal that the run can do without."""
+    if event["error"] == StorageError.__name__ and parties.spares(party):
+        parties.give_up(party)  # that its process ends is still to come
+        gone[party] = f"{_name(setup, party)}: {event['text']}"
+        return
+    raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
+
+
+def _take_end(parties: "_Parties", setup: Setup, party: int, gone: dict[int, str]) -> None:
+    """Start a party again whose process has ended too early, or go on without."""
+    status = parties.exit(party)
+    if parties.restart(party):
+        return
+    ended = f"{_name(setup, party)}: its process ended without a result ({status})"
+    ended += _warning(setup, party, parties)
+    if not parties.spares(party):
+        raise PartyError(ended)
+    gone.setdefault(party, ended)
+    parties.give_up(party)
+    parties.tell_server({"absent": party})
 
 
 def _warning(setup: Setup, party: int, parties: "_Parties") -> str:
@@ -277,7 +289,7 @@ class _Parties:
             self._threads.append(thread)
 
     def restart(self, party: int) -> bool:
-        """Start a party again whose process has ended; False when it has no journal or does not get further."""
+        """Start a party again whose process has ended; False when it has no journal or gets no further."""
         outbox = self._outgoing[party]
         if not outbox.keeps:
             return False
@@ -297,8 +309,8 @@ class _Parties:
         return True
 
     def give_up(self, party: int) -> None:
-        """Start a party no more: it cannot go on."""
-        self._outgoing[party].keeps = False
+        """Start a party no more, and forget what is on its way to it."""
+        self._outgoing[party].abandon()
 
     def spares(self, party: int) -> bool:
         """Whether the run can go on without a party."""

@@ -24,7 +24,7 @@ class Outbox:
         self._first = 0  # number of the first of these
         self._next = 0  # number of the next to give out
         self._life = 0
-        self._ready = self._closed = False
+        self._ready = self._closed = self._abandoned = False
 
     @property
     def kept(self) -> int:
@@ -48,6 +48,8 @@ class Outbox:
     def put(self, kind: Kind, payload: bytes) -> None:
         """Add a frame."""
         with self._changed:
+            if self._abandoned:
+                return
             self._frames.append((kind, payload))
             self._changed.notify_all()
 
@@ -60,6 +62,8 @@ class Outbox:
             It has said that it has more, or it was not given so many.
         """
         with self._changed:
+            if self._abandoned:
+                return
             if not self._first <= count <= self._first + len(self._frames):
                 raise ValueError(f"it has {count} frames, after {self._first}")
             for _ in range(count - self._first):
@@ -83,6 +87,12 @@ class Outbox:
                     return None
                 self._changed.wait()
             return None
+
+    def abandon(self) -> None:
+        """The party has gone for good: forget all frames, and those to come."""
+        with self._changed:
+            self.keeps, self._abandoned = False, True
+            self._frames.clear()
 
     def close(self) -> None:
         """No frame follows."""

@@ -15,7 +15,7 @@ from secfc.errors import StorageError
 from secfc.journal.records import Buffer
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import SERVER, Assignment, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
@@ -47,7 +47,7 @@ class SimulatedParty(ABC):
     def done(self) -> bool:
         """Whether the run has ended for it."""
 
-    def take(self, kind: bytes, payload: bytes, *, answer: bool = True) -> list[Buffer]:
+    def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> list[Buffer]:
         """Take a frame; see `secfc.journal.persistent.Party`."""
         if kind == framing.JSON:
             order = json.loads(payload)
@@ -56,7 +56,7 @@ class SimulatedParty(ABC):
             return self._encoded(self._obey(order), "iterate")
         header = envelope(payload)
         with self.meter.work(header.work, self.number):
-            messages = self._receive(decode(payload, k=self.job.k), answer=answer)
+            messages = self._receive(decode(payload, k=self.job.k), obsolete=obsolete)
         return self._encoded(messages, header.work)
 
     def _encoded(self, messages: list[Message], phase: str) -> list[Buffer]:
@@ -78,7 +78,7 @@ class SimulatedParty(ABC):
         """Do what the driver says."""
 
     @abstractmethod
-    def _receive(self, message: Message, *, answer: bool) -> list[Message]:
+    def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
         """Hand a message to the role."""
 
     @abstractmethod
@@ -122,13 +122,13 @@ class SimulatedClient(SimulatedParty):
     def _obey(self, order: dict[str, Any]) -> list[Message]:
         raise AssertionError(order)
 
-    def _receive(self, message: Message, *, answer: bool) -> list[Message]:
+    def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
         assert self.role is not None
-        return self.role.receive(message)
+        return self.role.receive(message, obsolete=obsolete)
 
     def asks(self, kind: bytes, payload: bytes) -> bool:
         """Whether the frame is an assignment: nobody waits for answers to those before."""
-        return False
+        return kind == framing.MESSAGE and envelope(payload).kind == Assignment.__name__
 
     def checkpoint(self) -> None:
         """None: what a client was sent in a round is small."""
@@ -172,7 +172,7 @@ class SimulatedServer(SimulatedParty):
             messages += self.role.absent(client)
         return messages
 
-    def _receive(self, message: Message, *, answer: bool) -> list[Message]:
+    def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
         assert self.role is not None
         return self.role.receive(message)
 

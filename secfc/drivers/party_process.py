@@ -67,8 +67,9 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     line = Line(party, journal, inbox, outbox)
     line.resume(setup)
     while not party.done:
+        begun = party.role is not None
         line.step()
-        if isinstance(party, SimulatedServer) and party.role is not None:
+        if begun and isinstance(party, SimulatedServer) and party.role is not None:
             framing.write_json(outbox, {"progress": asdict(party.role.progress)})
         line.flush()
     assert party.role is not None
@@ -98,9 +99,7 @@ def _server(setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
 
     def make(session: Session) -> Server:
         rng = np.random.default_rng(seed)
-        return Server(
-            job=Job(**setup["job"]), session=session, rng=rng, secret=MaskSource(drawn["secret"])
-        )
+        return Server(job=Job(**setup["job"]), session=session, rng=rng, secret=MaskSource(drawn["secret"]))
 
     return SimulatedServer(setup, make), journal
 

@@ -1,4 +1,4 @@
-"""How a party begins a run that can be gone on with: its secrets are drawn and written down, or read again."""
+"""How a party begins a run, or goes on with it: its secrets are drawn and written down, or read again."""
 
 import json
 import secrets

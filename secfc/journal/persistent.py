@@ -14,16 +14,16 @@ from secfc.journal.journal import Journal, State, Taken, digest_of
 from secfc.journal.records import Buffer
 
 SYNC_BYTES = 1 << 24
-"""Frames that cause nothing wait for the disk together, up to this many bytes: a carrier keeps them so long."""
+"""Frames that cause nothing are synced together, this many bytes at most: a carrier has to keep them."""
 
 
 class Party(Protocol):
     """What takes frames and causes messages."""
 
-    def take(self, kind: bytes, payload: bytes, *, answer: bool = True) -> Sequence[Buffer]:
+    def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> Sequence[Buffer]:
         """Take a frame, return the messages that it causes.
 
-        Without `answer` those to a question that was followed by another are not made.
+        When it is about an obsolete question, nobody looks at these.
         """
         ...
 
@@ -79,16 +79,16 @@ class Persistent:
         StorageError
             When the messages are not those that were sent, or the journal lacks what was written to it.
         """
-        last = self._last_question()
+        obsolete = self._obsolete()
         messages: list[Buffer] = []  # the last of those sent, none that was carried
         for number, entry in enumerate(self._journal.entries()):
             if isinstance(entry, State):
                 messages = list(self._party.restore(entry.state))
                 self.taken, self.sent = entry.taken, entry.sent
             else:
-                wanted = number >= last or entry.before + entry.caused > carried
-                messages += self._again(entry, answer=wanted)
-                self.taken, self.sent = self.taken + 1, entry.before + entry.caused
+                after = entry.before + entry.caused
+                messages += self._again(entry, obsolete=number in obsolete and after <= carried)
+                self.taken, self.sent = self.taken + 1, after
             messages = messages[max(0, carried - self.sent + len(messages)) :]
         if not self.sent - len(messages) <= carried <= self.sent:
             raise StorageError(
@@ -100,23 +100,24 @@ class Persistent:
         self.kept = self.taken
         return messages
 
-    def _last_question(self) -> int:
-        """Number of the last entry that is a question; answers to those before are no longer wanted."""
-        last = 0
-        for number, entry in enumerate(self._journal.entries()):
-            if isinstance(entry, Taken) and self._party.asks(entry.kind, entry.payload):
-                last = number
-        return last
+    def _obsolete(self) -> range:
+        """Entries from the first question to before the last one."""
+        questions = [
+            number
+            for number, entry in enumerate(self._journal.entries())
+            if isinstance(entry, Taken) and self._party.asks(entry.kind, entry.payload)
+        ]
+        return range(questions[0], questions[-1]) if questions else range(0)
 
-    def _again(self, entry: Taken, *, answer: bool) -> Sequence[Buffer]:
-        messages = self._party.take(entry.kind, entry.payload, answer=answer)
+    def _again(self, entry: Taken, *, obsolete: bool) -> Sequence[Buffer]:
+        messages = self._party.take(entry.kind, entry.payload, obsolete=obsolete)
         same = (len(messages), digest_of(messages)) == (entry.caused, entry.digest)
-        if entry.before != self.sent or (answer and not same):
+        if entry.before != self.sent or not (same or obsolete):
             raise StorageError(
                 f"{self._journal.path}: frame {self.taken} causes other messages than it did; what the party "
                 f"was begun with, or its program, has changed"
             )
-        return messages if answer else []
+        return [] if obsolete else messages
 
     def take(self, kind: bytes, payload: bytes) -> Sequence[Buffer]:
         """Take a frame; when this returns the messages it causes they may be sent.

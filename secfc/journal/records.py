@@ -1,16 +1,17 @@
-"""A file of records that a process appends to and that another one, after it was killed, reads.
+r"""A file of records that a process appends to and that another one, after it was killed, reads.
 
 ::
 
-    file   = "secfc records 1\\n" | key (32) | record 0 | record 1 | ...
+    file   = "secfc records 1\n" | key (32) | record 0 | record 1 | ...
     record = length (8) | kind (1) | tag of these (8) | payload | tag of all (16)
 
-Tags are BLAKE2b under the file's key, with the record's number first: they find bytes that were torn, flipped,
-cut out or moved. The key is in the file, so they find accidents and not somebody who may write to it.
+Tags are BLAKE2b under the file's key, with the record's number first: they find bytes that were torn,
+flipped, cut out or moved. The key is in the file, so they find accidents, and not somebody who may write to
+it.
 
 A process that dies writing leaves a prefix of what it wrote, so whatever is incomplete at the end was never
-synced, and nothing that it caused has left the process: it is cut off. Everything else that does not fit is an
-error.
+synced, and nothing that it caused has left the process: it is cut off. Everything else that does not fit is
+an error.
 """
 
 import os

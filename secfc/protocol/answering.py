@@ -28,10 +28,13 @@ class ClientAnswers:
     ----------
     round : int
         The last one asked, from 1; 0 before any.
+    obsolete : bool
+        Whether nobody waits for the answer: nothing is computed.
     """
 
     def __init__(self, *, number: int, job: Job, run: bytes, channels: Mapping[int, Channel]) -> None:
         self.round = 0
+        self.obsolete = False
         self._number, self._job, self._run, self._channels = number, job, run, channels
         self._sent = 0  # parts of this round's answer
         self._weights = Weights(job)
@@ -75,6 +78,8 @@ class ClientAnswers:
         """
         self.round, self._sent = message.round, 0
         self._points, self._parts = sharing.points, sharing.parts
+        if self.obsolete:
+            return
         residues = self._job.residues(int(sizes.max()))
         factors = None
         if self._job.disclosure == "distances":
@@ -113,6 +118,8 @@ class ClientAnswers:
 
     def _answer_part(self, part: int) -> list[Message]:
         self._sent += 1
+        if self.obsolete:
+            return []
         rows = self._parts.answer_rows(part)
         residues = self._points.answer(rows.start, rows.stop)
         if self._pairwise is not None:

@@ -51,6 +51,8 @@ class Client:
     identity : Identity
         Whose public key the session's roster has at this number.
     masks : MaskSource
+    ephemeral : bytes of length 32, optional
+        Private X25519 key for this run; a fresh one by default.
     limits : Limits, optional
     start : ndarray of shape (m_j,), integer, optional
         Start labels of its rows, when ``job.init`` is "labels".
@@ -90,6 +92,7 @@ class Client:
         session: Session,
         identity: Identity,
         masks: MaskSource,
+        ephemeral: bytes | None = None,
         limits: Limits | None = None,
         start: Labels | None = None,
         tokens: Tokens | None = None,
@@ -118,6 +121,7 @@ class Client:
             identity=identity,
             rows=self._m if tokens is None else 0,
             start=start,
+            ephemeral=ephemeral,
         )
         self._identity, self._limits, self._name = identity, limits, name
         self._allocate, self._kernels = allocate, kernels
@@ -142,8 +146,15 @@ class Client:
         )
         return [hello]
 
-    def receive(self, message: Message) -> list[Message]:
+    def receive(self, message: Message, *, obsolete: bool = False) -> list[Message]:
         """Take a message, return those it causes.
+
+        Parameters
+        ----------
+        message : Message
+        obsolete : bool
+            Known to be about a round that another follows: whatever it causes, answers are not computed. For
+            a client that is started again, which has sent them.
 
         Raises
         ------
@@ -155,6 +166,8 @@ class Client:
             The server gave others something else.
         """
         check_envelope(message, run=self._run, me=self.number, n=self._job.n, state=self.state)
+        if self.state is State.ITERATE:
+            self._answers.obsolete = obsolete
         match message:
             case Plan():
                 return self._on_plan(message)

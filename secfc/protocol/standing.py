@@ -64,9 +64,7 @@ def unpack(data: bytes) -> Any:
 
 def standing_of(gathering: Gathering, search: Search, secret: MaskSource) -> bytes:
     """Between two rounds, all that a server's further messages depend on that the first round did not fix."""
-    return pack(
-        {"gathering": gathering.standing(), "search": search.standing(), "position": secret.position}
-    )
+    return pack({"gathering": gathering.standing(), "search": search.standing(), "position": secret.position})
 
 
 def stand(state: bytes, gathering: Gathering, search: Search, secret: MaskSource) -> None:
