@@ -1,0 +1,43 @@
+"""Runs of a few rows, and small parts."""
+
+import numpy as np
+import pytest
+
+from secfc import params
+from secfc.drivers.setup import Setup
+from secfc.params import Job, Limits
+from secfc.psu.tokens import tokens
+
+
+def make(counts=(5, 0, 7), *, k=3, t=1, ell=1, d=3, starts=False, ids=False, seed=1, **parameters):
+    """A run on three blobs."""
+    rng = np.random.default_rng(2)
+    rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
+    m, held = sum(counts), None
+    labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
+    if starts:
+        parameters["init"] = "labels"
+    if ids:
+        parameters |= {"ids_cap": m, "ids_salt": bytes(16).hex()}
+        names = np.split(np.arange(m), np.cumsum(counts)[:-1])
+        held = [tokens(one.tolist(), key=bytes(32), salt=bytes(16), name="party") for one in names]
+    return Setup(
+        job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, **parameters),
+        rows=rows,
+        starts=labels if starts else None,
+        tokens=held,
+        names=[f"parties[{j}]" for j in range(len(counts))],
+        limits=Limits(),
+        seed=seed,
+    )
+
+
+@pytest.fixture(scope="session")
+def setup_of():
+    return make
+
+
+@pytest.fixture(autouse=True)
+def parts_of_four_rows(monkeypatch):
+    monkeypatch.setattr(params, "PART_BYTES", 1)
+    monkeypatch.setattr(params, "PART_ROWS", 4)

@@ -1,0 +1,102 @@
+"""Parties that are killed at any moment go on from their journals: same bytes, same labels."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.restarting import Restarting
+
+from secfc.drivers.in_process import run_in_process
+
+KINDS = {
+    "random": {"n_init": 2},
+    "separation": {"init": "separation"},
+    "k-means++": {"init": "k-means++", "n_init": 2},
+    "labels": {"starts": True},
+    "distances": {"disclosure": "distances"},
+    "rounds": {"comparison": "rounds"},
+    "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1},
+    "several k": {"compared": (2, 3)},
+    "union": {"ids": True, "counts": (3, 4, 2)},
+    "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
+}
+
+
+def run(setup, **deaths):
+    with tempfile.TemporaryDirectory() as folder:
+        return Restarting(setup, Path(folder), **deaths).run()
+
+
+@pytest.fixture(scope="module")
+def whole(setup_of):
+    """The same run without a death, by kind."""
+    runs = {}
+
+    def of(kind):
+        if kind not in runs:
+            runs[kind] = run(setup_of(**KINDS[kind]))
+        return runs[kind]
+
+    return of
+
+
+def assert_same(one, other):
+    assert one.carried == other.carried
+    for mine, theirs in zip(one.labels(), other.labels(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert vars(one.report).keys() == vars(other.report).keys()
+    for name, value in vars(one.report).items():
+        np.testing.assert_equal(value, getattr(other.report, name))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_with_journals_is_that_without(setup_of, whole, kind):
+    setup = setup_of(**KINDS[kind])
+    outcome = run_in_process(setup)
+    for mine, theirs in zip(whole(kind).labels(), outcome.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert whole(kind).deaths == []
+    assert sum(map(len, whole(kind).carried.values())) == len(outcome.costs.messages)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("power", [False, True])
+def test_killed_before_each_message_that_any_of_them_sends_parties_send_the_same_bytes(
+    setup_of, whole, kind, power
+):
+    expected = whole(kind)
+    every = [(party, at) for party, carried in expected.carried.items() for at in range(len(carried))]
+    found = run(setup_of(**KINDS[kind]), sends_at=every, power=power)
+    assert len(found.deaths) == len(every) > 30
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_every_few_bytes_that_it_writes_a_party_sends_the_same_bytes(setup_of, whole, kind):
+    expected = whole(kind)
+    for party in (0, 2):
+        step = expected.written[party] // 40
+        points = [(party, at) for at in range(0, expected.written[party], step)]
+        found = run(setup_of(**KINDS[kind]), bytes_at=points)
+        assert len(found.deaths) >= 40
+        assert_same(found, expected)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_killed_at_any_bytes_of_any_writes_parties_send_the_same_bytes(setup_of, whole, data):
+    kind = data.draw(st.sampled_from(sorted(KINDS)))
+    expected = whole(kind)
+    party = st.sampled_from(sorted(expected.written))
+    points = party.flatmap(lambda j: st.tuples(st.just(j), st.integers(0, expected.written[j])))
+    sends = party.flatmap(lambda j: st.tuples(st.just(j), st.integers(0, len(expected.carried[j]))))
+    found = run(
+        setup_of(**KINDS[kind]),
+        bytes_at=data.draw(st.lists(points, max_size=4)),
+        sends_at=data.draw(st.lists(sends, max_size=3, unique=True)),
+        power=data.draw(st.booleans()),
+    )
+    assert_same(found, expected)

@@ -1,0 +1,220 @@
+"""All parties in this process, each with its journal, and a carrier between them that lets them die.
+
+A party dies at a byte of what it writes down, or between two messages that it sends; with the power, what it
+had not synced is cut off as well. It is made again from its journal at once. Frames keep their order over all
+parties, so a run with deaths must carry the very bytes of one without.
+"""
+
+import io
+import json
+import random
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from unittest.mock import patch
+
+from secfc.drivers import framing, party_process
+from secfc.drivers.setup import ServerReport
+from secfc.journal import beginning, records
+from secfc.journal.persistent import Persistent
+from secfc.protocol.messages import SERVER
+from secfc.protocol.wire import envelope
+
+RUN = bytes(range(16)).hex()
+
+
+class DiedError(BaseException):
+    """Stands for SIGKILL: nothing after it runs in the party."""
+
+
+class Restarting:
+    """A run whose parties die.
+
+    `bytes_at` and `sends_at` say when, by party: at a byte of all that it writes down, or before a message of
+    all that it sends. `power` cuts off what was not synced.
+    """
+
+    def __init__(self, setup, folder: Path, *, bytes_at=(), sends_at=(), power=False):
+        self.setup, self.folder, self.power = setup, folder, power
+        self.bytes_at = defaultdict(list)
+        self.sends_at = defaultdict(list)
+        for kind, points in ((self.bytes_at, bytes_at), (self.sends_at, sends_at)):
+            for party, at in points:
+                kind[party].append(at)
+        everybody = range(setup.job.n + 1)
+        self.written = dict.fromkeys(everybody, 0)  # bytes, by party
+        self.synced = {}  # bytes, by file
+        self.deaths = []
+        self.frames = {party: [] for party in everybody}  # (number, kind, payload)
+        self.kept = dict.fromkeys(everybody, 0)
+        self.next = dict.fromkeys(everybody, 0)
+        self.carried = {party: [] for party in everybody}
+        self.given = {party: {} for party in everybody}  # messages that left the party's code, by number
+        self.numbers = 0
+        self.running = None
+        self.parties, self.lines, self.journals, self.keys = {}, {}, {}, {}
+
+    # What the parties are made of
+
+    def _make(self, party):
+        setup = self.setup
+        said = {
+            "party": party,
+            "job": asdict(setup.job),
+            "run": RUN,
+            "agreement": None,
+            "journal": str(self.folder),
+            "kept": self.kept[party],
+            "carried": len(self.carried[party]),
+        }
+        drawn = random.Random(party)
+        with patch.object(beginning.secrets, "token_bytes", drawn.randbytes):
+            if party == SERVER:
+                made, journal = party_process._server(said | {"seed": setup.seed})
+            else:
+                tokens = None if setup.tokens is None else setup.tokens[party - 1]
+                said |= {
+                    "limits": asdict(setup.limits),
+                    "name": setup.names[party - 1],
+                    "storage": None,
+                    "key_check": None if tokens is None else tokens.check.hex(),
+                }
+                inbox, outbox = io.BytesIO(), io.BytesIO()
+                framing.write_array(inbox, setup.rows[party - 1])
+                if tokens is not None:
+                    framing.write_array(inbox, party_process.np.stack([tokens.u, tokens.v]))
+                if setup.starts is not None:
+                    framing.write_array(inbox, setup.starts[party - 1])
+                inbox.seek(0)
+                made, journal = party_process._client(inbox, outbox, said)
+                outbox.seek(0)
+                self.keys[party] = framing.read_json(outbox)["identity"]
+        self.parties[party], self.journals[party] = made, journal
+        self.lines[party] = Persistent(made, journal)
+
+    # How they die
+
+    def _write(self, descriptor, data):
+        party, data = self.running, bytes(data)
+        due = [at for at in self.bytes_at[party] if at < self.written[party] + len(data)]
+        if due:
+            self.bytes_at[party].remove(min(due))
+            part = data[: max(0, min(due) - self.written[party])]
+            self._real_write(descriptor, part)
+            self.written[party] += len(part)
+            raise DiedError
+        self._real_write(descriptor, data)
+        self.written[party] += len(data)
+
+    def _sync(self, file):
+        self._real_sync(file)
+        self.synced[file.path] = file.size
+
+    def _die(self, party):
+        self.deaths.append(party)
+        if party in self.journals:
+            self.journals.pop(party).close()
+        for path in self.folder.glob(f"{party_process.party_name(party)}*"):
+            if self.power and path in self.synced and path.suffix != ".draft":
+                size = path.stat().st_size
+                cut = random.Random(size).randint(min(size, self.synced[path]), size)
+                with path.open("r+b") as file:
+                    file.truncate(cut)
+
+    def _alive(self, party, work):
+        """Let the party work; if it dies make it again, until it lives."""
+        self.running = party
+        try:
+            return work()
+        except DiedError:
+            self._die(party)
+        finally:
+            self.running = None
+        while True:
+            self.running = party
+            try:
+                self._make(party)
+                self._resume(party)
+                return None
+            except DiedError:
+                self._die(party)
+            finally:
+                self.running = None
+
+    # What the carrier does
+
+    def _put(self, party, kind, payload):
+        self.frames[party].append((self.numbers, kind, bytes(payload)))
+        self.numbers += 1
+
+    def _resume(self, party):
+        line = self.lines[party]
+        messages = line.resume(carried=len(self.carried[party]), kept=self.kept[party])
+        self.next[party] = line.kept
+        self._send(party, messages)
+
+    def _send(self, party, messages):
+        line = self.lines[party]
+        first = line.sent - len(messages)
+        assert first == len(self.carried[party])
+        for number, message in enumerate(messages, first):
+            # Sent again it is what it was, byte for byte.
+            assert self.given[party].setdefault(number, bytes(message)) == bytes(message)
+        for message in messages:
+            if len(self.carried[party]) in self.sends_at[party]:
+                self.sends_at[party].remove(len(self.carried[party]))
+                raise DiedError
+            self.carried[party].append(bytes(message))
+            self._put(envelope(message).recipient, framing.MESSAGE, message)
+        line.settle()
+        self.kept[party] = line.kept
+
+    def order(self, party, **order):
+        """Tell a party something, as the driver does."""
+        self._put(party, framing.JSON, json.dumps(order).encode())
+
+    def _step(self):
+        """Hand over the oldest frame that was not taken."""
+        waiting = [
+            (frames[self.next[party]][0], party)
+            for party, frames in self.frames.items()
+            if self.next[party] < len(frames)
+        ]
+        if not waiting:
+            return False
+        _, party = min(waiting)
+        _, kind, payload = self.frames[party][self.next[party]]
+        self.next[party] += 1
+        if not self.parties[party].done:
+            self._alive(party, lambda: self._send(party, self.lines[party].take(kind, payload)))
+        return True
+
+    def run(self, between=lambda run: None):
+        """Deliver until nothing is left; `between` is called before each delivery."""
+        self._real_write, self._real_sync = records.write_all, records.RecordFile.sync
+
+        def sync(file):
+            self._sync(file)
+
+        with (
+            patch.object(records, "write_all", self._write),
+            patch.object(records.RecordFile, "sync", sync),
+        ):
+            for party in self.frames:
+                self._alive(party, lambda party=party: (self._make(party), self._resume(party)))
+            keys = [self.keys[party] for party in sorted(self.keys)]
+            for party in self.frames:
+                self.order(party, roster=keys)
+            between(self)
+            while self._step():
+                between(self)
+        for journal in self.journals.values():
+            journal.close()
+        return self
+
+    @property
+    def report(self):
+        return ServerReport.of(self.parties[SERVER].role, self.setup.job)
+
+    def labels(self):
+        return [self.parties[party].role.labels for party in self.frames if party != SERVER]
