@@ -12,7 +12,7 @@ from support.restarting import Restarting
 from secfc.drivers.in_process import run_in_process
 
 KINDS = {
-    "random": {"n_init": 2},
+    "random": {"n_init": 3},
     "separation": {"init": "separation"},
     "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},

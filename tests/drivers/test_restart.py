@@ -1,0 +1,206 @@
+"""With storage a party that is killed is started again and goes on: real processes, real SIGKILL."""
+
+import os
+import signal
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.killing import Killer, dying_at_byte, patch, process
+
+from secfc import params
+from secfc.drivers import multiprocess
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.errors import LimitError, PartyError, TooManyFaultsError
+from secfc.params import Limits
+from secfc.psu.tokens import tokens
+
+pytestmark = pytest.mark.processes
+
+IDS = [list(range(40)), list(range(100, 130)), list(range(200, 250))]
+KINDS = {
+    "random": {"n_init": 4},
+    "separation": {"init": "separation"},
+    "k-means++": {"init": "k-means++", "n_init": 2},
+    "labels": {"starts": True},
+    "distances": {"disclosure": "distances", "n_init": 2},
+    "rounds": {"comparison": "rounds"},
+    "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
+    "union": {"ids_cap": 120, "ids_salt": bytes(16).hex()},
+}
+
+
+@pytest.fixture
+def stored(setup_of, tmp_path):
+    """A run with storage, by kind."""
+
+    def of(kind, **other):
+        parameters = {"counts": (40, 30, 50)} | KINDS[kind] | other
+        setup = replace(setup_of(**parameters), storage=tmp_path)
+        if kind == "union":
+            held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in IDS]
+            setup = replace(setup, tokens=held)
+        return setup
+
+    return of
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """Code for the processes to execute before they work, by number of the start; and those started."""
+    codes, started = {}, []
+
+    def start():
+        started.append(process(codes.get(len(started), "")))
+        return started[-1]
+
+    monkeypatch.setattr(multiprocess, "_start", start)
+    yield codes, started
+    assert all(one.poll() is not None for one in started)
+    assert all(one.stdin.closed and one.stdout.closed for one in started)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(params, "PART_BYTES", 1)
+    monkeypatch.setattr(params, "PART_ROWS", 16)
+
+
+def assert_exact(setup, outcome):
+    whole = run_in_process(replace(setup, storage=None))
+    for mine, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert (outcome.n_iter, outcome.history) == (whole.n_iter, whole.history)
+    assert outcome.faults == whole.faults
+    if setup.job.n == setup.job.threshold:  # nobody's answer is late: each message was carried once
+        assert sorted(outcome.costs.messages) == sorted(whole.costs.messages)
+
+
+def assert_survives(setup, seed, monkeypatch, *, most):
+    """Run with random kills; how many there were."""
+    killer = Killer(seed, most=most)
+    with monkeypatch.context() as patches:
+        patch(patches, killer)
+        outcome = run_multiprocess(setup)
+    assert_exact(setup, outcome)
+    assert list(setup.storage.iterdir()) == []
+    return killer.killed
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("kind", KINDS)
+def test_parties_killed_at_random_go_on_and_the_result_is_exact(stored, monkeypatch, kind):
+    assert_survives(stored(kind), 1, monkeypatch, most=4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.usefixtures("small_parts")
+def test_hundreds_of_runs_with_parties_killed_at_random_are_exact(stored, monkeypatch):
+    killed = 0
+    for seed in range(200):
+        kind = sorted(KINDS)[seed % len(KINDS)]
+        killed += assert_survives(stored(kind, seed=seed), seed, monkeypatch, most=1 + seed % 6)
+        print(f"{seed + 1} runs, {killed} kills", flush=True)
+    assert killed > 200
+
+
+@pytest.mark.parametrize("party", [0, 2])
+@pytest.mark.parametrize("round_", [1, 3])
+def test_a_party_killed_in_a_round_is_started_again(stored, starts, party, round_):
+    _, started = starts
+
+    def kill(progress):
+        if progress.round == round_ and started[party].poll() is None:
+            os.kill(started[party].pid, signal.SIGKILL)
+
+    setup = stored("random")
+    assert_exact(setup, run_multiprocess(setup, kill))
+    assert len(started) == 5
+
+
+@pytest.mark.parametrize("party", [0, 1])
+@pytest.mark.parametrize("count", [10, 3000])
+def test_a_party_killed_while_it_writes_goes_on(stored, starts, party, count):
+    codes, started = starts
+    codes[party] = dying_at_byte(count)
+    setup = stored("random")
+    assert_exact(setup, run_multiprocess(setup))
+    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
+
+
+def test_a_party_that_never_gets_further_is_started_three_times(stored, starts):
+    codes, started = starts
+    codes |= {number: "raise SystemExit(3)" for number in range(2, 9) if number != 3}
+    with pytest.raises(
+        PartyError, match=r"^client 2 .*: its process ended without a result \(exit status 3\)"
+    ):
+        run_multiprocess(stored("random"))
+    assert len(started) == 6
+
+
+def test_a_client_that_gets_no_further_is_absent(stored, starts):
+    codes, started = starts
+    codes[2] = dying_at_byte(3000)
+    codes |= dict.fromkeys((6, 7, 8), "raise SystemExit(3)")
+    setup = stored("random", counts=(40, 30, 50, 10, 10))
+    outcome = run_multiprocess(setup)
+    assert len(started) == 8
+    assert 2 in (*outcome.faults.absent, *outcome.faults.left_out)
+
+
+@pytest.fixture
+def corrupted(starts, monkeypatch, tmp_path):
+    """Client 2 is killed as it writes, and a byte of its journal changes before it is started again."""
+    codes, started = starts
+    codes[2] = dying_at_byte(6000)
+    real = multiprocess._start
+
+    def start():
+        if len(started) > 2 and started[2].poll() is not None:
+            (path,) = tmp_path.glob("run-*/client-2")
+            changed = bytearray(path.read_bytes())
+            changed[len(changed) // 2] ^= 1
+            path.write_bytes(changed)
+        return real()
+
+    monkeypatch.setattr(multiprocess, "_start", start)
+
+
+@pytest.mark.usefixtures("corrupted")
+def test_a_client_whose_journal_was_changed_is_absent(stored):
+    setup = stored("random", counts=(40, 30, 50, 10, 10))
+    outcome = run_multiprocess(setup)
+    assert 2 in (*outcome.faults.absent, *outcome.faults.left_out)
+    assert all((outcome.labels[at] >= 0).all() for at in (0, 2, 3, 4))
+
+
+@pytest.mark.usefixtures("corrupted")
+def test_without_spare_clients_a_changed_journal_ends_the_run_and_is_named(stored):
+    text = r"too few clients are left: .*client 2 \(parties\[1\]\): .*: record \d+ is not as it was written$"
+    with pytest.raises(TooManyFaultsError, match=text):
+        run_multiprocess(stored("random"))
+
+
+def test_journals_are_their_owners_alone_and_go_with_the_run(stored, starts, tmp_path):
+    seen = set()
+
+    def look(progress):
+        if progress.round == 2:
+            (folder,) = tmp_path.iterdir()
+            seen.add((folder.name.partition("-")[0], stat.S_IMODE(folder.stat().st_mode)))
+            seen.update((path.name, stat.S_IMODE(path.stat().st_mode)) for path in folder.iterdir())
+
+    run_multiprocess(stored("random"), look)
+    names = {"server", "server.round", "client-1", "client-2", "client-3"}
+    assert {("run", 0o700), *((name, 0o600) for name in names)} <= seen
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("starts")
+def test_a_run_that_fails_leaves_no_journal(stored, tmp_path):
+    with pytest.raises(LimitError):
+        run_multiprocess(stored("random", limits=Limits(smallest_set=100)))
+    assert list(tmp_path.iterdir()) == []

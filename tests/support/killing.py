@@ -1,0 +1,107 @@
+"""Real processes that are killed: by themselves at a byte of their journals, or from outside."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import secfc
+from secfc.drivers import multiprocess
+
+PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
+
+_MAIN = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
+
+_AT_BYTE = """
+import os, signal
+from secfc.journal import records
+
+left, real = {count}, records.write_all
+
+def write_all(descriptor, data):
+    global left
+    real(descriptor, bytes(data)[: max(left, 0)])
+    left -= len(data)
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+records.write_all = write_all
+"""
+
+_SMALL_PARTS = """
+from secfc import params
+params.PART_BYTES, params.PART_ROWS = 1, 16
+"""
+
+
+def process(code: str = "") -> subprocess.Popen:
+    """A party's process that executes some code before it starts to work."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", f"{code}\n{_MAIN}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": PACKAGE, "OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+def dying_at_byte(count: int) -> str:
+    """Code by which a process kills itself when it has written so many bytes of its journal."""
+    return _AT_BYTE.format(count=count)
+
+
+class Killer:
+    """Kills processes of one run at random: by seed, at most `most` of them.
+
+    Stands for `multiprocess._start`; `carried` is to be called with each message that is carried.
+    """
+
+    def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
+        self._rng, self._left = random.Random(seed), most
+        self._code = _SMALL_PARTS if small_parts else ""
+        self.started: list[subprocess.Popen] = []
+        self.in_writes = self.from_outside = 0
+        self._at = self._draw()
+
+    def _draw(self) -> int:
+        return int(2 ** self._rng.uniform(0, 10))
+
+    def start(self) -> subprocess.Popen:
+        """Start a process, one in two to die by itself."""
+        code = self._code
+        if self._left and self._rng.random() < 0.5:
+            self._left -= 1
+            self.in_writes += 1
+            code += dying_at_byte(int(2 ** self._rng.uniform(0, 16)))
+        self.started.append(process(code))
+        return self.started[-1]
+
+    def carried(self) -> None:
+        """Count a message; kill somebody when it is time."""
+        self._at -= 1
+        if self._at > 0 or not self._left:
+            return
+        self._at = self._draw()
+        alive = [one for one in self.started if one.poll() is None]
+        if alive:
+            self._left -= 1
+            self.from_outside += 1
+            self._rng.choice(alive).kill()
+
+    @property
+    def killed(self) -> int:
+        """Processes that were killed by signal 9 while they worked."""
+        return sum(one.poll() == -9 for one in self.started)
+
+
+def patch(monkeypatch, killer: Killer) -> None:
+    """Have the multiprocess driver's processes killed."""
+    real = multiprocess._Parties._carry
+
+    def carry(self, party, payload):
+        real(self, party, payload)
+        killer.carried()
+
+    monkeypatch.setattr(multiprocess, "_start", killer.start)
+    monkeypatch.setattr(multiprocess._Parties, "_carry", carry)
