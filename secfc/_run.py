@@ -115,7 +115,8 @@ def run(
         What each client refuses.
     storage : path, optional
         Folder for the clients' shares, which are else in memory; free space is checked first, and nothing
-        stays behind.
+        stays behind. With the multiprocess driver every party also keeps a journal there, and one whose
+        process is killed is started again and goes on where it was; without, it is absent.
     driver : {"in-process", "multiprocess"}
         All parties in this process, or one OS process each.
     max_liars : int
@@ -241,6 +242,7 @@ def run_outcome(
         bound=bound,
         limits=limits,
         storage=storage,
+        journals=driver == "multiprocess",
         seed=seed,
         deadline=None if deadline is None else float(deadline),
         **parameters,
@@ -275,6 +277,7 @@ def _setup(
     bound: float | None,
     limits: Limits,
     storage: str | os.PathLike[str] | None,
+    journals: bool,
     seed: int | None,
     deadline: float | None,
     **parameters: Any,
@@ -310,7 +313,7 @@ def _setup(
         names=[member.name for member in members],
         limits=limits,
         seed=None if seed is None else int(seed),
-        storage=check_storage(storage, job, layout),
+        storage=check_storage(storage, job, layout, journals=journals),
         deadline=deadline,
     )
 

@@ -14,7 +14,6 @@ import json
 import os
 import queue
 import secrets
-import shutil
 import struct
 import subprocess
 import sys
@@ -33,10 +32,10 @@ from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import error_of
 from secfc.drivers.outbox import Outbox
+from secfc.drivers.run_folder import RunFolder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
-from secfc.journal.journal import make_folder
 from secfc.kernels import choose
 from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
@@ -253,9 +252,8 @@ class _Parties:
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self.run = secrets.token_bytes(RUN_ID_BYTES).hex()
-        # A folder that is gone with the run: what is in it serves no other.
-        self._folder = None if setup.storage is None else setup.storage / f"run-{self.run}"
-        keeps = self._folder is not None and setup.sites is None
+        self._folder: RunFolder | None = None
+        keeps = setup.storage is not None and setup.sites is None
         parties = range(setup.job.n + 1)
         self._outgoing = [Outbox(keeps=keeps) for _ in parties]
         self._carried = [0 for _ in parties]  # messages taken from each party
@@ -264,8 +262,8 @@ class _Parties:
 
     def __enter__(self) -> "_Parties":
         try:
-            if self._folder is not None:
-                make_folder(self._folder)
+            if self._setup.storage is not None:
+                self._folder = RunFolder(self._setup.storage, self.run)
             for party in range(self._setup.job.n + 1):
                 self._processes[party] = _start()
             for party in self._processes:
@@ -401,7 +399,7 @@ class _Parties:
             "party": party,
             "job": asdict(setup.job),
             "run": self.run,
-            "journal": None if self._folder is None else str(self._folder),
+            "storage": None if self._folder is None else str(self._folder.path),
             "kept": self._outgoing[party].kept,
             "carried": self._carried[party],
         }
@@ -415,7 +413,6 @@ class _Parties:
         introduction |= {
             "limits": asdict(setup.limits),
             "name": setup.names[party - 1],
-            "storage": None if self._folder is None else str(self._folder),
             "key_check": None if setup.tokens is None else setup.tokens[party - 1].check.hex(),
         }
         framing.write_json(stream, introduction)
@@ -449,7 +446,7 @@ class _Parties:
                 with suppress(OSError):
                     cast(BinaryIO, stream).close()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -80,10 +80,10 @@ def _secrets(
     setup: dict[str, Any], given: Iterable[Buffer], sizes: dict[str, int]
 ) -> tuple[Journal | None, dict[str, bytes]]:
     """Fresh secrets, or those of the party's journal."""
-    if setup["journal"] is None:
+    if setup["storage"] is None:
         return None, {name: secrets.token_bytes(size) for name, size in sizes.items()}
     return open_journal(
-        Path(setup["journal"]) / party_name(setup["party"]),
+        Path(setup["storage"]) / party_name(setup["party"]),
         run=setup["run"],
         party=setup["party"],
         given=given,

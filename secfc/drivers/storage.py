@@ -11,11 +11,14 @@ import numpy as np
 
 from secfc._arrays import Shares
 from secfc.errors import ParameterError
+from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.params import Job, Layout
 from secfc.protocol.sharing import Allocate, in_memory
 
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize
+_ASSIGNED_BYTES = 100
+"""Of a hundred assignments, a byte a row."""
 
 
 def allocator(storage: Path | None) -> Allocate:
@@ -49,8 +52,12 @@ def allocator(storage: Path | None) -> Allocate:
     return in_file
 
 
-def check_storage(storage: str | os.PathLike[str] | None, job: Job, layout: Layout) -> Path | None:
+def check_storage(
+    storage: str | os.PathLike[str] | None, job: Job, layout: Layout, *, journals: bool
+) -> Path | None:
     """The folder, made if need be, with room for every client's shares.
+
+    With `journals` also for those as they are sent, for one round's answers, and for a hundred assignments.
 
     Raises
     ------
@@ -67,10 +74,14 @@ def check_storage(storage: str | os.PathLike[str] | None, job: Job, layout: Layo
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise ParameterError(f"storage: {folder}: {error.strerror}") from None
-    needed = job.n * job.residues(layout.m) * (job.width + 1) * layout.m * _BYTES
+    primes, what = job.residues(layout.m), "shares"
+    needed = job.n * primes * (job.width + 1) * layout.m * _BYTES
+    if journals:
+        what = "shares and journals"
+        needed += job.n * layout.m * (BYTES_PER_RESIDUE * primes * (job.width + job.k) + _ASSIGNED_BYTES)
     if needed > free:
         raise ParameterError(
-            f"storage: the shares of {job.n} clients take {needed} bytes, {free} are free in {folder}"
+            f"storage: the {what} of {job.n} clients take {needed} bytes, {free} are free in {folder}"
         )
     return folder
 

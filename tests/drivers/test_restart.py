@@ -13,6 +13,7 @@ from secfc import params
 from secfc.drivers import multiprocess
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.run_folder import RunFolder
 from secfc.errors import LimitError, PartyError, TooManyFaultsError
 from secfc.params import Limits
 from secfc.psu.tokens import tokens
@@ -197,6 +198,17 @@ def test_journals_are_their_owners_alone_and_go_with_the_run(stored, starts, tmp
     names = {"server", "server.round", "client-1", "client-2", "client-3"}
     assert {("run", 0o700), *((name, 0o600) for name in names)} <= seen
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_driver_left_goes_with_the_next_run(stored, starts, tmp_path):
+    left = tmp_path / "run-00"
+    RunFolder(tmp_path, "00")._lock.close()  # as when the process ends
+    (left / "client-1").write_bytes(b"secret")
+    held = RunFolder(tmp_path, "11")
+    assert not left.exists()
+    run_multiprocess(stored("random"))
+    assert list(tmp_path.iterdir()) == [held.path]
+    held.remove()
 
 
 @pytest.mark.usefixtures("starts")

@@ -63,7 +63,7 @@ class Restarting:
             "job": asdict(setup.job),
             "run": RUN,
             "agreement": None,
-            "journal": str(self.folder),
+            "storage": str(self.folder),
             "kept": self.kept[party],
             "carried": len(self.carried[party]),
         }
@@ -76,7 +76,6 @@ class Restarting:
                 said |= {
                     "limits": asdict(setup.limits),
                     "name": setup.names[party - 1],
-                    "storage": None,
                     "key_check": None if tokens is None else tokens.check.hex(),
                 }
                 inbox, outbox = io.BytesIO(), io.BytesIO()
