@@ -134,7 +134,7 @@ def test_a_party_killed_while_it_writes_goes_on(stored, starts, party, count):
 
 def test_a_party_that_never_gets_further_is_started_three_times(stored, starts):
     codes, started = starts
-    codes |= {number: "raise SystemExit(3)" for number in range(2, 9) if number != 3}
+    codes |= {number: "raise SystemExit(3)" for number in range(2, 9) if number != 3}  # 3 is client 3
     with pytest.raises(
         PartyError, match=r"^client 2 .*: its process ended without a result \(exit status 3\)"
     ):

@@ -58,7 +58,7 @@ class Killer:
     """
 
     def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
-        self._rng, self._left = random.Random(seed), most
+        self._rng, self._left, self.most = random.Random(seed), most, most
         self._code = _SMALL_PARTS if small_parts else ""
         self.started: list[subprocess.Popen] = []
         self.in_writes = self.from_outside = 0
@@ -103,5 +103,7 @@ def patch(monkeypatch, killer: Killer) -> None:
         real(self, party, payload)
         killer.carried()
 
+    # All kills may hit a party before it has come any further.
+    monkeypatch.setattr(multiprocess, "_TRIES", killer.most + 1)
     monkeypatch.setattr(multiprocess, "_start", killer.start)
     monkeypatch.setattr(multiprocess._Parties, "_carry", carry)
