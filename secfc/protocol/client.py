@@ -168,6 +168,9 @@ class Client:
         check_envelope(message, run=self._run, me=self.number, n=self._job.n, state=self.state)
         if self.state is State.ITERATE:
             self._answers.obsolete = obsolete
+        return self._on(message)
+
+    def _on(self, message: Message) -> list[Message]:
         match message:
             case Plan():
                 return self._on_plan(message)
