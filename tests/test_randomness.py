@@ -266,24 +266,27 @@ class TestWide:
 
 
 def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
-    # MaskSource: one key and keystream a client and run, here and tests/psu; pairwise: test_pairwise.py;
-    # sealing's nonces: tests/sealing/. A new place needs a test of its own before it is added here.
+    # MaskSource: one key and keystream a client and run, here, tests/psu and tests/prepare; journaled keys, for
+    # the same rows only: tests/journal/; coefficients, of public seeds: test_dealing.py; pairwise:
+    # test_pairwise.py; sealing's nonces: tests/sealing/. A new place needs a test of its own first.
     package = Path(secfc.__file__).parent
     found = {
         f"{path.relative_to(package)}: {word}"
         for path in package.rglob("*.py")
-        for word in ("MaskSource()", "modes.CTR", "mask_key(", "AESGCM(")
+        for word in ("MaskSource(", "modes.CTR", "mask_key(", "AESGCM(")
         if word in path.read_text(encoding="utf-8")
         and "bench" not in path.parts
         and not path.match("randomness.py") | path.match("sealing/channel.py")
     }
     assert found == {
-        "drivers/in_process.py: MaskSource()",
-        "drivers/participant.py: MaskSource()",
-        "drivers/party_process.py: MaskSource()",
-        "prepare/aggregate.py: MaskSource()",
-        "protocol/pairwise.py: modes.CTR",
-        "psu/unite.py: MaskSource()",
+        "drivers/in_process.py: MaskSource(",
+        "drivers/participant.py: MaskSource(",
+        "drivers/party_process.py: MaskSource(",
+        "prepare/memory.py: MaskSource(",
+        "prepare/party.py: MaskSource(",
+        "protocol/dealing.py: MaskSource(",
         "protocol/pairwise.py: mask_key(",
-        "protocol/server.py: MaskSource()",
+        "protocol/pairwise.py: modes.CTR",
+        "protocol/server.py: MaskSource(",
+        "psu/unite.py: MaskSource(",
     }
