@@ -12,7 +12,7 @@ import pyarrow as pa
 from secfc.errors import DataError
 
 BLOCK_ROWS = 10_000
-"""Rows fetched at a time: some megabytes for tables of a hundred columns."""
+"""Rows fetched at a time: tens of megabytes of Python values for a table of a hundred columns."""
 
 EXACT = 2**53
 """Whole numbers up to here, and not all above, are float64."""
