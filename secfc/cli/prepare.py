@@ -66,7 +66,7 @@ def _prepare(
     from secfc.prepare.files import check_files, prepare_by, prepare_files  # noqa: PLC0415
     from secfc.prepare.summary import read_summary, summary_of  # noqa: PLC0415
 
-    agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by))[0]
+    agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by)).schema
     if out is None:
         checked = check_files(files, agreed, **columns)
         if not quiet:
@@ -77,7 +77,7 @@ def _prepare(
     else:
         done = prepare_files(files, agreed, t=t, out=out, **columns)
     if as_json:
-        print(json.dumps(summary_of(agreed, done.preparation), indent=2))
+        print(json.dumps(summary_of(done.preparation), indent=2))
     elif not quiet:
         _show_files(files, done.mended)
         _show(done, opened=by is None, t=t, id_column=columns["id_column"])

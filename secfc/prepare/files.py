@@ -103,8 +103,8 @@ def prepare_files(
         with _Parties(setups) as parties:
             mended = parties.introduce()
             statistics = parties.prepare()
-        preparation = Preparation.of(schema, statistics)
-        _write_summary(draft, schema, preparation)
+        preparation = Preparation(schema=schema, statistics=statistics)
+        _write_summary(draft, preparation)
     return PreparedFiles(
         files=tuple(out / target.name for target in targets), preparation=preparation, mended=tuple(mended)
     )
@@ -128,13 +128,13 @@ def prepare_by(
     SecFCError
         As `prepare_files`; `out` is then as it was.
     """
-    schema, preparation = read_summary(summary)
-    checked = check_files(files, schema, id_column=id_column, drop=drop)
+    preparation = read_summary(summary)
+    checked = check_files(files, preparation.schema, id_column=id_column, drop=drop)
     with _whole(out) as draft:
         targets = [draft / name for name in _names(files)]
         for target, (table, rows) in zip(targets, checked, strict=True):
-            write_prepared(target, preparation, table, rows, schema, id_column)
-        _write_summary(draft, schema, preparation)
+            write_prepared(target, preparation, table, rows, id_column)
+        _write_summary(draft, preparation)
     return PreparedFiles(
         files=tuple(out / target.name for target in targets),
         preparation=preparation,
@@ -180,8 +180,8 @@ def _whole(out: Path) -> Iterator[Path]:
         raise
 
 
-def _write_summary(folder: Path, schema: Schema, preparation: Preparation) -> None:
-    text = json.dumps(summary_of(schema, preparation), indent=2)
+def _write_summary(folder: Path, preparation: Preparation) -> None:
+    text = json.dumps(summary_of(preparation), indent=2)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
 
 

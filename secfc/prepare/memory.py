@@ -12,7 +12,7 @@ from secfc.prepare.messages import decode, encode
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, as_table, checked
-from secfc.prepare.transform import Preparation, sums_of, transformed
+from secfc.prepare.transform import Preparation, sums_of
 from secfc.protocol.messages import RUN_ID_BYTES, Message
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity, Roster
@@ -84,10 +84,8 @@ def prepare(
     _deliver(preparers)
     statistics = preparers[1].statistics
     assert statistics is not None
-    return Prepared(
-        rows=[transformed(table, schema, statistics) for table in tables],
-        preparation=Preparation.of(schema, statistics),
-    )
+    preparation = Preparation(schema=schema, statistics=statistics)
+    return Prepared(rows=[preparation.apply(table) for table in tables], preparation=preparation)
 
 
 def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:

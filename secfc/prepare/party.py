@@ -21,7 +21,7 @@ from secfc.prepare.messages import decode, encode
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked, read
-from secfc.prepare.transform import Preparation, sums_of, transformed
+from secfc.prepare.transform import Preparation, sums_of
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity, Roster
 
@@ -56,8 +56,8 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
         if frame is None:
             raise EOFError
         messages = preparer.receive(decode(frame[1]))
-    preparation = Preparation.of(terms.schema, preparer.statistics)
-    write_prepared(Path(setup["out"]), preparation, table, rows, terms.schema, setup["id"])
+    preparation = Preparation(schema=terms.schema, statistics=preparer.statistics)
+    write_prepared(Path(setup["out"]), preparation, table, rows, setup["id"])
     told = {name: asdict(one) for name, one in preparation.statistics.items()}
     framing.write_json(outbox, {"statistics": told})
 
@@ -82,15 +82,10 @@ def checked_file(
 
 
 def write_prepared(
-    path: Path,
-    preparation: Preparation,
-    table: pa.Table,
-    rows: Checked,
-    schema: Schema,
-    id_column: str | None,
+    path: Path, preparation: Preparation, table: pa.Table, rows: Checked, id_column: str | None
 ) -> None:
     """Write the prepared columns, row IDs before them."""
-    values = transformed(rows, schema, preparation.statistics)
+    values = preparation.apply(rows)
     columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(id_column)}
     for at, name in enumerate(preparation.names):
         columns[name] = pa.array(values[:, at])

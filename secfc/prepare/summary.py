@@ -17,19 +17,19 @@ SUMMARY = "preparation.json"
 """Name of the file."""
 
 
-def summary_of(schema: Schema, preparation: Preparation) -> dict[str, Any]:
+def summary_of(preparation: Preparation) -> dict[str, Any]:
     """What is public among the parties; no party's number of rows."""
     return {
-        "schema": schema.to_dict(),
-        "digest": schema.digest.hex(),
+        "schema": preparation.schema.to_dict(),
+        "digest": preparation.schema.digest.hex(),
         "columns": {name: list(ends) for name, ends in preparation.ranges.items()},
         "bound": preparation.bound,
         "statistics": {name: asdict(one) for name, one in preparation.statistics.items()},
     }
 
 
-def read_summary(path: Path) -> tuple[Schema, Preparation]:
-    """The schema and the preparation of a file that `secfc prepare` wrote.
+def read_summary(path: Path) -> Preparation:
+    """The preparation of a file that `secfc prepare` wrote.
 
     Raises
     ------
@@ -51,11 +51,11 @@ def read_summary(path: Path) -> tuple[Schema, Preparation]:
     if not isinstance(told, dict) or set(told) != set(names):
         raise ParameterError(f"{path}: statistics of the columns {', '.join(names) or '(none)'} are needed")
     statistics = {column.name: _statistics(told[column.name], column, path) for column in schema.opened}
-    preparation = Preparation.of(schema, statistics)
-    for key, expected in summary_of(schema, preparation).items():
+    preparation = Preparation(schema=schema, statistics=statistics)
+    for key, expected in summary_of(preparation).items():
         if value.get(key) != expected:
             raise ParameterError(f"{path}: {key} is not what follows from schema and statistics")
-    return schema, preparation
+    return preparation
 
 
 def _statistics(value: Any, column: Column, path: Path) -> Statistics:

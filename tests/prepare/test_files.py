@@ -102,7 +102,7 @@ def test_the_summary_is_what_all_know_and_no_more(folder):
     assert summary["bound"] == done.preparation.bound
     assert summary["columns"]["dose"] == [0, 1]
     assert summary["columns"]["smoker=never"] == [0, 1]
-    assert read_summary(folder / "ready" / SUMMARY) == (schema, done.preparation)
+    assert read_summary(folder / "ready" / SUMMARY) == done.preparation
 
 
 def test_prepared_values_lie_in_the_ranges_that_all_know(folder):
@@ -148,8 +148,7 @@ def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
     ],
 )
 def test_a_summary_that_does_not_hold_together_is_refused(folder, keys, value, text):
-    schema = Schema.read(folder / "schema.toml")
-    summary = summary_of(schema, in_memory(folder).preparation)
+    summary = summary_of(in_memory(folder).preparation)
     place = summary
     for key in keys[:-1]:
         place = place[key]
@@ -169,8 +168,7 @@ def test_what_is_no_summary_is_refused(folder, text):
 
 
 def test_files_that_do_not_fit_are_not_prepared_by_a_summary(folder):
-    schema = Schema.read(folder / "schema.toml")
-    (folder / "known.json").write_text(json.dumps(summary_of(schema, in_memory(folder).preparation)))
+    (folder / "known.json").write_text(json.dumps(summary_of(in_memory(folder).preparation)))
     before = listing(folder)
     with pytest.raises(secfc.DataError, match=r"(?s)north\.csv: .*south\.csv: "):
         prepare_by(paths(folder), folder / "known.json", out=folder / "mine")

@@ -52,6 +52,20 @@ def test_prepared_rows_lie_within_the_public_bound():
     assert result.sizes.sum() == 5
 
 
+def test_centres_are_restored_to_the_units_of_the_schema():
+    done = prepare(PARTIES, SCHEMA, t=1)
+    rows = np.vstack(done.rows)
+    restored = done.preparation.restore(rows)
+    ages = done.preparation.statistics["age"].mean
+    np.testing.assert_allclose(restored[:, 0], [30, ages, 50, 70, 40])
+    np.testing.assert_allclose(restored[:, 1], [10, 50, 0, 25, 5])
+    np.testing.assert_array_equal(restored[:, 2:], rows[:, 2:])
+    centre = done.preparation.restore(rows[[0, 2]].mean(axis=0, keepdims=True))
+    np.testing.assert_allclose(centre, [[40, 5, 0.5, 0.5]])
+    with pytest.raises(secfc.DataError, match="rows: 4 columns are needed, the shape given is \\(5, 3\\)"):
+        done.preparation.restore(rows[:, 1:])
+
+
 def pooled(columns, column):
     """Count, mean and variance of all parties' values in rational numbers, of rounded and of given values."""
     values = [Fraction(one) for part in columns for one in part.tolist()]
