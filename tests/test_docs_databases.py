@@ -27,7 +27,6 @@ def folder(tmp_path, postgres):
     values = ", ".join(f"('p{at}', {age!r}, {bmi!r}, 2026)" for at, (age, bmi) in enumerate(rows["north"]))
     columns = "patient TEXT, alter_jahre FLOAT, bmi NUMERIC(20, 16), jahr INT"
     postgres.fill("hospital", [f"CREATE TABLE visits ({columns})", f"INSERT INTO visits VALUES {values}"])
-    (tmp_path / "north-ca.crt").write_bytes((postgres.folder / "root.crt").read_bytes())
     with closing(sqlite3.connect(tmp_path / "south.sqlite")) as database, database:
         database.execute("CREATE TABLE visits (age REAL, weight REAL, height REAL)")
         database.executemany("INSERT INTO visits VALUES (?, ? * 4, 2)", rows["south"])
@@ -38,6 +37,7 @@ def folder(tmp_path, postgres):
     return tmp_path
 
 
+@pytest.mark.postgresql
 @pytest.mark.processes
 def test_the_page_can_be_followed(folder, postgres, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
@@ -45,11 +45,15 @@ def test_the_page_can_be_followed(folder, postgres, monkeypatch):
         monkeypatch.setenv(name, value)
     for name in ("PGUSER", "PGPASSWORD"):
         monkeypatch.delenv(name)
-    here = {f"//{SERVER}/": f"//127.0.0.1:{postgres.port}/"}
+    here = {
+        f"//{SERVER}/": f"//127.0.0.1:{postgres.port}/",
+        "/etc/ssl/north-ca.crt": str(postgres.folder / "root.crt"),
+    }
     script = []
     for kind, block in BLOCKS:
         text = block
         for old, new in here.items():
+            assert old in PAGE
             text = text.replace(old, new)
         if kind == "toml":
             (folder / text.split("\n", 1)[0].removeprefix("# ")).write_text(text)

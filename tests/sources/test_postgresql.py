@@ -22,6 +22,8 @@ from secfc.sources import relational
 from secfc.sources.query import Origin, Query
 from secfc.tables import read_table
 
+pytestmark = pytest.mark.postgresql
+
 ROWS = np.random.default_rng(1).normal(size=(20, 2)).round(3)
 WRONG = "not-the-password-5b1c"
 

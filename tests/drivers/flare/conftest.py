@@ -18,6 +18,7 @@ from secfc.agreement.signatures import Signature, collect, sign_job, signatures_
 
 _NEED_FLARE = (
     "test_flare.py",
+    "test_flare_databases.py",
     "test_flare_mnist.py",
     "test_flare_poc.py",
     "test_flare_refusals.py",
