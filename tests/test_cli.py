@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -359,7 +360,9 @@ def leaves(command, path=()):
 @pytest.mark.parametrize(("path", "command"), list(leaves(typer.main.get_command(app))), ids=str)
 def test_every_subcommand_has_an_example(path, command):
     assert command.epilog, path
-    assert command.epilog.startswith("Example: secfc " + " ".join(path))
+    example = shlex.split(command.epilog.removeprefix("Example: "))
+    assert example[: len(path) + 1] == ["secfc", *path]
+    command.make_context(path[-1], example[len(path) + 1 :])  # it has these options
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
