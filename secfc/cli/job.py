@@ -181,20 +181,30 @@ def audit(
     summary: Annotated[Path, typer.Argument(help="The summary of a run.")],
     job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
     report: Report = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your site file: the page is your copy, with how your own rows fall into clusters."
+        ),
+    ] = None,
 ) -> None:
     """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
     with plain_endings():
         from secfc.agreement.audit import audit as audited  # noqa: PLC0415
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.site_file import read_site  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415
 
         new_report(report)
+        if site is not None and report is None:
+            raise ParameterError("--site: only with --report")
         agreement = read_job(job)
         read = read_summary(summary)
         if report is not None:
             from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
 
-            write_agreed_report(read, agreement, report, name=str(summary))
+            own = None if site is None else read_site(site)
+            write_agreed_report(read, agreement, report, name=str(summary), site=own)
         findings, out = audited(read, agreement), console()
         for finding in findings:
             mark = "[green]holds[/]" if finding.holds else "[bold red]DOES NOT HOLD[/]"

@@ -1,20 +1,33 @@
-"""The page of a run of an agreed job, from its summary: the same for whoever has the summary and the job."""
+"""The page of a run of an agreed job, from its summary: the same for whoever has summary and job, but for a
+party's own copy, which has how its own rows fall into the clusters.
+"""
 
 import os
 from pathlib import Path
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.site_file import Site
 from secfc.agreement.statement import COMPLETE, Summary
+from secfc.drivers.participant import LABELS
+from secfc.errors import AgreementError, DataError
+from secfc.kmeans.sets import set_sizes
+from secfc.params import Job
 from secfc.protocol.progress import Faults
 from secfc.report.charts import curve
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
-from secfc.report.told import ToldResult, told_of
+from secfc.report.told import Told, ToldResult, told_of
+from secfc.tables import load_table
 
 
 def write_agreed_report(
-    summary: Summary, agreement: Agreement, path: str | os.PathLike[str], *, name: str
+    summary: Summary,
+    agreement: Agreement,
+    path: str | os.PathLike[str],
+    *,
+    name: str,
+    site: Site | None = None,
 ) -> Path:
     """Write the page of an agreed job's run: what all parties know of it, and whether its statements hold.
 
@@ -28,13 +41,22 @@ def write_agreed_report(
         Written whole or not at all; a file there is replaced.
     name : str
         What errors call the summary.
+    site : Site, optional
+        Whose copy it is: its own labels of the run are read from its folder of results.
 
     Raises
     ------
     ParameterError
         When the summary cannot be one of this job, or the file cannot be written.
+    AgreementError
+        When the site's party is not in the roster.
+    DataError
+        When the site's labels cannot be used.
     """
     told, job = told_of(summary.coordinator, agreement, name=name), agreement.job
+    if site is not None and site.party not in agreement.names:
+        raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
+    party = None if site is None else agreement.names.index(site.party)
     runs = {one.statement.run for one in summary.statements}
     page = Page(
         job=job,
@@ -42,7 +64,10 @@ def write_agreed_report(
         names=list(agreement.names),
         title=agreement.title,
         ended=None if told.ended == COMPLETE else told.ended,
-        figures=None if told.result is None else _figures(told.result, job.n),
+        party=party,
+        figures=None
+        if told.result is None
+        else _figures(told.result, job, _own_sizes(told, job, site, party)),
         learned=[] if told.costs is None else who_learned_what(job, rounds=told.costs.rounds),
         lost=told.lost,
         findings=audit(summary, agreement),
@@ -52,7 +77,25 @@ def write_agreed_report(
     return write_page(page, path)
 
 
-def _figures(result: ToldResult, n: int) -> Figures:
+def _own_sizes(told: Told, job: Job, site: Site | None, party: int | None) -> list[int] | None:
+    """Rows of each cluster of the site's own, by the labels that it has of the run."""
+    if site is None or party is None:
+        return None
+    assert told.result is not None
+    path, rows = site.results / str(told.run) / LABELS, told.result.counts[party]
+    sizes: list[int] = []
+    try:  # a site without IDs has row numbers there; labels are the last column
+        labels = load_table(path).columns[-1].to_numpy()
+        if labels.dtype.kind == "i":
+            sizes = set_sizes(labels, job.k).tolist()
+    except (ValueError, IndexError):
+        pass  # refused below
+    if len(sizes) != job.k or sum(sizes) != rows:
+        raise DataError(f"{path}: not the labels of the {rows} rows of {site.party}")
+    return sizes
+
+
+def _figures(result: ToldResult, job: Job, own: list[int] | None) -> Figures:
     found = {name: tuple(clients) for name, clients in result.faults.model_dump().items()}
     return Figures(
         n_iter=result.n_iter,
@@ -61,6 +104,7 @@ def _figures(result: ToldResult, n: int) -> Figures:
         near_ties=result.near_ties,
         sizes=result.sizes,
         counts=result.counts,
-        part=Faults(**found).parts(n),
+        part=Faults(**found).parts(job.n),
+        own=own,
         convergence=curve(result.history, x_label="iteration", y_label="inertia"),
     )

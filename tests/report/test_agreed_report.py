@@ -1,17 +1,20 @@
 """The page of an agreed job's run, from its summary, of which the coordinator's part is not signed."""
 
 import json
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.browser import drawn
 from support.organisations import NAMES, Organisations
 from typer.testing import CliRunner
 
+from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import Summary, read_summary
 from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
-from secfc.errors import LimitError, ParameterError
+from secfc.errors import AgreementError, DataError, LimitError, ParameterError
 from secfc.report.agreed import write_agreed_report
 
 pytestmark = pytest.mark.processes
@@ -129,6 +132,47 @@ def test_a_run_that_failed_has_a_page_without_figures(tmp_path):
     assert "No result." in text
     assert "LimitError" in text
     assert 'id="clusters"' not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_partys_copy_has_how_its_own_rows_fall_into_clusters(ran, summary, tmp_path, name):
+    (labels,) = (ran.folder / f"results-{name}").glob("*/labels.csv")
+    own = np.bincount([int(line.split(",")[-1]) for line in labels.read_text().splitlines()[1:]], minlength=2)
+    arguments = ["audit", str(ran.folder / "job.summary.json"), "--job", str(ran.job)]
+    page = tmp_path / "r.html"
+    done = CliRunner().invoke(app, [*arguments, "--report", str(page), "--site", str(ran.site(name))])
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert f"the copy of {name}" in text
+    table = text.split('id="clusters"')[1].split("</table>")[0]
+    assert [int(cell) for cell in re.findall(r'<td class="n">(\d+)</td>\s*</tr>', table)] == own.tolist()
+
+
+@pytest.mark.parametrize(
+    "text", ["row,label\n0,1\n", "row,label\n0,x\n", "a,label\n" + "0,7\n" * 12, "", None]
+)
+def test_labels_that_are_not_those_of_the_run_are_refused(ran, summary, tmp_path, text):
+    site = replace(read_site(ran.site("north")), results=tmp_path / "results")
+    folder = site.results / summary.coordinator["run"]
+    folder.mkdir(parents=True)
+    if text is not None:
+        (folder / "labels.csv").write_text(text)
+    with pytest.raises(DataError, match=r"labels\.csv"):
+        write_agreed_report(summary, ran.agreement, tmp_path / "r.html", name="s.json", site=site)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_site_of_another_roster_is_refused(ran, summary, tmp_path):
+    site = replace(read_site(ran.site("north")), party="elsewhere")
+    with pytest.raises(AgreementError, match="'elsewhere' is not in the roster"):
+        write_agreed_report(summary, ran.agreement, tmp_path / "r.html", name="s.json", site=site)
+
+
+def test_a_site_file_without_a_page_is_refused(ran):
+    arguments = ["audit", str(ran.folder / "job.summary.json"), "--job", str(ran.job)]
+    done = CliRunner().invoke(app, [*arguments, "--site", str(ran.site("north"))])
+    assert done.exit_code == 2
+    assert "--site: only with --report" in done.output
 
 
 def test_audit_writes_it_and_refuses_a_file_that_is_there(ran, tmp_path):
