@@ -76,6 +76,8 @@ def checked_file(
     unknown = [one for one in drop if one not in table.column_names]
     if unknown:
         raise DataError(f"{path}: no column {unknown[0]!r}; it has {', '.join(table.column_names)}")
+    if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
+        raise DataError(f"{path}: column {id_column!r} has the row IDs and is in the schema")
     table = table.drop_columns(list(drop))
     others = () if id_column is None else (id_column,)
     return table, checked(table, schema, name=str(path), others=others)

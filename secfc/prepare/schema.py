@@ -93,6 +93,11 @@ class Column:
         return self.low, self.high
 
     @property
+    def prepared(self) -> tuple[str, ...]:
+        """Names of the columns that it becomes; a category is "column=value"."""
+        return tuple(f"{self.name}={one}" for one in self.categories) or (self.name,)
+
+    @property
     def opens(self) -> bool:
         """Whether mean and deviation over all parties are needed."""
         return self.scale == "standardise" or self.missing == "mean"
@@ -129,6 +134,10 @@ class Schema:
             raise ParameterError("schema: it has no column")
         if len(set(names)) < len(names):
             raise ParameterError("schema: two columns have the same name")
+        prepared = [name for column in self.columns for name in column.prepared]
+        if len(set(prepared)) < len(prepared):
+            twice = next(name for name in prepared if prepared.count(name) > 1)
+            raise ParameterError(f"schema: two prepared columns are called {twice!r}")
         whole = isinstance(self.smallest, int) and not isinstance(self.smallest, bool)
         if not whole or not 1 <= self.smallest <= MAX_ROWS:
             raise ParameterError(f"schema: smallest is 1 to {MAX_ROWS} values, {self.smallest!r} was given")

@@ -36,10 +36,10 @@ class Preparation:
         A job that parties agree on lists its columns so. Scaling is monotonous in floats too, so the ends of
         the agreed ranges stay ends.
         """
-        ranges = {}
+        ranges: dict[str, tuple[float, float]] = {}
         for column in self.schema.columns:
             if column.categories:
-                ranges.update({f"{column.name}={one}": (0.0, 1.0) for one in column.categories})
+                ranges.update(dict.fromkeys(column.prepared, (0.0, 1.0)))
             else:
                 low, high = (float(self._scaled(end, column)) for end in column.range)
                 ranges[column.name] = low, high

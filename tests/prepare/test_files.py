@@ -226,6 +226,7 @@ def test_every_file_that_does_not_fit_is_told_and_nothing_written(folder):
         ({"t": 2}, secfc.ThresholdError, "n >= 2t \\+ 1 must hold"),
         ({"drop": ["nothing"]}, secfc.DataError, "north.csv: no column 'nothing'; it has patient, dose"),
         ({"drop": []}, secfc.DataError, "north.csv: .*column 'note' is not in the schema"),
+        ({"id_column": "age"}, secfc.DataError, "column 'age' has the row IDs and is in the schema"),
         ({"id_column": "name"}, secfc.DataError, "north.csv: .*no column 'name'"),
         ({"files": ["north.csv", "south.csv", "gone.csv"]}, secfc.DataError, "gone.csv: no such file"),
         ({"files": ["north.csv", "south.csv", "schema.toml"]}, secfc.DataError, "unknown file type"),

@@ -100,6 +100,10 @@ NUMBER = '[[column]]\nname = "a"\nlow = 0\nhigh = 1\n'
         ('[[column]]\nname = "a"\ncategories = ["x"]\nlow = 0', "categories have no range"),
         ('[[column]]\nname = "a"\ncategories = ["x"]\nmissing = "mean"', "categories have no mean"),
         (NUMBER * 2, "two columns have the same name"),
+        (
+            NUMBER.replace('"a"', '"b=x"') + '[[column]]\nname = "b"\ncategories = ["x"]',
+            "two prepared columns are called 'b=x'",
+        ),
         ("smallest = 0\n" + NUMBER, "smallest is 1 to 536870912 values, 0 was given"),
         ("smallest = true\n" + NUMBER, ":1: smallest: an integer is needed"),
         ("column = ", ":1: "),
