@@ -50,7 +50,7 @@ def run(
     ids_cap: int | None = None,
     union: UnionMethod = "series",
     count_duplicates: bool = False,
-    disclosure: Disclosure = "coded",
+    disclosure: Disclosure = "distances",
     reveal_centres: None = None,
     limits: Limits | None = None,
     storage: str | os.PathLike[str] | None = None,
@@ -108,9 +108,10 @@ def run(
         Whether that error tells by how many the parties' IDs exceed the union.
     reveal_centres : None
         Not available in this version.
-    disclosure : {"coded", "distances"}
-        What the server receives: every client's coded distances, as in the paper, from which it can compute
-        more than distances; or these under masks that cancel in the sum, which leave it the distances alone.
+    disclosure : {"distances", "coded"}
+        What the server receives. "distances": answers under masks that cancel in their sum, which leave it
+        the distances alone. "coded": every client's coded distances, as in the paper, from which it can
+        compute more than distances; needed, and to be asked for, where `max_liars` > 0.
     limits : Limits, optional
         What each client refuses.
     storage : path, optional

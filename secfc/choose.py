@@ -225,7 +225,7 @@ def choose_k(
     ids_cap: int | None = None,
     union: UnionMethod = "series",
     count_duplicates: bool = False,
-    disclosure: Disclosure = "coded",
+    disclosure: Disclosure = "distances",
     limits: Limits | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",

@@ -85,7 +85,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         ids_cap: int | None = None,
         union: UnionMethod = "series",
         count_duplicates: bool = False,
-        disclosure: Disclosure = "coded",
+        disclosure: Disclosure = "distances",
         limits: Limits | None = None,
         storage: str | os.PathLike[str] | None = None,
         driver: Driver = "in-process",

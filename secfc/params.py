@@ -30,7 +30,7 @@ SINGLETON_STARTS = frozenset({"k-means++"})
 """Starts that ask for distances to single rows."""
 
 Disclosure = Literal["coded", "distances"]
-"""What the server receives; "coded": every client's coded distances; "distances": their decoding alone."""
+"""What the server receives; "distances": these alone; "coded": every client's coded distances."""
 
 UnionMethod = Literal["series", "sketch"]
 """How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
@@ -105,8 +105,8 @@ class Job:
         Bits of a quantised row relative to the bound, 1 to 52.
     init, n_init, max_iter
         The start, the number of starts, and the most iterations of each.
-    disclosure : {"coded", "distances"}
-        What the server receives.
+    disclosure : {"distances", "coded"}
+        What the server receives: distances alone, or every client's coded distances, which `max_liars` needs.
     ids_cap : int, optional
         Switches on membership privacy: rows of all clients together, at most. What is sent depends on it and
         not on how many each holds.
@@ -141,7 +141,7 @@ class Job:
     init: Start = "random"
     n_init: int = 1
     max_iter: int = 300
-    disclosure: Disclosure = "coded"
+    disclosure: Disclosure = "distances"
     ids_cap: int | None = None
     ids_salt: str = ""
     union: UnionMethod = "series"
@@ -176,8 +176,8 @@ class Job:
         self._check_compared()
         if self.max_liars and self.disclosure == "distances":
             raise ParameterError(
-                f"max_liars: lies cannot be located under masks; disclosure='coded' or 0 is needed, "
-                f"{self.max_liars} was given"
+                f"max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "
+                f"disclosure='distances' and {self.max_liars} were given"
             )
         self._check_threshold()
         if self.n < self.threshold + 2 * self.max_liars:

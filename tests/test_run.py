@@ -429,7 +429,7 @@ def test_every_error_derives_from_secfc_error():
     assert all(issubclass(error, secfc.SecFCError) for error in errors)
 
 
-@pytest.mark.parametrize("options", [{"max_liars": 1}, {"comparison": "rounds"}])
+@pytest.mark.parametrize("options", [{"max_liars": 1, "disclosure": "coded"}, {"comparison": "rounds"}])
 def test_checks_change_nothing_of_an_honest_run(options):
     rng = np.random.default_rng(3)
     parties = [rng.normal(size=(m, 3)) for m in (4, 0, 6, 5, 3)]
@@ -458,7 +458,7 @@ def test_a_liar_is_warned_of_by_name_and_the_result_is_exact(monkeypatch):
 
     monkeypatch.setattr(CodedPoints, "answer", answer)
     with pytest.warns(secfc.FaultWarning, match=r"^parties\[\d\] sent wrong answers and were excluded$"):
-        result = secfc.run(parties, 3, 1, 1, seed=2, max_liars=1)
+        result = secfc.run(parties, 3, 1, 1, seed=2, max_liars=1, disclosure="coded")
     assert len(result.faults.liars) == 1
     for ours, theirs in zip(result.labels, plain.labels, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -379,7 +379,7 @@ def test_max_liars_is_a_number_of_clients(value):
 def test_more_liars_than_the_clients_allow_name_the_inequality_and_what_fits():
     text = r"^max_liars: n >= R \+ 2A must hold, but 5 < 3 \+ 2 \* 2; .* at most max_liars=1 fits$"
     with pytest.raises(ThresholdError, match=text):
-        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=2)
+        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=2, disclosure="coded")
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "5"])
@@ -392,3 +392,12 @@ def test_a_comparison_is_one_of_two():
     text = r"^comparison: 'end', 'rounds' are possible, 'never' was given$"
     with pytest.raises(ParameterError, match=text):
         secfc.run(GOOD, 2, 1, 1, comparison="never")
+
+
+def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instead():
+    text = (
+        r"^max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "
+        r"disclosure='distances' and 1 were given$"
+    )
+    with pytest.raises(ParameterError, match=text):
+        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=1)

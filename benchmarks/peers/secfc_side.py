@@ -34,7 +34,13 @@ def secure(folder: Path, size: str, n: int, t: int, ell: int) -> dict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", secfc.ConvergenceWarning)
         result = secfc.run(
-            np.array_split(rows, n), k, t, ell, init=np.array_split(start, n), max_iter=ITERATIONS
+            np.array_split(rows, n),
+            k,
+            t,
+            ell,
+            init=np.array_split(start, n),
+            max_iter=ITERATIONS,
+            disclosure="coded",
         )
     sent = sum(one.size for one in result.costs.messages if one.round == 1)
     return row(

@@ -234,6 +234,7 @@ def measure_memory(
                     seed=0,
                     driver="multiprocess",
                     storage=place if storage else None,
+                    disclosure="coded",
                 )
 
         with Sampler() as sampler:

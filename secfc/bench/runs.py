@@ -160,6 +160,7 @@ def _secure(
             seed=seed,
             driver=driver,
             max_iter=max_iter,
+            disclosure="coded",
         )
 
 

@@ -99,6 +99,7 @@ class Case:
             bound=bound,
             precision=precision,
             max_iter=max_iter,
+            disclosure="coded",  # what masks add is a benchmark of its own
         )
 
 

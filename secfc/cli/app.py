@@ -47,8 +47,8 @@ class StartName(StrEnum):
 class DisclosureName(StrEnum):
     """What the server receives."""
 
-    coded = "coded"
     distances = "distances"
+    coded = "coded"
 
 
 class DriverName(StrEnum):
@@ -126,8 +126,10 @@ def run(
     storage: Annotated[Path | None, typer.Option(help="Folder for shares that do not fit in memory.")] = None,
     disclosure: Annotated[
         DisclosureName,
-        typer.Option(help="What the server receives: coded distances, or distances under masks that cancel."),
-    ] = DisclosureName.coded,
+        typer.Option(
+            help="What the server receives: distances alone, or coded distances (needed with --max-liars)."
+        ),
+    ] = DisclosureName.distances,
     smallest_set: Annotated[
         int, typer.Option(help="Every party refuses rounds with a set of fewer rows, 0 excepted.")
     ] = 1,

@@ -31,6 +31,8 @@ def make(
     labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
     if starts:
         parameters["init"] = "labels"
+    if parameters.get("max_liars"):
+        parameters.setdefault("disclosure", "coded")
     return Setup(
         job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, **parameters),
         rows=rows,

@@ -16,7 +16,7 @@ from secfc._payload import Payload
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
-from secfc.params import Job, Layout, Limits, Parts
+from secfc.params import Disclosure, Job, Layout, Limits, Parts
 from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.dealing import columns_of, covers_of
@@ -79,6 +79,7 @@ class Wire:
         starts: list[Any] | None = None,
         limits: Limits | None = None,
         seed: int = 0,
+        disclosure: Disclosure = "coded",  # any R answers do; test_pairwise.py has the other
         **parameters: Any,
     ) -> None:
         self.rows = [np.asarray(part, dtype=np.float64) for part in rows]
@@ -93,6 +94,7 @@ class Wire:
             d=self.rows[0].shape[1],
             bound=bound,
             precision=precision,
+            disclosure=disclosure,
             **parameters,
         )
         self.m = sum(part.shape[0] for part in self.rows)

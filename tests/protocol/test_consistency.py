@@ -50,7 +50,7 @@ def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
     t, ell = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
     liars, vanished = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 2))
     n = 2 * (t + ell) - 1 + vanished + 2 * liars
-    job = Job(n=n, k=3, t=t, ell=ell, d=4, bound=1.0, max_liars=liars)
+    job = Job(n=n, k=3, t=t, ell=ell, d=4, bound=1.0, max_liars=liars, disclosure="coded")
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     answers = answers_of(job, rng)
     gone = rng.choice(n, vanished, replace=False) + 1
@@ -65,7 +65,7 @@ def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
 
 @both
 def test_more_liars_than_can_be_told_apart_give_none(kernels):
-    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2)
+    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     for j in (2, 5, 8):
         lie(answers[j][0], 7, PRIMES[0].p)
@@ -73,7 +73,7 @@ def test_more_liars_than_can_be_told_apart_give_none(kernels):
 
 
 def test_one_liar_is_not_named_when_only_detection_was_promised():
-    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2)
+    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     lie(answers[3][1], 0, PRIMES[1].p)
     check = ConsistencyCheck(job, MaskSource(), KERNELS[0])
@@ -82,7 +82,7 @@ def test_one_liar_is_not_named_when_only_detection_was_promised():
 
 
 def test_r_answers_agree_whatever_they_are():
-    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1)
+    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     lie(answers[1][0], 0, PRIMES[0].p)
     held = {j: answers[j] for j in range(1, 6)}
@@ -91,7 +91,7 @@ def test_r_answers_agree_whatever_they_are():
 
 @both
 def test_a_number_that_is_no_residue_names_its_sender(kernels):
-    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1)
+    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     answers[4][1, 2, -3:] = 255
     with pytest.raises(ResidueError, match="client 4") as caught:
@@ -101,7 +101,7 @@ def test_a_number_that_is_no_residue_names_its_sender(kernels):
 
 def test_coefficients_are_drawn_anew_for_every_check():
     """A lie that one set of coefficients misses, and that with a fixed keystream always would, is found."""
-    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1)
+    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
     p = PRIMES[0].p
     answers = {j: pack(np.zeros((1, 1, 3)), p) for j in range(1, 6)}
     key = bytes(32)
@@ -135,5 +135,5 @@ def test_combinations_keep_the_probability_below_the_bound(liars, combinations):
 
 
 def test_repr_shows_no_coefficient():
-    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1)
+    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
     assert repr(ConsistencyCheck(job, MaskSource(), KERNELS[0])) == "ConsistencyCheck(combinations=2)"

@@ -117,7 +117,7 @@ def test_reports_of_wrong_shape_with_no_residues_or_twice_are_refused(seven, ref
 
 
 def test_too_few_reports_name_the_inequality():
-    job = Job(n=7, k=2, t=1, ell=2, d=2, bound=1.0, max_liars=1)
+    job = Job(n=7, k=2, t=1, ell=2, d=2, bound=1.0, max_liars=1, disclosure="coded")
     empty = PackedResidues(shape=(1, 2, 1), payload=bytes(6))
     with pytest.raises(
         TooManyFaultsError, match=r"n >= ell \+ t \+ S \+ 2A must hold: 7 < 2 \+ 1 \+ 3 \+ 2 \* 1"

@@ -121,7 +121,7 @@ def test_a_limit_error_shows_no_row():
 def test_warnings_show_no_row():
     rows = [secret_rows() + np.arange(6).reshape(3, 2) * j for j in range(5)]
     with pytest.warns() as caught:
-        secfc.run(rows, k=3, t=1, ell=2, max_iter=1, seed=0)
+        secfc.run(rows, k=3, t=1, ell=2, max_iter=1, seed=0, disclosure="coded")
     assert {warning.category for warning in caught} == {secfc.ConvergenceWarning, secfc.PrivacyWarning}
     assert not any(DIGITS in str(warning.message) for warning in caught)
 
