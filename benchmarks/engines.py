@@ -41,7 +41,8 @@ from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.server import Progress
 
 SEED = 1

@@ -30,7 +30,8 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.progress import Faults, Progress
 from secfc.result import Result
 

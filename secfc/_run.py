@@ -16,14 +16,18 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.drivers.storage import check_storage
-from secfc.errors import ConvergenceWarning, DataError, FaultWarning, ParameterError
+from secfc.errors import ConvergenceWarning, DataError, FaultWarning, LimitError, ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Comparison, Disclosure, Job, Layout, Limits, Start, UnionMethod
+from secfc.limits import Limits
+from secfc.params import Comparison, Disclosure, Job, Layout, Start, UnionMethod
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
 
 Driver = Literal["in-process", "multiprocess"]
+Recipients = Literal["all"] | Sequence[int] | None
+"""Parties, by position, that centres are revealed to."""
+
 Watcher = OnProgress | Literal["bar"] | None
 """How a run is watched: called with each `Progress`, shown as a bar, or not at all."""
 
@@ -51,8 +55,8 @@ def run(
     union: UnionMethod = "series",
     count_duplicates: bool = False,
     disclosure: Disclosure = "distances",
-    reveal_centres: None = None,
-    limits: Limits | None = None,
+    reveal_centres: Recipients = None,
+    limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",
     max_liars: int = 0,
@@ -106,14 +110,16 @@ def run(
         too.
     count_duplicates : bool
         Whether that error tells by how many the parties' IDs exceed the union.
-    reveal_centres : None
-        Not available in this version.
+    reveal_centres : None, "all" or sequence of int
+        To which parties, by position, the centres of the final clusters are opened: they learn the exact
+        means (docs/threat-model.md says what follows from these). Every party must consent by its
+        `limits`; the server learns nothing of them. None: to nobody.
     disclosure : {"distances", "coded"}
         What the server receives. "distances": answers under masks that cancel in their sum, which leave it
         the distances alone. "coded": every client's coded distances, as in the paper, from which it can
         compute more than distances; needed, and to be asked for, where `max_liars` > 0.
-    limits : Limits, optional
-        What each client refuses.
+    limits : Limits or sequence of Limits, one per party, optional
+        What each client refuses, and whether it consents to `reveal_centres`.
     storage : path, optional
         Folder for the clients' shares, which are else in memory; free space is checked first, and nothing
         stays behind. With the multiprocess driver every party also keeps a journal there, and one whose
@@ -165,8 +171,6 @@ def run(
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
-    if reveal_centres is not None:
-        raise ParameterError("reveal_centres: not available in this version of secfc")
     return run_parties(
         as_parties(parties),
         k=k,
@@ -183,6 +187,7 @@ def run(
         union=union,
         count_duplicates=count_duplicates,
         disclosure=disclosure,
+        reveal_centres=reveal_centres,
         limits=limits,
         storage=storage,
         driver=driver,
@@ -208,7 +213,8 @@ def run_outcome(
     ids: Sequence[Any] | None = None,
     id_key: bytes | None = None,
     ids_cap: int | None = None,
-    limits: Limits | None = None,
+    reveal_centres: Recipients = None,
+    limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver,
     deadline: float | None = None,
@@ -225,11 +231,9 @@ def run_outcome(
         raise ParameterError("seed: None or an integer >= 0 is needed")
     if deadline is not None and not (_is_number(deadline) and 0 < deadline < threading.TIMEOUT_MAX):
         raise ParameterError("deadline: None or a number of seconds > 0 is needed")
-    if limits is not None and not isinstance(limits, Limits):
-        raise ParameterError(f"limits: a secfc.Limits is needed, {type(limits).__name__} was given")
-    limits = limits or Limits()
-    for member in members:
-        limits.check_columns(member.columns, name=member.name)
+    own = limits_of(limits, members)
+    for member, one in zip(members, own, strict=True):
+        one.check_columns(member.columns, name=member.name)
     if progress is not None and progress != "bar" and not callable(progress):
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
     of_union = (parameters.get("union", "series"), parameters.get("count_duplicates", False))
@@ -241,10 +245,11 @@ def run_outcome(
         held=held,
         init=init,
         bound=bound,
-        limits=limits,
+        limits=own,
         storage=storage,
         journals=driver == "multiprocess",
         seed=seed,
+        reveal_to=_recipients(reveal_centres, members, own),
         deadline=None if deadline is None else float(deadline),
         **parameters,
     )
@@ -254,12 +259,50 @@ def run_outcome(
     with _watched(progress, setup.job) as on_progress:
         outcome = _DRIVERS[driver](setup, on_progress)
     faults = outcome.faults.describe([member.name for member in members])
+    if setup.job.reveal_to and outcome.centres is None:
+        faults = "; ".join(filter(None, (faults, "too few were left to open the centres")))
     if faults:
         warnings.warn(FaultWarning(faults), stacklevel=stacklevel)
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=stacklevel)
     return outcome, setup.job, held
+
+
+def limits_of(given: object, members: list[Party]) -> list[Limits]:
+    """Each party's limits."""
+    if given is None:
+        return [Limits()] * len(members)
+    each = list(given) if isinstance(given, list | tuple) else [given] * len(members)
+    limits = [one for one in each if isinstance(one, Limits)]
+    if len(limits) < len(each):
+        other = next(type(one).__name__ for one in each if not isinstance(one, Limits))
+        raise ParameterError(f"limits: a secfc.Limits is needed, {other} was given")
+    if len(limits) != len(members):
+        raise ParameterError(f"limits: of {len(limits)} parties, there are {len(members)}")
+    return limits
+
+
+def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tuple[int, ...]:
+    """Clients that centres are revealed to, if every party consents."""
+    if given is None:
+        return ()
+    if isinstance(given, str) and given == "all":
+        chosen = set(range(len(members)))
+    else:
+        chosen = set()
+        for at in given if isinstance(given, list | tuple) else [given]:
+            if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < len(members):
+                raise ParameterError(
+                    f"reveal_centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
+                )
+            chosen.add(int(at))
+    against = [one.name for one, own in zip(members, limits, strict=True) if not own.reveal_centres]
+    if chosen and against:
+        raise LimitError(
+            f"reveal_centres: {', '.join(against)} did not consent (limits.reveal_centres); nothing was sent"
+        )
+    return tuple(at + 1 for at in sorted(chosen))
 
 
 def _watched(progress: Watcher, job: Job) -> AbstractContextManager[OnProgress | None]:
@@ -276,7 +319,7 @@ def _setup(
     held: Membership | None,
     init: str | Sequence[Any],
     bound: float | None,
-    limits: Limits,
+    limits: list[Limits],
     storage: str | os.PathLike[str] | None,
     journals: bool,
     seed: int | None,
@@ -368,6 +411,7 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership |
         start=start,
         ids=None if held is None else held.ids,
         union_rows=rows,
+        cluster_centers=outcome.centres,
         near_ties=outcome.near_ties,
         faults=outcome.faults,
         distance_counts=np.array(outcome.histogram, dtype=np.int64),

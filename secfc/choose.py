@@ -14,7 +14,8 @@ from secfc._run import Driver, Watcher, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.kmeans.measures import knee
-from secfc.params import Comparison, Disclosure, Job, Limits, UnionMethod
+from secfc.limits import Limits
+from secfc.params import Comparison, Disclosure, Job, UnionMethod
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 
@@ -226,7 +227,7 @@ def choose_k(
     union: UnionMethod = "series",
     count_duplicates: bool = False,
     disclosure: Disclosure = "distances",
-    limits: Limits | None = None,
+    limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",
     max_liars: int = 0,

@@ -9,11 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from secfc._run import Driver, Watcher, run
+from secfc._arrays import Floats, Labels
+from secfc._run import Driver, Recipients, Watcher, run
 from secfc.errors import DataError, ParameterError
-from secfc.params import Comparison, Disclosure, Limits, UnionMethod
+from secfc.limits import Limits
+from secfc.params import Comparison, Disclosure, UnionMethod
 from secfc.parties import as_parties
 from secfc.result import Result
 
@@ -22,8 +26,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     """Exact k-means over several parties' rows that are not pooled (SecFC).
 
     It differs from ``sklearn.cluster.KMeans`` where the data does: `fit` takes one array per party, `labels_`
-    has one array per party, and there are neither ``cluster_centers_`` nor ``predict``, since nobody learns
-    the centres.
+    has one array per party, and there are ``cluster_centers_`` and ``predict`` only where all parties agreed
+    to reveal the centres.
 
     Parameters
     ----------
@@ -46,6 +50,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         Sum of squared distances of the rows to their centres, in the data's units squared.
     n_iter_ : int
     converged_ : bool
+    cluster_centers_ : ndarray of shape (n_clusters, d), float64
+        Only when they were revealed (`reveal_centres`); NaN for a cluster without rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,), object
         When every party has columns whose names are strings.
@@ -67,6 +73,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     inertia_: float
     n_iter_: int
     converged_: bool
+    cluster_centers_: Floats
     n_features_in_: int
     feature_names_in_: Any
     result_: Result
@@ -86,7 +93,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         union: UnionMethod = "series",
         count_duplicates: bool = False,
         disclosure: Disclosure = "distances",
-        limits: Limits | None = None,
+        reveal_centres: Recipients = None,
+        limits: Limits | Sequence[Limits] | None = None,
         storage: str | os.PathLike[str] | None = None,
         driver: Driver = "in-process",
         max_liars: int = 0,
@@ -107,6 +115,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.union = union
         self.count_duplicates = count_duplicates
         self.disclosure = disclosure
+        self.reveal_centres = reveal_centres
         self.limits = limits
         self.storage = storage
         self.driver = driver
@@ -154,14 +163,45 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.labels_ = result.labels
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
+        if hasattr(self, "cluster_centers_"):
+            del self.cluster_centers_
+        if result.cluster_centers is not None:
+            self.cluster_centers_ = result.cluster_centers
         self.converged_ = result.converged
         self._counts = [member.rows.shape[0] for member in members]
         return self
 
+    @available_if(lambda self: hasattr(self, "cluster_centers_"))  # type: ignore[untyped-decorator]
+    def predict(self, X: ArrayLike) -> Labels:
+        """The nearest centre of each row, where the centres were revealed.
+
+        It is computed here, from the centres, in float64; no other party takes part.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m,), int32
+
+        Raises
+        ------
+        DataError
+            When the rows cannot be used.
+        """
+        (member,) = as_parties([X])
+        if member.rows.shape[1] != self.n_features_in_:
+            raise DataError(f"X: {member.rows.shape[1]} columns, the fit had {self.n_features_in_}")
+        filled = np.flatnonzero(~np.isnan(self.cluster_centers_[:, 0]))
+        nearest = pairwise_distances_argmin(member.rows, self.cluster_centers_[filled])
+        labels: Labels = filled[nearest].astype(np.int32)
+        return labels
+
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:
         """The negative of `inertia_`, greater is better.
 
-        Rows outside the fit cannot be scored, since nobody knows the centres.
+        Rows outside the fit are not scored: nobody need know the centres.
 
         Parameters
         ----------

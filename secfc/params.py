@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc.errors import LimitError, ParameterError, PrivacyWarning, ThresholdError
+from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, residues_needed
@@ -63,7 +63,8 @@ MAX_PRECISION = 52
 MAX_CLUSTERS = (1 << 16) - 1
 
 
-def _check_positive(name: str, value: object) -> None:
+def check_positive(name: str, value: object) -> None:
+    """Raise ParameterError unless a value is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
     if value < 1:
@@ -124,6 +125,9 @@ class Job:
         When clients compare digests of what the server gave them.
     compared : tuple of int
         Numbers of clusters that are compared on one sharing, ascending, the last is k; () for k alone.
+    reveal_to : tuple of int
+        Clients to whom the centres are opened in the end, ascending; every client must consent
+        (`Limits.reveal_centres`). () for nobody.
 
     Raises
     ------
@@ -149,11 +153,13 @@ class Job:
     max_liars: int = 0
     comparison: Comparison = "end"
     compared: tuple[int, ...] = ()
+    reveal_to: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "compared", tuple(self.compared))  # JSON gives a list
+        for name in ("compared", "reveal_to"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
         for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
-            _check_positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         if self.precision > MAX_PRECISION:
             raise ParameterError(f"precision: at most {MAX_PRECISION} bits, {self.precision} was given")
         if self.k > MAX_CLUSTERS:
@@ -171,14 +177,9 @@ class Job:
             raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
         if self.ids_cap is not None:
             self._check_membership(self.ids_cap)
-        if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
-            raise ParameterError(f"max_liars: an integer >= 0 is needed, {self.max_liars!r} was given")
+        self._check_liars()
         self._check_compared()
-        if self.max_liars and self.disclosure == "distances":
-            raise ParameterError(
-                f"max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "
-                f"disclosure='distances' and {self.max_liars} were given"
-            )
+        self._check_recipients()
         self._check_threshold()
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
@@ -188,7 +189,7 @@ class Job:
             )
 
     def _check_membership(self, cap: int) -> None:
-        _check_positive("ids_cap", cap)
+        check_positive("ids_cap", cap)
         if cap > MAX_ROWS:
             raise ParameterError(f"ids_cap: at most {MAX_ROWS} rows, {cap} was given")
         if self.init == "labels":
@@ -200,15 +201,30 @@ class Job:
         if not fits:
             raise ParameterError(f"ids_salt: {SALT_BYTES} bytes in hexadecimal are needed")
 
+    def _check_liars(self) -> None:
+        if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
+            raise ParameterError(f"max_liars: an integer >= 0 is needed, {self.max_liars!r} was given")
+        if self.max_liars and self.disclosure == "distances":
+            raise ParameterError(
+                f"max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "
+                f"disclosure='distances' and {self.max_liars} were given"
+            )
+
     def _check_compared(self) -> None:
         for k in self.compared:
-            _check_positive("compared", k)
+            check_positive("compared", k)
         if self.compared and not (
             self.compared[-1] == self.k and all(a < b for a, b in pairwise(self.compared))
         ):
             raise ParameterError(f"compared: ascending numbers up to k={self.k} are needed")
         if self.compared and self.init == "labels":
             raise ParameterError("init: given start labels are of one k, several are compared")
+
+    def _check_recipients(self) -> None:
+        for client in self.reveal_to:
+            check_positive("reveal_centres", client)
+        if any(a >= b for a, b in pairwise(self.reveal_to)) or max(self.reveal_to, default=1) > self.n:
+            raise ParameterError(f"reveal_centres: different clients of 1 to {self.n} are needed, ascending")
 
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
@@ -359,7 +375,10 @@ class Layout:
         if job.k > self.m:
             raise ParameterError(f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all")
         primes = job.residues(self.m)
-        largest = BYTES_PER_RESIDUE * primes * max(job.k, job.width) * PART_ROWS + _HEADER_ROOM
+        columns = max(job.k, job.width) * PART_ROWS
+        if job.reveal_to:
+            columns = max(columns, job.k * job.width)
+        largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
         if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
             raise ParameterError(
                 f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "
@@ -411,83 +430,6 @@ class Parts:
     def answer_rows(self, part: int) -> slice:
         """Rows that an answer's part is about."""
         return slice(part * self.answer, min((part + 1) * self.answer, self.layout.m))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a client refuses, whatever the server asks.
-
-    Parameters
-    ----------
-    smallest_set : int
-        A round with a non-empty set of fewer rows is refused. 1 refuses nothing: relocation of emptied
-        clusters makes sets of one row.
-    most_rounds : int, optional
-        Rounds answered; the job's own largest number by default.
-    never_shared : tuple of str
-        Columns whose presence among those to be clustered ends the run for this party before anything is made
-        of its rows. Names are known where a DataFrame or a file gives them.
-
-    Notes
-    -----
-    No full barrier: a set S in one round and S with one more row in the next give that row by difference.
-    """
-
-    smallest_set: int = 1
-    most_rounds: int | None = None
-    never_shared: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check_positive("limits.smallest_set", self.smallest_set)
-        object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
-        if self.most_rounds is not None:
-            _check_positive("limits.most_rounds", self.most_rounds)
-
-    def enforce(self, job: Job, *, client: int, smallest: int, round_: int) -> None:
-        """Raise LimitError when a round has too small a set, or is one too many."""
-        if smallest < self.smallest_set:
-            raise LimitError(
-                f"client {client} answers for sets of at least {self.smallest_set} rows, "
-                f"round {round_} has one of {smallest}"
-            )
-        most = min(self.most_rounds or job.max_rounds, job.max_rounds)
-        if round_ > most:
-            raise LimitError(f"client {client} answers {most} rounds, the server asks for round {round_}")
-
-    def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
-        """Raise LimitError, before a share is made, if the job cannot do without sets that are too small.
-
-        Parameters
-        ----------
-        job : Job
-        name : str
-            What the error calls the party.
-        m : int, optional
-            Rows of all parties, once they are known.
-        """
-        if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
-            raise LimitError(
-                f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
-                f"single rows"
-            )
-        if m is not None and m < job.k * self.smallest_set:
-            raise LimitError(
-                f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "
-                f"k={job.k} of them"
-            )
-
-    def check_columns(self, columns: Sequence[str], *, name: str) -> None:
-        """Raise LimitError if one of the columns is never shared."""
-        forbidden = [column for column in columns if column in self.never_shared]
-        if forbidden:
-            raise LimitError(f"{name}: column {forbidden[0]!r} is never shared, by the party's own limits")
-
-
-def _names(name: str, given: object) -> tuple[str, ...]:
-    """Names as a tuple; a list is what JSON makes of one."""
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        raise ParameterError(f"{name}: a tuple of column names is needed, {type(given).__name__} was given")
-    return tuple(given)
 
 
 def primes_of(count: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from secfc.protocol.progress import Faults
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A clustering of the parties' rows, equal to Lloyd's on the pooled rows. There are no centres in it.
+    """A clustering of the parties' rows, equal to Lloyd's on the pooled rows.
 
     Attributes
     ----------
@@ -38,6 +38,9 @@ class Result:
         With membership privacy, the IDs of each party's rows.
     union_rows : list of ndarray of shape (m_j,), int64, or None
         With membership privacy, the number of each row in the union.
+    cluster_centers : ndarray of shape (k, d), float64, or None
+        Means of the clusters in the data's units, if they were revealed (`reveal_centres`); NaN for a cluster
+        without rows.
     near_ties : int
         Comparisons of the best start that floating point could not decide and exact integers did.
     faults : Faults
@@ -63,6 +66,7 @@ class Result:
     start: list[Labels] = field(repr=False)
     ids: list[list[Any]] | None = field(repr=False)
     union_rows: list[Ints] | None = field(repr=False)
+    cluster_centers: Floats | None = field(repr=False)
     near_ties: int
     faults: Faults
     distance_counts: Ints = field(repr=False)

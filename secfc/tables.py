@@ -142,6 +142,13 @@ def write_labels(path: Path, table: Table, labels: Labels) -> None:
     pyarrow.csv.write_csv(pa.table({table.id_name: ids, name: pa.array(labels)}), path)
 
 
+def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
+    """Write a CSV file with a line per cluster: its number from 0 and its mean in each column."""
+    name = "label" if "cluster" in columns else "cluster"
+    numbers = {column: pa.array(centres[:, at]) for at, column in enumerate(columns)}
+    pyarrow.csv.write_csv(pa.table({name: pa.array(np.arange(len(centres)))} | numbers), path)
+
+
 def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     """All columns of a file or query.
 

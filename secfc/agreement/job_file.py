@@ -15,7 +15,8 @@ from pydantic import Field
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
 from secfc.agreement.toml_file import Schema, TomlFile, check_values
 from secfc.errors import ParameterError
-from secfc.params import MAX_ROWS, Comparison, Disclosure, Job, Limits
+from secfc.limits import Limits
+from secfc.params import MAX_ROWS, Comparison, Disclosure, Job
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.sealing.handshake import Session
@@ -44,6 +45,7 @@ class ClusteringSchema(Schema):
     disclosure: Disclosure = Job.disclosure
     max_liars: int = Job.max_liars
     comparison: Comparison = Job.comparison
+    reveal_centres: list[str] = Field(default=[])
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
@@ -189,7 +191,8 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
     columns = _columns(schema, fault)
-    values = schema.clustering.model_dump(exclude={"seed"})
+    values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
+    values["reveal_to"] = _recipients(schema.clustering.reveal_centres, consortium, fault)
     try:
         job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(columns.values()), **values)
     except ParameterError as error:
@@ -216,6 +219,18 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         consortium=consortium,
         _content=schema,
     )
+
+
+def _recipients(parties: list[str], consortium: Consortium, fault: _Fault) -> tuple[int, ...]:
+    """Client numbers of the parties that centres are revealed to."""
+    keys = ("clustering", "reveal_centres")
+    for party in parties:
+        if party not in consortium.names:
+            possible = ", ".join(consortium.names)
+            raise fault(f"clustering.reveal_centres: {party!a} is no party of the roster ({possible})", *keys)
+    if len(set(parties)) < len(parties):
+        raise fault("clustering.reveal_centres: each party once", *keys)
+    return tuple(sorted(consortium.names.index(party) + 1 for party in parties))
 
 
 def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:

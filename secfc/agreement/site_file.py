@@ -31,6 +31,7 @@ class LimitsSchema(Schema):
     least_segment_columns: int = Field(default=1, ge=1)
     most_precision: int | None = Field(default=None, ge=1)
     disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
+    reveal_centres: list[str] = Field(default=[])
     columns: list[str] | None = Field(default=None, min_length=1)
 
 
@@ -122,6 +123,12 @@ class Site:
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
             broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
+        recipients = [agreement.names[client - 1] for client in job.reveal_to]
+        strangers = [party for party in recipients if party not in refuses.reveal_centres]
+        if strangers:
+            consented = ", ".join(refuses.reveal_centres) or "nobody"
+            told = f"the job reveals centres to {', '.join(strangers)}"
+            broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
         if refuses.columns is not None:
             others = [column for column in agreement.columns if column not in refuses.columns]
             if others:

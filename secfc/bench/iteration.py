@@ -21,7 +21,8 @@ from secfc.bench.setting import PRECISION, Case, Setting, median, primes_of_roun
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.kmeans.start import random_partition
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.messages import SERVER
 from secfc.protocol.progress import Progress
 from secfc.protocol.wire import Envelope

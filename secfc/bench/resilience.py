@@ -20,7 +20,8 @@ from secfc.bench.setting import PRECISION, Case, Setting, median, stated
 from secfc.drivers.faulty import Ending, Fault, Kind, Scenario, run_faulty
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Outcome, Setup
-from secfc.params import Comparison, Job, Limits
+from secfc.limits import Limits
+from secfc.params import Comparison, Job
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3

@@ -19,7 +19,8 @@ from secfc.bench.setting import PRECISION, Case, Setting, primes_of_rounds, stat
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol import messages
 from secfc.rows import largest_norm
 

@@ -15,7 +15,7 @@ from secfc.cli.job import audit, job
 from secfc.cli.keys import keygen, roster
 from secfc.cli.prepare import prepare
 from secfc.cli.reproduce import reproduce
-from secfc.params import Limits
+from secfc.limits import Limits
 
 app = typer.Typer(
     help="Exact, secure k-means over data that may not be pooled.",

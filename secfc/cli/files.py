@@ -17,7 +17,8 @@ import secfc
 from secfc._run import Driver, run_parties
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
-from secfc.params import Comparison, Disclosure, Limits
+from secfc.limits import Limits
+from secfc.params import Comparison, Disclosure
 from secfc.parties import as_parties
 from secfc.result import Result
 from secfc.sources.query import Origin, Query

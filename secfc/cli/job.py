@@ -54,6 +54,10 @@ def show(file: JobFile) -> None:
             ("most iterations", f"{task.max_iter} of a start; at most {most_rounds} rounds are answered"),
             ("smallest set", f"{agreement.limits.smallest_set} rows"),
             ("disclosure", task.disclosure),
+            (
+                "centres revealed to",
+                ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
+            ),
             ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
             (
                 "columns",

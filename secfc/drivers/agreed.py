@@ -12,7 +12,7 @@ from secfc.agreement.statement import write_summary
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites, public_result
 from secfc.errors import AgreementError, SecFCError
-from secfc.params import Limits
+from secfc.limits import Limits
 
 
 def run_agreed(

@@ -43,7 +43,7 @@ def roles_of(setup: Setup) -> tuple[Server, list[Client]]:
             session=session,
             identity=identities[j - 1],
             masks=MaskSource(),
-            limits=setup.limits,
+            limits=setup.limits_of(j),
             start=None if setup.starts is None else setup.starts[j - 1],
             tokens=None if setup.tokens is None else setup.tokens[j - 1],
             name=setup.names[j - 1],
@@ -95,4 +95,7 @@ def run_in_process(
     held = [part.shape[0] for part in setup.rows]
     report = ServerReport.of(server, job)
     watch.ended(n_iter=report.n_iter, converged=report.converged)
-    return report.outcome(received, held, meter.costs(), rows or None, run_id=server.run.hex())
+    centres = next((client.centres for client in clients if client.centres is not None), None)
+    return report.outcome(
+        received, held, meter.costs(), rows or None, run_id=server.run.hex(), centres=centres
+    )

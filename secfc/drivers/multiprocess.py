@@ -98,7 +98,10 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         rows = {j: both[1] for j, both in reported.items()}
         reported = {j: both[0].astype(np.int32) for j, both in reported.items()}
     held = [part.shape[0] for part in setup.rows]
-    return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run)
+    told = (one["centres"] for one in reports.values() if one.get("centres") is not None)
+    first = next(told, None)
+    centres = None if first is None else np.array(first)
+    return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run, centres=centres)
 
 
 def _faults(lists: dict[str, list[int]]) -> Faults:
@@ -411,7 +414,7 @@ class _Parties:
             framing.write_json(stream, introduction | {"site": str(sites.files[party - 1])})
             return
         introduction |= {
-            "limits": asdict(setup.limits),
+            "limits": asdict(setup.limits_of(party)),
             "name": setup.names[party - 1],
             "key_check": None if setup.tokens is None else setup.tokens[party - 1].check.hex(),
         }

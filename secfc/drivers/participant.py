@@ -38,9 +38,9 @@ from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import HEADER_BYTES, decode, encode, envelope
 from secfc.randomness import MaskSource
-from secfc.tables import write_labels
+from secfc.tables import write_centres, write_labels
 
-LABELS, STATEMENT = "labels.csv", "statement.json"
+LABELS, CENTRES, STATEMENT = "labels.csv", "centres.csv", "statement.json"
 """Files of a run in the site's folder of results."""
 
 
@@ -149,8 +149,9 @@ class Participant:
                 session=self.agreement.session(run),
                 identity=self._identity,
                 masks=MaskSource(),
-                # Those of the job: they are at least as strict as the site's own, or it would have refused.
-                limits=self.agreement.limits,
+                # Those of the job: they are at least as strict as the site's own, and the site consents to
+                # whom centres are revealed, or it would have refused.
+                limits=replace(self.agreement.limits, reveal_centres=True),
                 name=self.name,
                 allocate=allocator(storage),
             )
@@ -177,7 +178,7 @@ class Participant:
             return self._encoded(replies)
 
     def close(self, ended: str) -> SignedStatement | None:
-        """Write labels, if there are any, and the signed statement into a folder of the run; forget the rest.
+        """Write labels, own centres and the signed statement into a folder of the run; forget the rest.
 
         Parameters
         ----------
@@ -193,7 +194,8 @@ class Participant:
             return None
         run, self._run = self._run, None
         client, self._client = self._client, None
-        labels = client.labels if client is not None and client.state is State.DONE else None
+        done = client if client is not None and client.state is State.DONE else None
+        labels, centres = (None, None) if done is None else (done.labels, done.centres)
         shown = "".join(one if one.isprintable() else " " for one in ended[:MOST_TEXT])
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else shown), self._identity
@@ -205,6 +207,8 @@ class Participant:
             draft = Path(tempfile.mkdtemp(prefix=f".{run.hex()}-", dir=results))
             if labels is not None:
                 write_labels(draft / LABELS, self._table, labels)
+            if centres is not None:
+                write_centres(draft / CENTRES, list(self.agreement.columns), centres)
             text = json.dumps(signed.model_dump(), indent=2)
             (draft / STATEMENT).write_text(text + "\n", encoding="utf-8")
             os.replace(draft, results / run.hex())

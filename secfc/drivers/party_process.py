@@ -26,7 +26,8 @@ from secfc.drivers.storage import allocator
 from secfc.journal.beginning import as_bytes, open_journal
 from secfc.journal.journal import Journal
 from secfc.journal.records import Buffer
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER
 from secfc.protocol.server import Server
@@ -162,6 +163,7 @@ def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> 
         if role.labels is not None and role.union_rows is not None:
             array = np.stack([role.labels, role.union_rows])
         report["left_out"] = role.labels is None
+        report["centres"] = None if role.centres is None else role.centres.tolist()
     framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, array)
 

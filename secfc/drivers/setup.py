@@ -11,7 +11,8 @@ from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.kmeans.search import Clustering
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import Tokens
@@ -56,8 +57,8 @@ class Setup:
         Of the rows' IDs, with membership privacy.
     names : list of str
         What errors call the parties.
-    limits : Limits
-        The same at every client of a simulation.
+    limits : Limits or list of Limits
+        The same at every client, or each client's own.
     seed : int or None
         Of public choices.
     storage : Path or None
@@ -72,12 +73,16 @@ class Setup:
     rows: list[Floats] = field(repr=False)
     starts: list[Labels] | None = field(repr=False)
     names: list[str]
-    limits: Limits
+    limits: Limits | list[Limits]
     seed: int | None
     storage: Path | None = None
     tokens: list[Tokens] | None = field(default=None, repr=False)
     deadline: float | None = None
     sites: Sites | None = None
+
+    def limits_of(self, client: int) -> Limits:
+        """Those of client 1..n."""
+        return self.limits[client - 1] if isinstance(self.limits, list) else self.limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +106,8 @@ class Outcome:
     found : list of dict
         For each k compared: k, n_iter, converged, inertia, sizes and measures; else for k alone.
     found_labels : ndarray of shape (len(found), m), int32
+    centres : ndarray of shape (k, d), float64, or None
+        In the data's units, where they were revealed to a client.
     costs : Costs
     run_id : str
         The run's identifier in hexadecimal.
@@ -121,6 +128,7 @@ class Outcome:
     found_labels: Labels = field(repr=False)
     costs: Costs
     run_id: str
+    centres: Floats | None = field(default=None, repr=False)
 
 
 def public_result(of: "Outcome | ServerReport", counts: Sequence[int]) -> dict[str, Any]:
@@ -202,6 +210,7 @@ class ServerReport:
         union_rows: Mapping[int, Ints] | None = None,
         *,
         run_id: str,
+        centres: Floats | None = None,
     ) -> Outcome:
         """The outcome: labels as clients received them, and the server's for the others.
 
@@ -215,6 +224,8 @@ class ServerReport:
             With membership privacy: nobody but a client knows which rows are its own.
         run_id : str
             In hexadecimal.
+        centres : ndarray of shape (k, d), float64, optional
+            As a client that they were revealed to received them.
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)
@@ -237,6 +248,7 @@ class ServerReport:
             faults=self.faults,
             costs=costs,
             run_id=run_id,
+            centres=centres,
             histogram=self.histogram,
             largest=self.largest,
             found=self.found,

@@ -10,7 +10,7 @@ so a round is a matrix product, a reduction and the packing of its result.
 import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels, Shares
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import centred, reduce, squared_norms
 from secfc.kernels import Kernels
 
@@ -91,6 +91,15 @@ class CodedPoints:
         asked = zip(self._questions, self._shares, self._primes, packed.planes(), strict=False)
         for (matrix, constant), shares, p, plane in asked:
             self._kernels.answer(shares, start, stop, matrix, constant, p, plane)
+        return packed
+
+    def set_shares(self, sets: Labels) -> PackedResidues:
+        """Shares of the sum of the rows of each set, (P, width, k)."""
+        planes, columns, _ = self._shares.shape
+        packed = PackedResidues.empty((planes, columns - 1, self._k))
+        for index, (p, plane) in enumerate(zip(self._primes, packed.planes(), strict=True)):
+            sums = reduce(self._updated_sums(index, sets), p)
+            plane[:] = pack(np.ascontiguousarray(sums[:, :-1].T), p)
         return packed
 
     def _updated_sums(self, index: int, sets: Labels) -> Floats:

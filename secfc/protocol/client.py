@@ -4,11 +4,13 @@ from secfc._arrays import Floats, Ints, Labels
 from secfc.errors import MessageError, ParameterError, SealError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Job, Layout, Limits
+from secfc.limits import Limits
+from secfc.params import Job, Layout
 from secfc.protocol.answering import ClientAnswers
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    CentreShare,
     Challenge,
     Continue,
     Dispute,
@@ -25,6 +27,7 @@ from secfc.protocol.messages import (
     Witness,
 )
 from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.revealing import ClientReveal
 from secfc.protocol.sharing import Allocate, ClientSharing, EarlyShares, in_memory
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
@@ -72,6 +75,8 @@ class Client:
         Of its own rows, once the run has ended; None when they were left out.
     union_rows : ndarray of shape (m_j,), int64, or None
         With membership privacy, the numbers of its own rows in the union, once that is found.
+    centres : ndarray of shape (k, d), float64, or None
+        When the run has ended, at a client that the job reveals them to; in the data's units.
 
     Raises
     ------
@@ -80,7 +85,7 @@ class Client:
     ParameterError
         When the roster has another key for it.
     LimitError
-        When the job's start asks for what its limits forbid.
+        When the job asks for what its limits forbid.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class Client:
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
+        limits.check_consent(job, name=name)
         limits.check_start(job, name=name)
         check_rows(rows, name=name, d=job.d, bound=job.bound)
         if start is not None:
@@ -111,6 +117,8 @@ class Client:
         self.state = State.IDENTIFY
         self.labels: Labels | None = None
         self.union_rows: Ints | None = None
+        self.centres: Floats | None = None
+        self._final: Labels | None = None  # of all rows
         self._rows: Floats | None = rows
         self._m = rows.shape[0]
         self._start = start
@@ -178,10 +186,8 @@ class Client:
                 return self._on_share(message)
             case UnionDeal():
                 return self._on_deal(message)
-            case UnionContinue():
-                return self._in_union().on_continue(message)
-            case UnionFound() | UnionVerdict():
-                return self._on_end_of_stage(message)
+            case UnionContinue() | UnionFound() | UnionVerdict():
+                return self._on_union(message)
             case Challenge():
                 return self._on_challenge(message)
             case Dispute():
@@ -194,6 +200,8 @@ class Client:
                 return self._on_assignment(message)
             case Witness():
                 return self._on_witness(message)
+            case CentreShare():
+                return self._on_centre_share(message)
             case Finish():
                 return self._on_finish(message)
         raise AssertionError(type(message))
@@ -224,10 +232,6 @@ class Client:
         self.state = State.UNION
         return self._union.begin()
 
-    def _in_union(self) -> ClientUnion:
-        assert self._union is not None
-        return self._union
-
     def _on_deal(self, message: UnionDeal) -> list[Message]:
         if self._tokens is None:
             raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
@@ -236,8 +240,11 @@ class Client:
             return []
         return self._union.on_deal(message)
 
-    def _on_end_of_stage(self, message: UnionFound | UnionVerdict) -> list[Message]:
-        union = self._in_union()
+    def _on_union(self, message: UnionContinue | UnionFound | UnionVerdict) -> list[Message]:
+        union = self._union
+        assert union is not None
+        if isinstance(message, UnionContinue):
+            return union.on_continue(message)
         messages = union.on_end_of_stage(message)
         if not union.role.finished:
             return messages
@@ -277,6 +284,9 @@ class Client:
         )
         self._rows = None
         self._answers = ClientAnswers(number=self.number, job=self._job, run=self._run, channels=channels)
+        self._reveal = ClientReveal(
+            number=self.number, job=self._job, run=self._run, channels=channels, sharing=self._sharing
+        )
         self.state = State.SHARE
         return self._shared(self._sharing.begin(self._early_shares))
 
@@ -372,9 +382,29 @@ class Client:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
         payload = self._channels[sender].open(Witness.__name__, part=0, sealed=sealed, round_=round_)
         self._witnesses.take(sender, round_, payload)
-        if self.state is State.COMPARE and self._witnesses.confirmed(END):
-            self.state = State.DONE
+        if self.state is State.COMPARE:
+            return self._settle()
         return self._confirmed() if self.state is State.ITERATE else []
+
+    def _settle(self) -> list[Message]:
+        """Once others have the same result, open its centres where that was agreed."""
+        if not self._witnesses.confirmed(END):
+            return []
+        assert self._final is not None
+        messages = self._reveal.tell(self._final) if self._job.reveal_to else []
+        self.state = State.REVEAL
+        self._end()
+        return messages
+
+    def _on_centre_share(self, message: CentreShare) -> list[Message]:
+        self._reveal.on_share(message)
+        self._end()
+        return []
+
+    def _end(self) -> None:
+        self.centres = self._reveal.centres
+        if self.state is State.REVEAL and not self._reveal.waits:
+            self.state = State.DONE
 
     def _check_start(self, message: Assignment, remaining: Layout) -> None:
         """The first sets are the start labels that each client has signed."""
@@ -390,8 +420,9 @@ class Client:
             )
         if message.labels.min() < 0:
             raise MessageError("Finish: a row has no label")
+        self._limits.check_revealed(self._job, name=self._name, layout=remaining, labels=message.labels)
         messages = self._tell(END, self._witnesses.finished(message))
         self._witnesses.settle(END)
-        self.labels = self._sharing.own_labels(message.labels)
-        self.state = State.DONE if self._witnesses.confirmed(END) else State.COMPARE
-        return messages
+        self.labels, self._final = self._sharing.own_labels(message.labels), message.labels
+        self.state = State.COMPARE
+        return messages + self._settle()

@@ -250,6 +250,14 @@ class CodedDistances(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class CentreShare(Message):
+    """Client to client, sealed: its shares of the sums over the final clusters, (primes, width, k)."""
+
+    phase = work = "reveal"
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Finish(Message):
     """Server to clients: the labels of all rows and how the search ended."""
 

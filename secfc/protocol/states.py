@@ -6,6 +6,7 @@ from secfc.errors import MessageError
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    CentreShare,
     Challenge,
     CodedDistances,
     Continue,
@@ -39,6 +40,8 @@ class State(Enum):
     ITERATE = "iterate"
     COMPARE = "compare"
     """A client's only: it has the result and waits for others to have the same."""
+    REVEAL = "reveal"
+    """A client's only, that centres are opened to: it waits for others' shares of them."""
     DONE = "done"
 
 
@@ -48,12 +51,15 @@ class State(Enum):
 CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Plan, Share, UnionDeal}),
     State.UNION: frozenset({UnionDeal, UnionContinue, UnionFound, UnionVerdict, Share}),
-    State.SHARE: frozenset({Share, Continue, LeaveOut, Witness}),
+    State.SHARE: frozenset({Share, Continue, LeaveOut, Witness, CentreShare}),
     State.CHECK: frozenset(),
     # A client that has everything may still hear that another does not.
-    State.ITERATE: frozenset({Challenge, Dispute, LeaveOut, Assignment, Continue, Witness, Finish}),
-    State.COMPARE: frozenset({Witness}),
-    State.DONE: frozenset({Witness}),
+    State.ITERATE: frozenset(
+        {Challenge, Dispute, LeaveOut, Assignment, Continue, Witness, CentreShare, Finish}
+    ),
+    State.COMPARE: frozenset({Witness, CentreShare}),
+    State.REVEAL: frozenset({Witness, CentreShare}),
+    State.DONE: frozenset({Witness, CentreShare}),
 }
 SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Hello}),
@@ -62,6 +68,7 @@ SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.CHECK: frozenset({Report, Evidence}),
     State.ITERATE: frozenset({CodedDistances}),
     State.COMPARE: frozenset(),
+    State.REVEAL: frozenset(),
     State.DONE: frozenset({CodedDistances}),
 }
 SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())

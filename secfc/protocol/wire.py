@@ -21,6 +21,7 @@ from secfc.protocol.messages import (
     RUN_ID_BYTES,
     SEED_BYTES,
     Assignment,
+    CentreShare,
     Challenge,
     CodedDistances,
     Continue,
@@ -141,13 +142,14 @@ def _unpack_sealed(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part, "sealed": Sealed(payload=reader.take(reader.left))}
 
 
-def _pack_witness(message: Witness, k: int) -> bytes:
+def _pack_whole(message: Witness | CentreShare, k: int) -> bytes:
+    """What is sealed in one part."""
     return bytes(message.sealed.payload)
 
 
-def _unpack_witness(reader: _Reader, k: int) -> dict[str, Any]:
+def _unpack_whole(reader: _Reader, k: int) -> dict[str, Any]:
     if reader.left < TAG_BYTES:
-        raise MessageError(f"Witness: {reader.left} sealed bytes, at least {TAG_BYTES} are needed")
+        raise MessageError(f"a sealed message of {reader.left} bytes, at least {TAG_BYTES} are needed")
     return {"sealed": Sealed(payload=bytes(reader.take(reader.left)))}
 
 
@@ -342,11 +344,12 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (UnionFound, _pack_found, _unpack_found),
     (UnionVerdict, _pack_verdict, _unpack_verdict),
     (LeaveOut, _pack_leave_out, _unpack_leave_out),
-    (Witness, _pack_witness, _unpack_witness),
+    (Witness, _pack_whole, _unpack_whole),
     (Challenge, _pack_challenge, _unpack_challenge),
     (Report, _pack_report, _unpack_report),
     (Dispute, _pack_dispute, _unpack_dispute),
     (Evidence, _pack_evidence, _unpack_evidence),
+    (CentreShare, _pack_whole, _unpack_whole),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 

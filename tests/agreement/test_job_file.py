@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from secfc.agreement.job_file import ClusteringSchema, agreement_of, norm_bound, read_job
 from secfc.errors import ParameterError, ThresholdError
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 
 
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):

@@ -8,7 +8,8 @@ import pytest
 
 from secfc import params
 from secfc.drivers.setup import Setup
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 
 
 def make(

@@ -16,7 +16,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.participant import Participant
 from secfc.drivers.setup import Setup
 from secfc.errors import AgreementError, DataError, LimitError, ParameterError
-from secfc.params import Limits
+from secfc.limits import Limits
 
 RUN = bytes(16)
 

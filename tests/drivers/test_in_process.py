@@ -11,7 +11,8 @@ from secfc.drivers import in_process
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.params import WINDOW, Limits
+from secfc.limits import Limits
+from secfc.params import WINDOW
 
 HEADER = 29
 RESIDUES = HEADER + 4 + 9

@@ -27,7 +27,7 @@ from secfc.errors import (
     SealError,
     TooManyFaultsError,
 )
-from secfc.params import Limits
+from secfc.limits import Limits
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import tokens
 from secfc.sealing.identity import Identity

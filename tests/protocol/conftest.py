@@ -16,13 +16,15 @@ from secfc._payload import Payload
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
-from secfc.params import Disclosure, Job, Layout, Limits, Parts
+from secfc.limits import Limits
+from secfc.params import Disclosure, Job, Layout, Parts
 from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.dealing import columns_of, covers_of
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
+    CentreShare,
     Challenge,
     CodedDistances,
     Continue,
@@ -288,6 +290,7 @@ class Wire:
                 residues=self.residues(self.job.k, parts.answer_rows(part)),
             ),
             Witness: lambda: Witness(**envelope, round=300, sealed=self._witness(sender, recipient)),
+            CentreShare: lambda: CentreShare(**envelope, sealed=self._centre_share(sender, recipient)),
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
             Report: lambda: self._report(max(sender, 1), envelope),
             Dispute: lambda: Dispute(**envelope, reports=self._reports()),
@@ -385,6 +388,12 @@ class Wire:
                 sharing.Sharer.share = real
 
         client._on_plan = on_plan
+
+    def _centre_share(self, sender: int, recipient: int) -> Sealed:
+        payload = zeros((self.job.residues(self.m), self.job.width, self.job.k)).payload
+        if SERVER in (sender, recipient):
+            return Sealed(payload=bytes(payload) + bytes(TAG_BYTES))
+        return self.seal(sender, recipient, 0, bytes(payload), "CentreShare")
 
     def _share(self, sender: int, recipient: int, part: int) -> Sealed:
         rows = self.parts().share_rows(max(sender, 1), part)

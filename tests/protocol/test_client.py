@@ -12,7 +12,8 @@ import pytest
 
 from secfc.errors import DataError, LimitError, MessageError
 from secfc.field.packing import unpack
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready, Share
 from secfc.protocol.states import State

@@ -14,6 +14,7 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.protocol.messages import (
     Assignment,
+    CentreShare,
     Challenge,
     CodedDistances,
     Continue,
@@ -118,6 +119,9 @@ def examples():
         "Report": Report(**up, residues=packed((2, 2, 3)), signature=bytes(range(64))),
         "Dispute": Dispute(**down, reports=tuple(signed_report(client) for client in (1, 3, 4))),
         "Evidence": Evidence(**up, dealer=2, part=5, payload=bytes(range(42)), signature=bytes(range(64))),
+        "CentreShare": CentreShare(
+            run=SECRET_RUN, sender=3, recipient=1, sealed=Sealed(payload=bytes(range(40)))
+        ),
         "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
@@ -418,6 +422,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         Witness: list(range(HEADER + 16, len(data))),
         Dispute: [HEADER + 9 + reports * (2 + 64 + 18) for reports in (1, 2)],
         Evidence: list(range(HEADER + 6 + 64, len(data))),
+        CentreShare: list(range(HEADER + 16, len(data))),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
         expected = [START]
@@ -427,8 +432,8 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
-    # The recipient knows how many bytes a Share, a UnionDeal, a Witness or an Evidence has.
-    taken = isinstance(message, Share | UnionDeal | Witness | Evidence)
+    # The recipient knows how many bytes such a message has.
+    taken = isinstance(message, Share | UnionDeal | Witness | CentreShare | Evidence)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -473,7 +478,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [19, 20, 255])
+@pytest.mark.parametrize("number", [20, 21, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number

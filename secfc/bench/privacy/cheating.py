@@ -10,7 +10,7 @@ from secfc.bench.privacy.distances import seen
 from secfc.bench.privacy.geometry import placed, procrustes_error
 from secfc.bench.privacy.rows import ANSWERED, PAIRS, PLACED, AttackRow
 from secfc.bench.privacy.view import Watched, watch
-from secfc.params import Limits
+from secfc.limits import Limits
 
 
 def single_rows(m: int, d: int, k: int) -> list[Labels]:

@@ -14,7 +14,8 @@ from secfc.field.primes import PRIMES
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, CodedDistances, Message
 from secfc.protocol.server import Server

@@ -21,7 +21,7 @@ from secfc.drivers.flare.federation import SERVER, Federation
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.params import Limits
+from secfc.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
 

@@ -1,0 +1,134 @@
+"""What a client refuses, whatever the server asks and whatever the job says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc._arrays import Ints, Labels
+from secfc.errors import LimitError, ParameterError
+from secfc.kmeans.sets import set_sizes
+from secfc.params import SINGLETON_STARTS, Job, Layout, check_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a client refuses, whatever the server asks.
+
+    Parameters
+    ----------
+    smallest_set : int
+        A round with a non-empty set of fewer rows is refused. 1 refuses nothing: relocation of emptied
+        clusters makes sets of one row.
+    most_rounds : int, optional
+        Rounds answered; the job's own largest number by default.
+    never_shared : tuple of str
+        Columns whose presence among those to be clustered ends the run for this party before anything is made
+        of its rows. Names are known where a DataFrame or a file gives them.
+    reveal_centres : bool
+        Whether the party consents to opening the centres of the final clusters to the clients that the job
+        names; it refuses such a job otherwise. What it opens are sums over at least `smallest_set` rows, a
+        recipient's own not counted.
+
+    Notes
+    -----
+    No full barrier: a set S in one round and S with one more row in the next give that row by difference.
+    """
+
+    smallest_set: int = 1
+    most_rounds: int | None = None
+    never_shared: tuple[str, ...] = ()
+    reveal_centres: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive("limits.smallest_set", self.smallest_set)
+        if not isinstance(self.reveal_centres, bool):
+            raise ParameterError(
+                f"limits.reveal_centres: a bool is needed, {type(self.reveal_centres).__name__} was given"
+            )
+        object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
+        if self.most_rounds is not None:
+            check_positive("limits.most_rounds", self.most_rounds)
+
+    def enforce(self, job: Job, *, client: int, smallest: int, round_: int) -> None:
+        """Raise LimitError when a round has too small a set, or is one too many."""
+        if smallest < self.smallest_set:
+            raise LimitError(
+                f"client {client} answers for sets of at least {self.smallest_set} rows, "
+                f"round {round_} has one of {smallest}"
+            )
+        most = min(self.most_rounds or job.max_rounds, job.max_rounds)
+        if round_ > most:
+            raise LimitError(f"client {client} answers {most} rounds, the server asks for round {round_}")
+
+    def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
+        """Raise LimitError, before a share is made, if the job cannot do without sets that are too small.
+
+        Parameters
+        ----------
+        job : Job
+        name : str
+            What the error calls the party.
+        m : int, optional
+            Rows of all parties, once they are known.
+        """
+        if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
+            raise LimitError(
+                f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
+                f"single rows"
+            )
+        if m is not None and m < job.k * self.smallest_set:
+            raise LimitError(
+                f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "
+                f"k={job.k} of them"
+            )
+
+    def check_consent(self, job: Job, *, name: str) -> None:
+        """Raise LimitError, before anything is sent, if the job opens centres against the party's will."""
+        if job.reveal_to and not self.reveal_centres:
+            raise LimitError(f"{name} does not consent to revealing centres (limits.reveal_centres)")
+
+    def check_columns(self, columns: Sequence[str], *, name: str) -> None:
+        """Raise LimitError if one of the columns is never shared."""
+        forbidden = [column for column in columns if column in self.never_shared]
+        if forbidden:
+            raise LimitError(f"{name}: column {forbidden[0]!r} is never shared, by the party's own limits")
+
+    def check_revealed(self, job: Job, *, name: str, layout: Layout, labels: Labels) -> None:
+        """Refuse to open a cluster that is too small, or too small without a recipient's own rows.
+
+        Parameters
+        ----------
+        job : Job
+        name : str
+            What the error calls the party.
+        layout : Layout
+            Of all rows that are in.
+        labels : ndarray of shape (m,), int32
+
+        Raises
+        ------
+        LimitError
+        """
+        if not job.reveal_to:
+            return
+        sizes = set_sizes(labels, job.k)
+        self._check_opened(sizes, name=name, others="")
+        for client in job.reveal_to if not layout.common else ():
+            own = set_sizes(labels[layout.rows(client)], job.k)
+            self._check_opened(sizes - own, name=name, others=f" that are not client {client}'s, who gets it")
+
+    def _check_opened(self, sizes: Ints, *, name: str, others: str) -> None:
+        small = np.flatnonzero((sizes > 0) & (sizes < self.smallest_set))
+        if small.size:
+            raise LimitError(
+                f"{name} opens centres of at least {self.smallest_set} rows, cluster {small[0]} has "
+                f"{sizes[small[0]]}{others}"
+            )
+
+
+def _names(name: str, given: object) -> tuple[str, ...]:
+    """Names as a tuple; a list is what JSON makes of one."""
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ParameterError(f"{name}: a tuple of column names is needed, {type(given).__name__} was given")
+    return tuple(given)

@@ -1,0 +1,207 @@
+"""Centres by consent: clients send the recipients that all agreed on their shares of the sums over clusters.
+
+A client's shares, summed over a cluster, are a share of the sum of its rows: a value of
+``F_h = sum_{i in S_h} f_i``, whose degree is that of f_i. So ell + t of them determine the sum, t tell
+nothing, and whoever holds F_h knows the sum and, beyond it, uniform numbers (docs/protocol.md, "Centres by
+consent").
+"""
+
+from collections.abc import Mapping
+from math import copysign
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints, Labels
+from secfc.errors import MessageError, TooManyFaultsError
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import PackedResidues, packed_bytes, unpack
+from secfc.field.primes import PRIMES
+from secfc.field.residues import reduce
+from secfc.kmeans.sets import set_sizes
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.reed_solomon import ReedSolomon
+from secfc.lagrange.sharing import recover
+from secfc.params import Job
+from secfc.protocol.messages import CentreShare, Message
+from secfc.protocol.sharing import ClientSharing
+from secfc.sealing.channel import TAG_BYTES, Channel
+
+
+class ClientReveal:
+    """A client's part in opening the centres, as one who tells and, if it is named, as a recipient.
+
+    Parameters
+    ----------
+    number : int
+    job : Job
+        Whose `reveal_to` names somebody.
+    run : bytes
+    channels : mapping from client to Channel
+    sharing : ClientSharing
+        That is complete.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (k, d), float64, or None
+        A recipient's, once enough shares are here; NaN for a cluster without rows. In the data's units.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        job: Job,
+        run: bytes,
+        channels: Mapping[int, Channel],
+        sharing: ClientSharing,
+    ) -> None:
+        self._number, self._job, self._run, self._channels = number, job, run, channels
+        self._sharing = sharing
+        self._shape = (len(sharing.primes), job.width, job.k)
+        self._shares: dict[int, PackedResidues] = {}  # until they are used
+        self._heard: set[int] = set()
+        self._labels: Labels | None = None
+        self.centres: Floats | None = None
+
+    def __repr__(self) -> str:
+        return f"ClientReveal(number={self._number}, shares={len(self._shares)})"
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a recipient that has no centres yet."""
+        return self._number in self._job.reveal_to and self.centres is None
+
+    def tell(self, labels: Labels) -> list[Message]:
+        """Send the recipients the own shares of the sums over these clusters, once."""
+        own = self._sharing.points.set_shares(labels)
+        self._labels = labels
+        messages: list[Message] = []
+        for j in self._job.reveal_to:
+            if j == self._number:
+                self._shares[j] = own
+            elif j not in self._sharing.left_out:
+                sealed = self._channels[j].seal(CentreShare.__name__, part=0, payload=own.payload)
+                messages.append(CentreShare(run=self._run, sender=self._number, recipient=j, sealed=sealed))
+        self._open()
+        return messages
+
+    def on_share(self, message: CentreShare) -> None:
+        """Keep another client's share; the one that makes enough of them opens the centres.
+
+        Raises
+        ------
+        MessageError
+            It is not for a recipient, a second one, or no share.
+        TooManyFaultsError
+            The shares lie on no polynomial.
+        """
+        sender, sealed = message.sender, message.sealed.payload
+        if self._number not in self._job.reveal_to:
+            raise MessageError(f"CentreShare: client {self._number} is no recipient of centres")
+        if sender not in self._channels or sender in self._sharing.left_out:
+            raise MessageError(f"CentreShare: from client {sender}, which is no other client of this run")
+        if sender in self._heard:
+            raise MessageError(f"CentreShare: a second one from client {sender}")
+        expected = packed_bytes(self._shape) + TAG_BYTES
+        if len(sealed) != expected:
+            raise MessageError(
+                f"CentreShare: {len(sealed)} sealed bytes from client {sender}, shape {self._shape} takes "
+                f"{expected}"
+            )
+        payload = self._channels[sender].open(CentreShare.__name__, part=0, sealed=sealed)
+        residues = PackedResidues(shape=self._shape, payload=payload)
+        for plane, p in zip(residues.planes(), self._sharing.primes, strict=True):
+            if not self._sharing.kernels.below(plane.reshape(-1), p):
+                raise MessageError(f"CentreShare: a residue from client {sender} is not below its prime {p}")
+        self._heard.add(sender)
+        if self.centres is None:
+            self._shares[sender] = residues
+            self._open()
+
+    def _open(self) -> None:
+        """Decode once R + A shares are here, the own one among them: as many as any round needs."""
+        enough = self._job.threshold + self._job.max_liars
+        if self._labels is None or self.centres is not None or len(self._shares) < enough:
+            return
+        planes = {j: unpack(share.planes()) for j, share in sorted(self._shares.items())}
+        self.centres = open_centres(
+            planes, job=self._job, primes=self._sharing.primes, sizes=set_sizes(self._labels, self._job.k)
+        )
+        self._shares.clear()
+
+
+def open_centres(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...], sizes: Ints) -> Floats:
+    """Centres from shares of the sums over clusters.
+
+    Parameters
+    ----------
+    shares : mapping from client to ndarray of shape (P, width, k), float64
+        Canonical residues of ell + t clients or more; beyond these they are checked.
+    job : Job
+    primes : tuple of P ints
+    sizes : ndarray of shape (k,), int64
+        Rows of each cluster.
+
+    Returns
+    -------
+    ndarray of shape (k, d), float64
+        In the data's units, each the float64 nearest to the quotient; NaN where there is no row.
+
+    Raises
+    ------
+    TooManyFaultsError
+        More clients' shares are wrong than can be told from right ones, or a sum is larger than its rows
+        allow.
+    """
+    residues = np.empty((len(primes), job.ell * job.width, job.k))
+    clients = sorted(shares)
+    for index, p in enumerate(primes):
+        words = np.array([shares[j][index] for j in clients])
+        residues[index] = _segments(words, clients, job=job, index=index, p=p)
+    radix = MixedRadix(primes)
+    sums, modulus = radix.integers(radix.digits(residues[:, : job.d])), radix.radices[-1] * primes[-1]
+    centres = np.full((job.k, job.d), np.nan)
+    for h in np.flatnonzero(sizes).tolist():
+        size = int(sizes[h])
+        for column in range(job.d):
+            total = int(sums[column, h])
+            total -= modulus if 2 * total > modulus else 0
+            if abs(total) > size * job.radius:
+                raise TooManyFaultsError(
+                    f"centres: a sum over cluster {h} is larger than its {size} rows allow: some client's "
+                    f"share of it is wrong"
+                )
+            centres[h, column] = copysign(job.distance_in_data_units(abs(total) / size), total)
+    return centres
+
+
+def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int) -> Floats:
+    """Sums modulo one prime, (ell * width, k), from the shares of these clients, (clients, width, k)."""
+    coded = job.ell + job.t
+    points = evaluation_points(PRIMES[index], n=job.n, coded=coded)
+    alpha = [points.alpha[j - 1] for j in clients]
+    flat = reduce(words.reshape(len(clients), -1), p)
+    wrong = _wrong(flat, alpha, coded=coded, p=p, most=job.max_liars)
+    if wrong is None:
+        raise TooManyFaultsError(
+            f"centres: shares of clients {', '.join(map(str, clients))} do not agree, and which are wrong "
+            f"cannot be told"
+        )
+    kept = [at for at in range(len(clients)) if at not in wrong][:coded]
+    basis = lagrange_basis([alpha[at] for at in kept], points.beta[: job.ell], p)
+    return recover(reduce(words[kept], p), basis, p).reshape(job.ell * job.width, job.k)
+
+
+def _wrong(words: Floats, alpha: list[int], *, coded: int, p: int, most: int) -> set[int] | None:
+    """Positions of wrong shares; None when they are not told apart, or are more than may lie."""
+    code = ReedSolomon(points=alpha, dimension=coded, p=p)
+    if code.contains(words):
+        return set()
+    wrong: set[int] = set()
+    for word in words.T:
+        found = code.errors(word)
+        if found is None:
+            return None
+        wrong.update(found)
+    return wrong if len(wrong) <= most else None

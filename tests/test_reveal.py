@@ -1,0 +1,179 @@
+"""Centres by consent through `secfc.run` and `SecureKMeans`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import secfc
+from secfc import Limits, SecureKMeans
+from secfc.drivers import in_process
+from secfc.protocol.client import Client
+from secfc.protocol.messages import CentreShare
+
+_RNG = np.random.default_rng(8)
+FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]
+WILLING = Limits(reveal_centres=True)
+ROUNDING = 1e-8
+"""Rows are rounded to 32 bits of their bound."""
+
+
+def reveal(parties=FIVE, k=3, **more):
+    return secfc.run(parties, k, 1, 1, **{"seed": 4, "reveal_centres": [1], "limits": WILLING} | more)
+
+
+def assert_means(result, parties=FIVE):
+    rows, labels = np.concatenate(parties), np.concatenate(result.labels)
+    expected = [rows[labels == h].mean(axis=0) for h in range(result.job.k)]
+    np.testing.assert_allclose(result.cluster_centers, expected, atol=ROUNDING)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+@pytest.mark.parametrize("options", [{}, {"disclosure": "coded", "max_liars": 1}, {"n_init": 3}])
+def test_centres_are_the_means_of_the_clusters(driver, options):
+    assert_means(reveal(driver=driver, **options))
+
+
+def test_centres_with_membership_privacy_are_those_of_the_union():
+    ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
+    assert_means(reveal(ids=ids))
+
+
+def test_labels_and_rounds_are_what_they_are_without():
+    plain = secfc.run(FIVE, 3, 1, 1, seed=4)
+    assert plain.cluster_centers is None
+    opened = reveal()
+    assert [one.tolist() for one in opened.labels] == [one.tolist() for one in plain.labels]
+    assert (opened.n_iter, opened.inertia) == (plain.n_iter, plain.inertia)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+def test_centres_of_a_run_that_did_not_converge_are_the_means_of_its_labels():
+    result = reveal(max_iter=1)
+    assert not result.converged
+    assert_means(result)
+
+
+def test_a_cluster_without_rows_has_no_centre():
+    parties = [np.zeros((3, 2)), np.zeros((2, 2)), np.zeros((2, 2))]
+    result = reveal(parties, k=2, init=[[0, 1, 1], [0, 0], [1, 1]])
+    assert result.sizes.tolist() == [7, 0]
+    np.testing.assert_array_equal(result.cluster_centers, [[0, 0], [np.nan, np.nan]])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_centres_are_in_the_units_of_the_data(scale):
+    parties = [rows * scale for rows in FIVE]
+    np.testing.assert_allclose(
+        reveal(parties).cluster_centers / scale, reveal().cluster_centers, atol=ROUNDING
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "recipients"), [("all", {1, 2, 3, 4, 5}), ([3], {4}), ((0, 4), {1, 5}), ([], set())]
+)
+def test_only_those_who_are_named_are_sent_anything(named, recipients):
+    result = reveal(reveal_centres=named)
+    kinds = {one.recipient for one in result.costs.messages if one.kind == "CentreShare"}
+    assert kinds == recipients
+    assert (result.cluster_centers is None) == (not recipients)
+
+
+@pytest.mark.parametrize("named", [5, -1, [True], ["north"], 1.0, "some", [0, None]])
+def test_other_recipients_are_refused(named):
+    with pytest.raises(
+        secfc.ParameterError, match=r"^reveal_centres: 'all' or positions of parties, 0 to 4, are"
+    ):
+        reveal(reveal_centres=named)
+
+
+def test_who_does_not_consent_is_named_and_nothing_is_sent(monkeypatch):
+    begun = []
+    monkeypatch.setattr(in_process, "roles_of", begun.append)
+    against = [WILLING, Limits(), WILLING, Limits(smallest_set=2), WILLING]
+    with pytest.raises(
+        secfc.LimitError, match=r"^reveal_centres: parties\[1\], parties\[3\] did not consent"
+    ):
+        reveal(limits=against)
+    with pytest.raises(secfc.LimitError, match=r"did not consent"):
+        reveal(limits=None)
+    assert not begun
+
+
+def test_a_client_that_does_not_consent_refuses_by_itself(monkeypatch):
+    # As if whoever started the run had not asked it.
+    real = Client.__init__
+
+    def begin(client, *, number, **given):
+        real(client, number=number, **given | ({"limits": Limits()} if number == 4 else {}))
+
+    monkeypatch.setattr(Client, "__init__", begin)
+    with pytest.raises(secfc.LimitError, match=r"^parties\[3\] does not consent to revealing centres"):
+        reveal()
+
+
+def test_each_party_has_limits_of_its_own():
+    limits = [Limits(smallest_set=1 + (j == 2) * 40) for j in range(5)]
+    with pytest.raises(secfc.LimitError, match="at least 41 rows"):
+        secfc.run(FIVE, 3, 1, 1, seed=4, limits=limits)
+    with pytest.raises(secfc.ParameterError, match=r"^limits: of 2 parties, there are 5$"):
+        secfc.run(FIVE, 3, 1, 1, seed=4, limits=limits[:2])
+
+
+def test_wrong_shares_end_the_run_instead_of_the_centres(monkeypatch):
+    real, wrong = Client._settle, []
+
+    def settle(client):
+        if client.number == 3 and client not in wrong:
+            wrong.append(client)
+            client._final = (client._final + 1) % 3
+        return real(client)
+
+    monkeypatch.setattr(Client, "_settle", settle)
+    with pytest.raises(secfc.TooManyFaultsError, match=r"^centres: shares of clients .* do not agree"):
+        reveal()
+
+
+def test_a_run_whose_centres_nobody_could_open_has_its_labels_and_a_warning(monkeypatch):
+    real = Client._settle
+    lost = {CentreShare}
+
+    def settle(client):
+        messages = real(client)
+        return [one for one in messages if type(one) not in lost or one.sender == 2]
+
+    monkeypatch.setattr(Client, "_settle", settle)
+    with pytest.warns(secfc.FaultWarning, match="too few were left to open the centres"):
+        result = reveal()
+    assert result.cluster_centers is None
+    assert result.sizes.sum() == 30
+
+
+class TestEstimator:
+    def model(self, **more):
+        return SecureKMeans(3, t=1, ell=1, random_state=4, **more)
+
+    def test_it_has_centres_and_predicts_only_where_they_were_revealed(self):
+        model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
+        np.testing.assert_array_equal(model.cluster_centers_, model.result_.cluster_centers)
+        for rows, labels in zip(FIVE, model.labels_, strict=True):
+            assert rows.shape[0] == 0 or model.predict(rows).tolist() == labels.tolist()
+        model.set_params(reveal_centres=None).fit(FIVE)
+        assert not hasattr(model, "cluster_centers_")
+        assert not hasattr(model, "predict")
+
+    def test_it_predicts_no_cluster_without_rows(self):
+        parties = [np.zeros((3, 1)), np.zeros((2, 1)), np.zeros((2, 1))]
+        start = [[1, 0, 1], [0, 0], [1, 1]]
+        model = SecureKMeans(2, t=1, ell=1, init=start, reveal_centres=[0], limits=WILLING).fit(parties)
+        assert model.predict([[5.0]]).tolist() == [0]
+
+    def test_other_widths_are_refused(self):
+        model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
+        with pytest.raises(secfc.DataError, match=r"^X: 2 columns, the fit had 3$"):
+            model.predict(np.zeros((4, 2)))
+
+    def test_frames_predict_too(self):
+        model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
+        assert model.predict(pd.DataFrame(FIVE[0])).tolist() == model.labels_[0].tolist()
