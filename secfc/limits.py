@@ -8,7 +8,10 @@ import numpy as np
 from secfc._arrays import Ints, Labels
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.params import SINGLETON_STARTS, Job, Layout, check_positive
+from secfc.params import Job, Layout, check_positive
+
+SINGLETON_STARTS = frozenset({"k-means++"})
+"""Starts that ask for distances to single rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

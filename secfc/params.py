@@ -26,9 +26,6 @@ Start = Literal["random", "separation", "k-means++", "labels"]
 Comparison = Literal["end", "rounds"]
 """When clients compare what the server gave them: when the run ends, or also in each round."""
 
-SINGLETON_STARTS = frozenset({"k-means++"})
-"""Starts that ask for distances to single rows."""
-
 Disclosure = Literal["coded", "distances"]
 """What the server receives; "distances": these alone; "coded": every client's coded distances."""
 

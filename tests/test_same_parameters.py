@@ -38,7 +38,7 @@ def test_choose_k_has_the_parameters_of_run():
 
 def test_the_estimator_has_the_parameters_of_run_under_scikit_learns_names():
     of_run = parameters(secfc.run)
-    for name in ("reveal_centres", "seed", "ids", "id_key"):
+    for name in ("seed", "ids", "id_key"):
         del of_run[name]
     # As scikit-learn's KMeans: eight clusters, and a random_state.
     assert parameters(SecureKMeans) == of_run | {"n_clusters": 8, "random_state": None}

@@ -42,6 +42,13 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
                 f"{job.width} columns, and products that involve masks",
             )
         )
+    for client in job.reveal_to:
+        lines.append(
+            Learned(
+                f"client {client}, because all consented",
+                "the exact mean of every final cluster and, its own rows taken off, of the others' in it",
+            )
+        )
     if job.init == "k-means++":
         lines.append(
             Learned(

@@ -32,7 +32,8 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
     derived |= {"ids_cap", "ids_salt", "union", "count_duplicates"}  # no phase union in agreed jobs yet
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
-    agreed = set(ClusteringSchema.model_fields) - {"seed"}
+    derived |= {"reveal_to"}  # from the names of `reveal_centres`
+    agreed = set(ClusteringSchema.model_fields) - {"seed", "reveal_centres"}
     assert agreed == {field.name for field in fields(Job)} - derived
     for field in fields(Job):
         if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
@@ -49,6 +50,7 @@ CHANGES = {
     "order of columns": ('age = [0, 120]\n"bmi" = [10.5, 60]', '"bmi" = [10.5, 60]\nage = [0, 120]'),
     "precision": ("k = 2", "k = 2\nprecision = 31"),
     "start": ("k = 2", 'k = 2\ninit = "separation"'),
+    "recipients": ("k = 2", 'k = 2\nreveal_centres = ["south"]'),
     "limits": ("[columns]", "[limits]\nsmallest_set = 2\n[columns]"),
 }
 
@@ -134,6 +136,16 @@ WRONG = {
         "seed = 7",
         'disclosure = "all"',
         "8: clustering.disclosure: 'coded' or 'distances' is possible",
+    ),
+    "recipient": (
+        "seed = 7",
+        'reveal_centres = ["server"]',
+        "8: clustering.reveal_centres: 'server' is no party of the roster (north, south, west)",
+    ),
+    "recipient twice": (
+        "seed = 7",
+        'reveal_centres = ["west", "west"]',
+        "8: clustering.reveal_centres: each party once",
     ),
     "missing": ("k = 2\n", "", "4: clustering.k is needed"),
     "no columns": ('age = [0, 120]\n"bmi" = [10.5, 60]\n', "", "10: columns: at least 1 values are needed"),

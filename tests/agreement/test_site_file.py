@@ -77,6 +77,23 @@ def test_a_job_that_breaks_a_limit_is_refused_with_line_and_reason(organisations
         site.check(organisations.agreement)
 
 
+@pytest.mark.parametrize(
+    ("limits", "consented"),
+    [("", "nobody"), ("[limits]\n", "nobody"), ('[limits]\nreveal_centres = ["west"]\n', "west")],
+)
+def test_a_job_that_reveals_centres_to_whom_the_site_did_not_consent_is_refused(
+    organisations, limits, consented
+):
+    organisations.replace(organisations.job, "k = 2", 'k = 2\nreveal_centres = ["west", "north"]')
+    path = organisations.write_site("south", more=limits)
+    with pytest.raises(
+        LimitError, match=rf"the job reveals centres to .*north.*; consent was given for {consented}$"
+    ):
+        read_site(path).check(organisations.agreement)
+    path = organisations.write_site("south", more='[limits]\nreveal_centres = ["north", "south", "west"]\n')
+    read_site(path).check(organisations.agreement)
+
+
 def test_a_job_within_all_limits_is_not_refused(organisations):
     limits = "smallest_set = 1\nmost_rounds = 303\nleast_t = 1\nleast_segment_columns = 2\n"
     limits += 'most_precision = 32\ndisclosure = ["distances"]\ncolumns = ["bmi", "age", "more"]\n'

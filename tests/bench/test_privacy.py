@@ -16,7 +16,7 @@ ROUNDING = 1e-7
 
 @pytest.fixture(scope="module")
 def run_of_eleven():
-    return watch(blobs(11, 120, 8), k=4, t=2, ell=4, seed=1)
+    return watch(blobs(11, 120, 8), k=4, t=2, ell=4, seed=1, disclosure="coded")
 
 
 class TestTools:
@@ -154,7 +154,7 @@ class TestCoded:
         assert np.allclose(found, coded.true_segment_distances(run_of_eleven, 0), rtol=1e-5)
 
     def test_the_server_and_t_clients_with_one_row_have_every_row(self):
-        watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=1)
+        watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=1, disclosure="coded")
         assert coded.server_and_t_clients(watched, own=3).success == 1
 
 

@@ -70,6 +70,43 @@ def test_labels_equal_those_of_a_simulation_and_stay_with_their_sites(organisati
     assert np.array_equal(outcome.history, here.history)
 
 
+def consent(made, names=NAMES, recipients=("south",)):
+    """Have the job reveal centres, and these sites consent; all sign again."""
+    listed = ", ".join(f'"{name}"' for name in recipients)
+    made.replace(made.job, "k = 2", f"k = 2\nreveal_centres = [{listed}]")
+    for name in names:
+        made.write_site(name, more=f"[limits]\nreveal_centres = [{listed}]\n")
+    made.sign()
+
+
+@pytest.mark.processes
+def test_centres_that_all_consented_to_are_written_by_their_recipients_alone(organisations):
+    consent(organisations)
+    run(organisations)
+    with (results(organisations, "south") / "centres.csv").open() as file:
+        found = [[float(row[name]) for name in ("age", "bmi")] for row in csv.DictReader(file)]
+    rows = np.concatenate([organisations.rows[name] for name in NAMES])
+    labelled = np.array([one for name in NAMES for one in labels(organisations, name).values()])
+    for h, centre in enumerate(found):
+        np.testing.assert_allclose(centre, rows[labelled == h].mean(axis=0), atol=1e-6)
+    for name in ("north", "west"):
+        assert sorted(path.name for path in results(organisations, name).iterdir()) == [
+            "labels.csv",
+            "statement.json",
+        ]
+
+
+@pytest.mark.processes
+def test_centres_that_one_site_does_not_consent_to_are_revealed_to_nobody(organisations):
+    consent(organisations, names=("north", "south"))
+    with pytest.raises(
+        LimitError, match=r"west refuses the job: .*reveals centres to south; consent was given for"
+    ):
+        run(organisations)
+    assert not list(organisations.folder.glob("results-*/*/labels.csv"))
+    assert not list(organisations.folder.glob("results-*/*/centres.csv"))
+
+
 @pytest.mark.processes
 def test_the_summary_holds_and_counts_every_byte_that_left_a_party(organisations):
     outcome = run(organisations)

@@ -362,6 +362,21 @@ def test_under_masks_without_a_spare_a_lost_responder_ends_the_run_with_the_ineq
         Network(made, spoil=spoil, deadline=1.0).run()
 
 
+def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_result(
+    organisations, monkeypatch
+):
+    made = organisations(20, 10, 30, 5, reveal_centres=["site-1", "site-3"])
+    for name in made.sites:
+        made.configure(name, more='[limits]\nreveal_centres = ["site-1", "site-3"]\n')
+    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2), deadline=1.0)
+    network.run()
+    assert_exact(made, network)
+    assert sorted(path.parent.parent.name for path in made.folder.glob("results-*/*/centres.csv")) == [
+        "results-site-1",
+        "results-site-3",
+    ]
+
+
 def test_too_many_sites_lost_in_round_3_end_the_run_with_the_inequality(organisations, monkeypatch):
     spoil = third_round(monkeypatch, 3, 4)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 4 < 3 \+ 2.*lost of 4: site-3, site-4"):
