@@ -56,7 +56,7 @@ def test_defaults_are_those_of_a_job():
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
-        ("max_liars", 2, "max_liars: lies cannot be located under masks"),
+        ("max_liars", 2, "max_liars: n >= R \\+ 2A must hold"),
         ("comparison", "never", "comparison: 'end', 'rounds' are possible"),
         ("deadline", 0, "deadline"),
         ("limits", 3, "limits: a secfc.Limits is needed"),
