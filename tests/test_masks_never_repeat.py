@@ -1,0 +1,150 @@
+"""Every keystream and every nonce of whole runs is recorded: none is used twice, whatever is asked for.
+
+A keystream starts at counter zero and only goes on, so it is enough that no key starts two of them.
+"""
+
+import os
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+import secfc
+from secfc import randomness
+from secfc.drivers.faulty import Fault, Scenario, run_faulty
+from secfc.drivers.setup import Setup
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.prepare import Column, Schema, prepare
+from secfc.protocol import pairwise
+from secfc.sealing import channel
+
+_RNG = np.random.default_rng(6)
+FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 8, 7, 5)]
+IDS = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
+
+
+class Records:
+    """Keys of all keystreams that were started, and places that all seals were made for."""
+
+    def __init__(self, monkeypatch):
+        self.fresh, self.given = Counter(), Counter()
+        self.shared, self.sealed = Counter(), Counter()
+        self._drawn = set()
+        urandom = os.urandom
+
+        def drawn(size):
+            key = urandom(size)
+            self._drawn.add(key)
+            return key
+
+        monkeypatch.setattr(os, "urandom", drawn)
+        monkeypatch.setattr(randomness, "Cipher", self._of_a_source)
+        monkeypatch.setattr(pairwise, "Cipher", self._of_a_pair)
+        records = self
+
+        class Recorded:
+            """AES-GCM that tells each nonce it seals under."""
+
+            def __init__(self, key):
+                self._key, self._real = key, AESGCM(key)
+
+            def encrypt_into(self, nonce, *rest):
+                records.sealed[self._key, bytes(nonce)] += 1
+                return self._real.encrypt_into(nonce, *rest)
+
+            def decrypt(self, *given):
+                return self._real.decrypt(*given)
+
+        monkeypatch.setattr(channel, "AESGCM", Recorded)
+
+    def _of_a_source(self, algorithm, mode):
+        assert mode.nonce == bytes(16)
+        (self.fresh if algorithm.key in self._drawn else self.given)[algorithm.key] += 1
+        return Cipher(algorithm, mode)
+
+    def _of_a_pair(self, algorithm, mode):
+        assert mode.nonce == bytes(16)
+        self.shared[algorithm.key] += 1
+        return Cipher(algorithm, mode)
+
+
+@pytest.fixture
+def records(monkeypatch):
+    return Records(monkeypatch)
+
+
+def run(**options):
+    return secfc.run(FIVE, 3, 1, 1, **{"seed": 3} | options)
+
+
+def lost_responders():
+    """Masked rounds that are asked again, of others."""
+    setup = Setup(
+        job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0),
+        rows=FIVE,
+        starts=None,
+        names=list("abcde"),
+        limits=Limits(),
+        seed=3,
+    )
+    faults = tuple(Fault(kind="crash", client=j, at=at) for j, at in ((1, 6), (2, 8)))
+    assert run_faulty(setup, Scenario(faults=faults)).error is None
+
+
+def prepared():
+    frames = [pd.DataFrame({"age": [30.0 + j, 50.0, 61.0]}) for j in range(3)]
+    prepare(
+        frames, Schema(columns=(Column(name="age", unit="years", low=0, high=120, scale="standardise"),)), t=1
+    )
+
+
+SCENES = {
+    "masked distances": run,
+    "coded distances": lambda: run(disclosure="coded"),
+    "starts": lambda: run(n_init=3, init="k-means++"),
+    "liars": lambda: run(disclosure="coded", max_liars=1, comparison="rounds"),
+    "series": lambda: run(ids=IDS),
+    "sketch": lambda: run(ids=IDS, union="sketch"),
+    "centres": lambda: run(reveal_centres="all", limits=Limits(reveal_centres=True)),
+    "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3),
+    "lost responders": lost_responders,
+    "preparing": prepared,
+}
+
+
+@pytest.mark.filterwarnings("ignore::secfc.FaultWarning")
+@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+def test_two_runs_alike_repeat_no_mask_and_no_nonce(records, scene):
+    scene()
+    scene()
+    assert max(records.fresh.values()) == 1
+    assert max(records.sealed.values()) == 1
+    # One keystream for each end of a pair: added by the one and taken off by the other.
+    assert set(records.shared.values()) <= {2, 1}
+    assert not records.fresh.keys() & records.shared.keys()
+    assert not records.fresh.keys() & records.given.keys()
+    assert not {key for key, _ in records.sealed} & (records.fresh.keys() | records.shared.keys())
+
+
+def test_masks_between_responders_are_used_by_exactly_two(records):
+    run()
+    assert set(records.shared.values()) == {2}
+
+
+def test_only_the_public_coefficients_of_the_check_come_from_a_key_that_was_not_drawn(records):
+    for name, scene in SCENES.items():
+        scene()
+        assert bool(records.given) == (name == "liars"), name
+        records.given.clear()
+
+
+def test_the_records_would_show_a_key_used_twice(records):
+    key = bytes(32)
+    records._drawn.add(key)
+    randomness.MaskSource(key)
+    randomness.MaskSource(key)
+    assert records.fresh[key] == 2
