@@ -15,7 +15,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.run_folder import RunFolder
 from secfc.errors import LimitError, PartyError, TooManyFaultsError
-from secfc.params import Limits
+from secfc.limits import Limits
 from secfc.psu.tokens import tokens
 
 pytestmark = pytest.mark.processes

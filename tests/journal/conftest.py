@@ -5,7 +5,8 @@ import pytest
 
 from secfc import params
 from secfc.drivers.setup import Setup
-from secfc.params import Job, Limits
+from secfc.limits import Limits
+from secfc.params import Job
 from secfc.psu.tokens import tokens
 
 
