@@ -10,7 +10,9 @@ from secfc.params import Job
 from secfc.psu.tokens import tokens
 
 
-def make(counts=(5, 0, 7), *, k=3, t=1, ell=1, d=3, starts=False, ids=False, seed=1, **parameters):
+def make(
+    counts=(5, 0, 7), *, k=3, t=1, ell=1, d=3, starts=False, ids=False, seed=1, limits=None, **parameters
+):
     """A run on three blobs."""
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
@@ -28,7 +30,7 @@ def make(counts=(5, 0, 7), *, k=3, t=1, ell=1, d=3, starts=False, ids=False, see
         starts=labels if starts else None,
         tokens=held,
         names=[f"parties[{j}]" for j in range(len(counts))],
-        limits=Limits(),
+        limits=limits or Limits(),
         seed=seed,
     )
 

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 from support.restarting import Restarting
 
 from secfc.drivers.in_process import run_in_process
+from secfc.limits import Limits
 
 KINDS = {
     "random": {"n_init": 3},
     "separation": {"init": "separation"},
     "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},
-    "distances": {"disclosure": "distances"},
+    "coded": {"disclosure": "coded"},
     "rounds": {"comparison": "rounds"},
-    "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1},
+    "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
+    "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
     "several k": {"compared": (2, 3)},
     "union": {"ids": True, "counts": (3, 4, 2)},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
