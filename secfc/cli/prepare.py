@@ -9,15 +9,27 @@ import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
+from secfc.cli.files import sources
 from secfc.cli.render import console
 from secfc.errors import ParameterError
 
 if TYPE_CHECKING:
     from secfc.prepare.files import PreparedFiles
+    from secfc.sources.query import Query
 
 
 def prepare(
-    files: Annotated[list[Path], typer.Argument(help="One file per party: .csv with a header, or .parquet.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="One file per party: .csv with a header, or .parquet.")
+    ] = None,
+    urls: Annotated[
+        list[str] | None,
+        typer.Option("--from", help="A party's database or file to query, as for secfc run; repeatable."),
+    ] = None,
+    queries: Annotated[
+        list[str] | None,
+        typer.Option("--query", help="SELECT for each --from, or one for all; a file is the table 'data'."),
+    ] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The agreed schema, a TOML file.")] = None,
     by: Annotated[
         Path | None,
@@ -46,13 +58,21 @@ def prepare(
         if out is None and not check:
             raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
         columns = {"id_column": id_column, "drop": [name.strip() for name in drop.split(",") if name.strip()]}
+        parties = sources(files or [], urls or [], queries or [])
         _prepare(
-            files, schema, by, out=None if check else out, t=t, columns=columns, as_json=as_json, quiet=quiet
+            parties,
+            schema,
+            by,
+            out=None if check else out,
+            t=t,
+            columns=columns,
+            as_json=as_json,
+            quiet=quiet,
         )
 
 
 def _prepare(
-    files: list[Path],
+    files: "list[Path | Query]",
     schema: Path | None,
     by: Path | None,
     *,
@@ -83,7 +103,7 @@ def _prepare(
         _show(done, opened=by is None, t=t, id_column=columns["id_column"])
 
 
-def _show_files(files: list[Path], mended: Sequence[Mapping[str, Any]]) -> None:
+def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:
     for file, one in zip(files, mended, strict=True):
         console().print(_line(str(file), **one), markup=False, soft_wrap=True)
 

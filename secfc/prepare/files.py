@@ -24,7 +24,7 @@ from secfc.drivers.failures import error_of
 from secfc.drivers.processes import end_programs, how_it_ended, start_program
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, PartyError, SecFCError
 from secfc.prepare.messages import parties_of
-from secfc.prepare.party import checked_file, write_prepared
+from secfc.prepare.party import checked_file, told_of, write_prepared
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Statistics
@@ -32,6 +32,7 @@ from secfc.prepare.summary import SUMMARY, read_summary, summary_of
 from secfc.prepare.tables import Checked
 from secfc.prepare.transform import Preparation
 from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.sources.query import Query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class PreparedFiles:
 
 
 def prepare_files(
-    files: Sequence[Path],
+    files: Sequence[Path | Query],
     schema: Schema,
     *,
     t: int,
@@ -65,8 +66,8 @@ def prepare_files(
 
     Parameters
     ----------
-    files : sequence of Path
-        .csv with a header, or .parquet.
+    files : sequence of Path or Query
+        .csv with a header, .parquet, or queries, whose prepared files are .parquet.
     schema : Schema
     t : int
         Parties that may collude; 2t + 1 parties are needed.
@@ -93,7 +94,8 @@ def prepare_files(
                 "t": terms.t,
                 "schema": schema.to_dict(),
                 "run": run,
-                "file": str(file),
+                "name": str(file),
+                "source": told_of(file),
                 "id": id_column,
                 "drop": list(drop),
                 "out": str(target),
@@ -111,13 +113,18 @@ def prepare_files(
 
 
 def prepare_by(
-    files: Sequence[Path], summary: Path, *, out: Path, id_column: str | None = None, drop: Sequence[str] = ()
+    files: Sequence[Path | Query],
+    summary: Path,
+    *,
+    out: Path,
+    id_column: str | None = None,
+    drop: Sequence[str] = (),
 ) -> PreparedFiles:
     """Prepare files by what is known already: nobody else is asked, and nothing is shared.
 
     Parameters
     ----------
-    files : sequence of Path
+    files : sequence of Path or Query
     summary : Path
         The `SUMMARY` of a preparation.
     out, id_column, drop
@@ -143,7 +150,7 @@ def prepare_by(
 
 
 def check_files(
-    files: Sequence[Path], schema: Schema, *, id_column: str | None = None, drop: Sequence[str] = ()
+    files: Sequence[Path | Query], schema: Schema, *, id_column: str | None = None, drop: Sequence[str] = ()
 ) -> list[tuple[pa.Table, Checked]]:
     """Files and their agreed columns; nothing is shared.
 
@@ -185,13 +192,13 @@ def _write_summary(folder: Path, preparation: Preparation) -> None:
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
 
 
-def _names(files: Sequence[Path]) -> list[str]:
+def _names(files: Sequence[Path | Query]) -> list[str]:
     """A name for each prepared file; files of one name are told apart by their position."""
     stems = [file.stem for file in files]
+    csv = [isinstance(file, Path) and file.suffix.lower() == ".csv" for file in files]
     return [
-        (stem if stems.count(stem) == 1 else f"{stem}-{at}")
-        + (".csv" if file.suffix.lower() == ".csv" else ".parquet")
-        for at, (stem, file) in enumerate(zip(stems, files, strict=True), start=1)
+        (stem if stems.count(stem) == 1 else f"{stem}-{at}") + (".csv" if one else ".parquet")
+        for at, (stem, one) in enumerate(zip(stems, csv, strict=True), start=1)
     ]
 
 
@@ -315,7 +322,7 @@ class _Parties:
                 cast(BinaryIO, process.stdout).close()
 
     def _name(self, party: int) -> str:
-        return str(self._setups[party]["file"])
+        return str(self._setups[party]["name"])
 
     def _error(self, party: int, kind: str, text: str) -> SecFCError:
         name = self._name(party)

@@ -24,6 +24,7 @@ from secfc.prepare.tables import Checked, checked, read
 from secfc.prepare.transform import Preparation, sums_of
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity, Roster
+from secfc.sources.query import Origin, Query
 
 
 def main() -> int:
@@ -34,7 +35,8 @@ def main() -> int:
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     setup = framing.read_json(inbox)
     terms = Terms(n=setup["n"], t=setup["t"], schema=Schema.of(setup["schema"]))
-    table, rows = checked_file(Path(setup["file"]), terms.schema, id_column=setup["id"], drop=setup["drop"])
+    source = source_of(setup["source"])
+    table, rows = checked_file(source, terms.schema, id_column=setup["id"], drop=setup["drop"])
     identity = Identity()
     framing.write_json(outbox, {"identity": identity.public.hex(), "mended": rows.mended})
     roster = Roster(tuple(map(bytes.fromhex, framing.read_json(inbox)["roster"])))
@@ -62,8 +64,26 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     framing.write_json(outbox, {"statistics": told})
 
 
+def told_of(source: Path | Query) -> dict[str, Any]:
+    """A file or query as JSON takes it; `source_of` makes it of that again."""
+    if not isinstance(source, Query):
+        return {"file": str(source)}
+    origin = source.origin
+    path = None if origin.path is None else str(origin.path)
+    return {"kind": origin.kind, "path": path, "url": origin.url, "query": source.query, "name": source.name}
+
+
+def source_of(told: dict[str, Any]) -> Path | Query:
+    """The file or query that a party reads."""
+    if "file" in told:
+        return Path(told["file"])
+    path = None if told["path"] is None else Path(told["path"])
+    origin = Origin(kind=told["kind"], path=path, url=told["url"])
+    return Query(origin=origin, query=told["query"], name=told["name"])
+
+
 def checked_file(
-    path: Path, schema: Schema, *, id_column: str | None, drop: Sequence[str]
+    path: Path | Query, schema: Schema, *, id_column: str | None, drop: Sequence[str]
 ) -> tuple[pa.Table, Checked]:
     """A party's file and its agreed columns.
 

@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -358,6 +360,29 @@ def test_prepared_files_can_be_run_as_the_command_says(folder):
     assert ran.returncode == 0
     with (folder / "result" / "north.labels.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 6
+
+
+def test_databases_are_prepared_as_files_are(folder):
+    pytest.importorskip("sqlalchemy")
+    for path in paths(folder):
+        with closing(sqlite3.connect(path.with_suffix(".db"))) as database, database:
+            pd.read_csv(path).to_sql("visits", database, index=False)
+    shared = ("--schema", "schema.toml", "--t", 1, "--id", "patient", "-q", "--out")
+    assert command(*CSV, "--drop", "note", *shared, "from-files", cwd=folder).returncode == 0
+    urls = [part for path in paths(folder) for part in ("--from", f"sqlite:///{path.with_suffix('.db')}")]
+    query = "SELECT patient, age, dose, smoker FROM visits"
+    done = command(*urls, "--query", query, *shared, "from-databases", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert listing(folder / "from-databases") == sorted(
+        [SUMMARY, "north.parquet", "south.parquet", "west.parquet"]
+    )
+    for name in ("north", "south", "west"):
+        given = pyarrow.parquet.read_table(folder / "from-databases" / f"{name}.parquet")
+        assert given.to_pylist() == pyarrow.csv.read_csv(folder / "from-files" / f"{name}.csv").to_pylist()
+    wrong = command(*urls, "--query", "SELECT age FROM visits", *shared, "never", cwd=folder)
+    assert wrong.returncode == 2
+    assert "north.db: 3 things to mend" in wrong.stderr
+    assert not (folder / "never").exists()
 
 
 def test_json_is_the_summary(folder):
