@@ -166,14 +166,16 @@ def _answer(connection: "Connection", query: str, *, name: str) -> pa.Table:
 
 def _not_connected(error: Exception) -> str:
     """Why there is no connection, in our words: the server's could be anything."""
-    driver = getattr(getattr(error, "orig", None), "pgconn", None)
-    if driver is None:
+    told = getattr(error, "orig", None)
+    if isinstance(told, sqlite3.Error):
         return f"the database cannot be opened ({_kind(error)})"
-    if driver.needs_password:
+    driver = getattr(told, "pgconn", None)
+    if driver is not None and driver.needs_password:
         return "the database asks for a password; PGPASSWORD, or the file that PGPASSFILE names, has none"
-    if driver.used_password:
+    if driver is not None and driver.used_password:
         return "the database refuses: a wrong user or password, or no such database"
-    return "no connection to the database: it cannot be reached, or refuses before it asks for a password"
+    reason = "it cannot be reached, or refuses before it asks for a password"
+    return f"no connection to the database ({_kind(error)}): {reason}"
 
 
 def _failed(error: Exception) -> str:

@@ -284,8 +284,20 @@ def test_a_server_that_cannot_be_reached_is_named_and_no_password_shown(postgres
         listener.bind(("127.0.0.1", 0))
         other = re.sub(r":\d+/", f":{listener.getsockname()[1]}/", url)
         text = refusal(other, "SELECT 1")
-    assert text.startswith("north: no connection to the database: it cannot be reached")
+    assert text.startswith("north: no connection to the database (OperationalError): it cannot be reached")
     assert postgres.password not in shown()
+
+
+@pytest.mark.parametrize("by", ["default", "URL", "environment"])
+def test_a_server_that_says_nothing_is_given_up(postgres, url, monkeypatch, by):
+    monkeypatch.setattr(relational, "_PATIENCE_SECONDS", 2 if by == "default" else 10_000)
+    if by == "environment":
+        monkeypatch.setenv("PGCONNECT_TIMEOUT", "2")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        other = re.sub(r":\d+/", f":{silent.getsockname()[1]}/", url)
+        text = refusal(other + "?connect_timeout=2" * (by == "URL"), "SELECT 1")
+    assert text.startswith("north: no connection to the database (ConnectionTimeout): it cannot be reached")
+    assert postgres.password not in text
 
 
 def test_user_and_password_can_come_from_a_file_that_the_environment_names(
