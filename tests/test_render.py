@@ -1,0 +1,36 @@
+"""What the command shows of parties that failed."""
+
+import io
+import warnings
+
+from rich.console import Console
+
+import secfc
+from secfc.cli.render import faults_line, our_warnings
+
+NAMES = ["north.csv", "[bold]south[/]", "west.csv"]
+
+
+def shown(faults):
+    out = io.StringIO()
+    faults_line(Console(file=out, width=200), faults, NAMES)
+    return out.getvalue()
+
+
+def test_parties_that_failed_are_one_line_with_their_names_as_they_are():
+    said = shown(secfc.Faults(absent=(1,), left_out=(3,), liars=(2,)))
+    assert said == (
+        "not all took part to the end: north.csv did not answer to the end; west.csv vanished before all "
+        "rows were shared, and their rows are not in; [bold]south[/] sent wrong answers and were excluded\n"
+    )
+
+
+def test_nothing_is_said_when_all_did_their_part():
+    assert shown(secfc.Faults()) == ""
+
+
+def test_warnings_of_faults_are_one_line_without_a_place_in_the_code(capsys):
+    with our_warnings():
+        warnings.simplefilter("always")
+        warnings.warn(secfc.FaultWarning("[bold]south[/] sent wrong answers"), stacklevel=1)
+    assert capsys.readouterr().err == "FaultWarning: [bold]south[/] sent wrong answers\n"
