@@ -67,6 +67,12 @@ ABOUT = {
         "sites are there. Wall clock, peaks of resident memory by role; with n = 11, FLARE's 24 processes "
         "share this machine's cores."
     ),
+    "membership": (
+        "All parties on this machine, a process each. Membership privacy hides whose rows are whose: "
+        "first the union of row IDs, then every client shares a vector for every row. The ordinary run "
+        "begins with the same sets and must give the same labels. CPU seconds of phases are all "
+        "parties' together."
+    ),
     "peers": (
         "Seconds of one Lloyd iteration, all parties on this machine; what differs is who has to be "
         "trusted and what is revealed. SecFC's are all its parties' one after another on one thread, "

@@ -32,6 +32,7 @@ BENCHMARKS = (
     "disclosure",
     "bytes",
     "memory",
+    "membership",
     "engines",
     "peers",
 )

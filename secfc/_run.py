@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,12 +13,28 @@ from secfc._arrays import Labels
 from secfc._membership import Membership, membership
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup
+from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline
 from secfc.drivers.storage import check_storage
-from secfc.errors import ConvergenceWarning, DataError, FaultWarning, LimitError, ParameterError
+from secfc.errors import (
+    ConvergenceWarning,
+    DataError,
+    FaultWarning,
+    LimitError,
+    ParameterError,
+    ThresholdError,
+)
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
-from secfc.params import Comparison, Disclosure, Job, Layout, Start, UnionMethod
+from secfc.params import (
+    Comparison,
+    Disclosure,
+    Job,
+    Layout,
+    Start,
+    UnionMethod,
+    fitting,
+    recovery_threshold,
+)
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
@@ -171,32 +186,39 @@ def run(
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
-    return run_parties(
-        as_parties(parties),
-        k=k,
-        t=t,
-        ell=ell,
-        init=init,
-        n_init=n_init,
-        max_iter=max_iter,
-        precision=precision,
-        bound=bound,
-        ids=ids,
-        id_key=id_key,
-        ids_cap=ids_cap,
-        union=union,
-        count_duplicates=count_duplicates,
-        disclosure=disclosure,
-        reveal_centres=reveal_centres,
-        limits=limits,
-        storage=storage,
-        driver=driver,
-        max_liars=max_liars,
-        comparison=comparison,
-        deadline=deadline,
-        seed=seed,
-        progress=progress,
-    )
+    try:
+        return run_parties(
+            as_parties(parties),
+            k=k,
+            t=t,
+            ell=ell,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            precision=precision,
+            bound=bound,
+            ids=ids,
+            id_key=id_key,
+            ids_cap=ids_cap,
+            union=union,
+            count_duplicates=count_duplicates,
+            disclosure=disclosure,
+            reveal_centres=reveal_centres,
+            limits=limits,
+            storage=storage,
+            driver=driver,
+            max_liars=max_liars,
+            comparison=comparison,
+            deadline=deadline,
+            seed=seed,
+            progress=progress,
+        )
+    except ThresholdError as error:
+        fits = fitting(len(parties), t, ell)
+        if not fits or len(parties) >= recovery_threshold(t, ell):
+            raise
+        call = f"secfc.run(parties, k={k}, t={fits[0][0]}, ell={fits[0][1]})"
+        raise ThresholdError(f"{error}: {call}") from None
 
 
 def run_parties(members: list[Party], **arguments: Any) -> Result:
@@ -229,8 +251,7 @@ def run_outcome(
         raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise ParameterError("seed: None or an integer >= 0 is needed")
-    if deadline is not None and not (_is_number(deadline) and 0 < deadline < threading.TIMEOUT_MAX):
-        raise ParameterError("deadline: None or a number of seconds > 0 is needed")
+    check_deadline(deadline)
     own = limits_of(limits, members)
     for member, one in zip(members, own, strict=True):
         one.check_columns(member.columns, name=member.name)
@@ -262,7 +283,7 @@ def run_outcome(
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few were left to open the centres")))
     if faults:
-        warnings.warn(FaultWarning(faults), stacklevel=stacklevel)
+        warnings.warn(FaultWarning("; ".join([faults, *outcome.lost.values()])), stacklevel=stacklevel)
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=stacklevel)

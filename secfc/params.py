@@ -233,8 +233,7 @@ class Job:
         fits = fitting(self.n, self.t, self.ell)
         if fits:
             options = " or ".join(f"t={t}, ell={ell}" for t, ell in fits)
-            call = f"secfc.run(parties, k={self.k}, t={fits[0][0]}, ell={fits[0][1]})"
-            raise ThresholdError(f"{text}; with {self.n} clients {options} fit: {call}")
+            raise ThresholdError(f"{text}; with {self.n} clients {options} fit")
         raise ThresholdError(f"{text}; no (t, ell) fits fewer than 3 clients")
 
     @cached_property

@@ -66,7 +66,32 @@ def read_table(
     DataError
         Naming the file and the column; never a value.
     """
-    table = load_table(path)
+    return chosen_columns(load_table(path), path=path, columns=columns, drop=drop, id_column=id_column)
+
+
+def chosen_columns(
+    table: pa.Table,
+    *,
+    path: Path | Query,
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+) -> Table:
+    """The columns of a table that are clustered, as `read_table` chooses them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    path : Path or Query
+        Where it comes from.
+    columns, drop, id_column
+        See `read_table`.
+
+    Raises
+    ------
+    DataError
+        Naming the file and the column; never a value.
+    """
     for name in (*columns, *drop, *([id_column] if id_column else [])):
         if name not in table.column_names:
             raise DataError(f"{path}: no column {name!r}; it has {', '.join(table.column_names)}")

@@ -39,16 +39,13 @@ def secfc_command(line, folder, status=0):
 def write_rows(folder):
     rng = np.random.default_rng(5)
     for name, m in (("north", 12), ("south", 7), ("west", 9)):
-        rows = [(f"p{at}", float(rng.uniform(20, 90)), float(rng.uniform(18, 40))) for at in range(m)]
+        rows = [(f"{name}{at}", float(rng.uniform(20, 90)), float(rng.uniform(18, 40))) for at in range(m)]
         if name == "south":
             with closing(sqlite3.connect(folder / "south.sqlite")) as database, database:
                 database.execute("CREATE TABLE visits (patient TEXT, alter_jahre REAL, bmi REAL, year INT)")
                 database.executemany("INSERT INTO visits VALUES (?, ?, ?, 2026)", rows)
-        else:
-            ids = ["patient,", *(f"{row[0]}," for row in rows)] if name == "north" else [""] * (m + 1)
-            values = ["age,bmi", *(f"{row[1]},{row[2]}" for row in rows)]
-            lines = [a + b for a, b in zip(ids, values, strict=True)]
-            (folder / f"{name}.csv").write_text("\n".join([*lines, ""]))
+        lines = ["patient,age,bmi", *(f"{row[0]},{row[1]},{row[2]}" for row in rows)]
+        (folder / f"{name}.csv").write_text("\n".join([*lines, ""]))
 
 
 def run_page(folder, until=None):
@@ -57,7 +54,11 @@ def run_page(folder, until=None):
     printed = {}
     for kind, text in BLOCKS:
         if kind == "toml":
-            (folder / text.split("\n", 1)[0].removeprefix("# ")).write_text(text)
+            file = text.split("\n", 1)[0].removeprefix("# ")
+            (folder / file).write_text(text)
+            if file == "north-hidden.toml":  # the others' are alike
+                for name in ("south", "west"):
+                    (folder / f"{name}-hidden.toml").write_text(text.replace("north", name))
         elif kind == "bash":
             for line in text.splitlines():
                 if until is not None and line.startswith(until):
@@ -72,7 +73,9 @@ def test_the_page_can_be_followed_and_its_summary_is_audited(tmp_path):
     audited = printed["secfc audit job.summary.json --job job.toml"]
     assert audited.count("holds  ") == 7
     assert "DOES NOT HOLD" not in audited
-    assert len(list(tmp_path.glob("results-*/*/labels.csv"))) == 3
+    audited = printed["secfc audit hidden.summary.json --job hidden.toml"]
+    assert audited.count("holds  ") == 7
+    assert len(list(tmp_path.glob("results-*/*/labels.csv"))) == 6
     summary = tmp_path / "job.summary.json"
     summary.write_text(summary.read_text().replace('"converged": true', '"converged": false', 1))
     audited = secfc_command("secfc audit job.summary.json --job job.toml", tmp_path, status=1)

@@ -1,10 +1,18 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and files of secrets."""
 
 import os
 import secrets
+import stat
+import sys
 from pathlib import Path
 
+from secfc.agreement.toml_file import read_text
 from secfc.errors import ParameterError
+
+OWNER_ONLY = 0o600
+"""Mode of a file that holds a secret."""
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
@@ -50,3 +58,28 @@ def replace_text(path: Path, text: str) -> None:
         raise ParameterError(f"{path}: {error.strerror}") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def read_private_text(path: Path, *, what: str) -> str:
+    """A file of UTF-8 text that its owner only may read.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What errors call its content, such as "a private key".
+
+    Raises
+    ------
+    ParameterError
+        When it cannot be read, or others may read it too.
+    """
+    text = read_text(path)
+    if sys.platform != "win32":
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _OTHERS:
+            raise ParameterError(
+                f"{path}: {what} that others may read (mode {mode:04o}); chmod 600 and, if anybody else has "
+                f"had access, make a new one"
+            )
+    return text

@@ -3,32 +3,38 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, isfinite, isqrt, nextafter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
 from secfc.agreement.toml_file import Schema, TomlFile, check_values
 from secfc.errors import ParameterError
-from secfc.limits import Limits
-from secfc.params import MAX_ROWS, Comparison, Disclosure, Job
+from secfc.limits import SINGLETON_STARTS, Limits
+from secfc.params import (
+    MAX_ROWS,
+    SALT_BYTES,
+    Comparison,
+    Disclosure,
+    Job,
+    Start,
+    UnionMethod,
+)
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.sealing.handshake import Session
-
-FileStart = Literal["random", "separation"]
-"""Starts that a job file can name."""
 
 Range = tuple[float, float]
 """Least and largest value."""
 
 _DIGEST = b"secfc agreement 1"
 _TITLE_MOST = 200
+_NO_RUN = bytes(SALT_BYTES).hex()
 _SEED_BITS = 63
 
 
@@ -39,13 +45,16 @@ class ClusteringSchema(Schema):
     t: int
     ell: int
     precision: int = Job.precision
-    init: FileStart = "random"
+    init: Start = Job.init
     n_init: int = Job.n_init
     max_iter: int = Job.max_iter
     disclosure: Disclosure = Job.disclosure
     max_liars: int = Job.max_liars
     comparison: Comparison = Job.comparison
     reveal_centres: list[str] = Field(default=[])
+    ids_cap: int | None = Job.ids_cap
+    union: UnionMethod = Job.union
+    count_duplicates: bool = Job.count_duplicates
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
@@ -77,6 +86,7 @@ class Agreement:
     phases : tuple of str
         That the run has, in order.
     job : Job
+        With membership privacy the one of a run has a salt of its own (`job_of`).
     columns : dict of str to (float, float)
         Columns that are clustered, in order, and the range of their values.
     limits : Limits
@@ -117,6 +127,15 @@ class Agreement:
         """SHA-256 of the canonical content and of the parameters that this version makes of it, 32 bytes."""
         content = hashlib.sha256(self.to_json().encode()).digest()
         return hashlib.sha256(_DIGEST + content + self.job.digest + self.consortium.roster.digest).digest()
+
+    def job_of(self, run: bytes) -> Job:
+        """The parameters of a run: with membership privacy its identifier is the salt of hashed IDs.
+
+        Parameters
+        ----------
+        run : bytes of length 16
+        """
+        return self.job if self.job.ids_cap is None else replace(self.job, ids_salt=run.hex())
 
     def session(self, run: bytes) -> Session:
         """A run of this agreement.
@@ -192,6 +211,13 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
     columns = _columns(schema, fault)
     values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
+    if schema.clustering.ids_cap is None:
+        for name in ("union", "count_duplicates"):
+            if values[name] != getattr(Job, name):
+                text = f"{name}: only with ids_cap, which switches on membership privacy"
+                raise fault(text, "clustering", name)
+    else:
+        values["ids_salt"] = _NO_RUN
     values["reveal_to"] = _recipients(schema.clustering.reveal_centres, consortium, fault)
     try:
         job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(columns.values()), **values)
@@ -209,6 +235,9 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         raise fault(text, *text.split(":", 1)[0].split(".")) from None
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
+    if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:
+        text = f"init: {job.init!r} asks about single rows, limits.smallest_set is {limits.smallest_set}"
+        raise fault(text, "clustering", "init")
     return Agreement(
         title=schema.title,
         phases=phases,
@@ -249,8 +278,10 @@ def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:
 
 
 def phases_of(job: Job) -> tuple[Phase, ...]:
-    """Phases that a run of this job has; membership privacy is not agreed on in files."""
-    return ("identify", "share", *(("check",) if covers_of(job) else ()), "iterate", "reveal")
+    """Phases that a run of this job has."""
+    union: tuple[Phase, ...] = () if job.ids_cap is None else ("union",)
+    check: tuple[Phase, ...] = ("check",) if covers_of(job) else ()
+    return ("identify", *union, "share", *check, "iterate", "reveal")
 
 
 def norm_bound(ranges: Any) -> float:

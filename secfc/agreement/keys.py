@@ -3,8 +3,6 @@
 import base64
 import binascii
 import hashlib
-import stat
-import sys
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -16,14 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from secfc.agreement.files import write_new
-from secfc.agreement.toml_file import read_text
+from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
 from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
 from secfc.errors import ParameterError
 from secfc.sealing.identity import KEY_BYTES, Identity
 
-_OWNER_ONLY = 0o600
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _KIND = "ed25519:"
 _FINGERPRINT = b"secfc key fingerprint 1"
 
@@ -65,7 +60,7 @@ def write_new_key(path: Path) -> Identity:
     """
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_new(path, pem, mode=_OWNER_ONLY)
+    write_new(path, pem, mode=OWNER_ONLY)
     return Identity(private.private_bytes_raw())
 
 
@@ -78,14 +73,7 @@ def read_key(path: Path) -> Identity:
         When it cannot be read, others may read it too, or it holds another kind of key. The text never shows
         what is in it.
     """
-    text = read_text(path)
-    if sys.platform != "win32":
-        mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & _OTHERS:
-            raise ParameterError(
-                f"{path}: a private key that others may read (mode {mode:04o}); chmod 600 and, if anybody "
-                f"else has had access, make a new one"
-            )
+    text = read_private_text(path, what="a private key")
     try:
         key = load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):

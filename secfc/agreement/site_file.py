@@ -8,7 +8,7 @@ from pydantic import Field
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import Schema, TomlFile
 from secfc.errors import LimitError, ParameterError
-from secfc.params import Disclosure
+from secfc.params import Disclosure, UnionMethod
 from secfc.sources.query import Origin, Query
 
 
@@ -19,6 +19,7 @@ class DataSchema(Schema):
     url: str | None = None
     query: str | None = None
     id: str | None = None
+    start: str | None = None
     columns: dict[str, str] = Field(default={})
 
 
@@ -32,6 +33,7 @@ class LimitsSchema(Schema):
     most_precision: int | None = Field(default=None, ge=1)
     disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
     reveal_centres: list[str] = Field(default=[])
+    union: list[UnionMethod] | None = Field(default=None, min_length=1)
     columns: list[str] | None = Field(default=None, min_length=1)
 
 
@@ -43,6 +45,7 @@ class SiteSchema(Schema):
     key: str
     results: str
     storage: str | None = None
+    ids_key: str | None = None
     data: DataSchema
     limits: LimitsSchema = LimitsSchema()
 
@@ -56,13 +59,17 @@ class Source:
     rows : Path or Query
         A .csv, .parquet or .npy file, or a query of a database or file.
     id_column : str or None
-        Column of row IDs: not clustered, written beside the labels.
+        Column of row IDs: not clustered, written beside the labels. With membership privacy what the union is
+        of.
+    start_column : str or None
+        Column of start labels.
     columns : dict of str to str
         What the site calls the job's columns, where that differs.
     """
 
     rows: Path | Query
     id_column: str | None = None
+    start_column: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
 
 
@@ -84,6 +91,8 @@ class Site:
         Folder for labels and summaries, a folder per run.
     storage : Path or None
         Folder for its shares; None: memory.
+    ids_key : Path or None
+        The key that IDs are hashed with, for jobs with membership privacy.
     source : Source
     refuses : LimitsSchema
         Its limits.
@@ -95,6 +104,7 @@ class Site:
     key: Path
     results: Path
     storage: Path | None
+    ids_key: Path | None
     source: Source
     refuses: LimitsSchema
     _file: TomlFile = field(repr=False)
@@ -129,6 +139,10 @@ class Site:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
             told = f"the job reveals centres to {', '.join(strangers)}"
             broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
+        if refuses.union is not None and (job.ids_cap is None or job.union not in refuses.union):
+            has = "no membership privacy" if job.ids_cap is None else f"union {job.union!r}"
+            allowed = ", ".join(map(repr, refuses.union))
+            broken.append(("union", f"the job has {has}, {allowed} is allowed"))
         if refuses.columns is not None:
             others = [column for column in agreement.columns if column not in refuses.columns]
             if others:
@@ -139,8 +153,20 @@ class Site:
             refusal = f"{self.party} refuses the job"
             raise LimitError("\n".join(f"{self.path}:{line}: {refusal}: {text}" for line, text in texts))
 
-    def check_columns(self, agreement: Agreement) -> None:
-        """Raise ParameterError when the file names a column that the job does not have."""
+    def check_inputs(self, agreement: Agreement) -> None:
+        """Raise ParameterError when the file lacks what the job needs, or names what it has no use for."""
+        job, source = agreement.job, self.source
+        if job.ids_cap is not None and source.id_column is None:
+            raise self._file.error("data", text="data.id is needed: the job has membership privacy")
+        for keys, given, used, what in (
+            (("ids_key",), self.ids_key, job.ids_cap is not None, "membership privacy (clustering.ids_cap)"),
+            (("data", "start"), source.start_column, job.init == "labels", "start labels (clustering.init)"),
+        ):
+            name = ".".join(keys)
+            if used and given is None:
+                raise self._file.error(*keys, text=f"{name} is needed: the job has {what}")
+            if given is not None and not used:
+                raise self._file.error(*keys, text=f"{name}: the job has no {what}")
         for column in self.source.columns:
             if column not in agreement.columns:
                 possible = ", ".join(agreement.columns)
@@ -169,6 +195,7 @@ def read_site(path: Path) -> Site:
         key=folder / schema.key,
         results=folder / schema.results,
         storage=None if schema.storage is None else folder / schema.storage,
+        ids_key=None if schema.ids_key is None else folder / schema.ids_key,
         source=_source(file, schema.data, folder),
         refuses=schema.limits,
         _file=file,
@@ -193,4 +220,4 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
         if (origin.kind == "file") != (key == "path"):
             raise fault("data: a file to query is its path, a database is a url", key)
         rows = Query(origin=origin, query=data.query, name="database")
-    return Source(rows=rows, id_column=data.id, columns=dict(data.columns))
+    return Source(rows=rows, id_column=data.id, start_column=data.start, columns=dict(data.columns))

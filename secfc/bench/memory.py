@@ -112,11 +112,13 @@ class Sampler:
     ----------
     driver : int
         Peak of this process.
+    total : int
+        Peak of the sum over this process and the parties'.
     samples : int
     """
 
     def __init__(self, interval: float = INTERVAL) -> None:
-        self.driver = self.samples = 0
+        self.driver = self.total = self.samples = 0
         self._interval = interval
         self._peaks: dict[tuple[int, int], int] = defaultdict(int)  # by start time and process
         self._stop = threading.Event()
@@ -144,10 +146,14 @@ class Sampler:
             if turn % _LIST_EVERY == 0:
                 known = _party_processes()
             turn += 1
-            self.driver = max(self.driver, _anonymous_of("self"))
+            total = _anonymous_of("self")
+            self.driver = max(self.driver, total)
             for process in known:
-                self._peaks[process] = max(self._peaks[process], _anonymous_of(str(process[1])))
+                now = _anonymous_of(str(process[1]))
+                self._peaks[process] = max(self._peaks[process], now)
+                total += now
                 self.samples += 1
+            self.total = max(self.total, total)
 
 
 def _anonymous_of(process: str) -> int:

@@ -12,7 +12,7 @@ from secfc.cli.endings import plain_endings
 from secfc.cli.files import Options, run_files, sources
 from secfc.cli.flare import flare
 from secfc.cli.job import audit, job
-from secfc.cli.keys import keygen, roster
+from secfc.cli.keys import ids_key, keygen, roster
 from secfc.cli.prepare import prepare
 from secfc.cli.reproduce import reproduce
 from secfc.limits import Limits
@@ -29,6 +29,7 @@ app.add_typer(flare, name="flare")
 app.add_typer(roster, name="roster")
 app.add_typer(job, name="job")
 app.command(epilog="Example: secfc keygen north.key --name north --organisation 'North Hospital'")(keygen)
+app.command(name="ids-key", epilog="Example: secfc ids-key ids.key")(ids_key)
 app.command(epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
 app.command(epilog="Example: secfc prepare a.csv b.csv c.csv --schema schema.toml --t 1 --out prepared")(
     prepare

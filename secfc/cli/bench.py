@@ -131,6 +131,31 @@ def memory(
         _show("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
 
 
+@bench.command(epilog="Example: secfc bench membership --cases 20000,10,8,11,4,2 --storage /data/scratch")
+def membership(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = _PRECISION,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual size; may be repeated.")
+    ] = None,
+    storage: Annotated[
+        Path | None, typer.Option(help="Folder for shares, with --cases; in memory by default.")
+    ] = None,
+) -> None:
+    """A whole run with membership privacy beside the same one without: seconds, bytes, peak memory."""
+    with plain_endings():
+        from secfc.bench.membership import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from secfc.bench.setting import Case  # noqa: PLC0415
+
+        if storage is not None and not storage.is_dir():
+            raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+        in_files = storage is not None
+        chosen = tuple((Case.parse(one), in_files) for one in cases or ())
+        measured = chosen or (QUICK_CASES if quick else CASES)
+        _show("membership", measure_cases(measured, folder=storage, precision=precision), as_json)
+
+
 @bench.command(epilog="Example: secfc bench disclosure --cases 20000,50,8,11,4,2")
 def disclosure(
     as_json: Json = False,

@@ -15,6 +15,7 @@ from secfc.progress import progress_bar
 if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
     from secfc.agreement.statement import SignedStatement
+    from secfc.params import Job
 
 job = typer.Typer(
     help="A job that organisations agree on: show, sign, collect, verify, run.", no_args_is_help=True
@@ -58,6 +59,7 @@ def show(file: JobFile) -> None:
                 "centres revealed to",
                 ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
             ),
+            ("membership", _membership(task)),
             ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
             (
                 "columns",
@@ -147,6 +149,10 @@ def run(
         Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
     report: Report = None,
+    deadline: Annotated[
+        float | None,
+        typer.Option(help="Seconds without progress after which parties that are waited for are given up."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Run a job on this machine with a process per party; each reads its own site file and nobody else's.
@@ -165,7 +171,9 @@ def run(
         new_report(report)
         bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
         with our_warnings(), bar as progress:
-            outcome = run_agreed(agreement, file=file, sites=sites, summary=path, on_progress=progress)
+            outcome = run_agreed(
+                agreement, file=file, sites=sites, summary=path, deadline=deadline, on_progress=progress
+            )
         if report is not None:
             from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
 
@@ -173,6 +181,8 @@ def run(
         if quiet:
             return
         out = console()
+        for why in outcome.lost.values():
+            out.print(f"lost: {why}", soft_wrap=True, markup=False)
         out.print(threshold_line(agreement.job))
         end = "converged" if outcome.converged else "stopped at max_iter"
         out.print(f"{end} after {outcome.n_iter} iterations")
@@ -228,6 +238,12 @@ def new_report(report: Path | None) -> None:
     """
     if report is not None and report.exists():
         raise ParameterError(f"--report: {report} is there already; name a new file")
+
+
+def _membership(task: "Job") -> str:
+    if task.ids_cap is None:
+        return "not hidden: everybody learns which rows are whose"
+    return f"hidden among at most {task.ids_cap} rows, union by {task.union!r}"
 
 
 def _show_standing(found: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""`secfc keygen` and `secfc roster`: keys, and who has which."""
+"""`secfc keygen`, `secfc ids-key` and `secfc roster`: keys, and who has which."""
 
 import json
 from pathlib import Path
@@ -43,6 +43,30 @@ def keygen(
             f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True, markup=False
         )
         for line in in_lines(member.words):
+            out.print(f"  {line}")
+
+
+def ids_key(
+    file: Annotated[Path, typer.Argument(help="The key file to write, or with --show to read.")],
+    show: Annotated[bool, typer.Option("--show", help="Show the words of a key that is there.")] = False,
+) -> None:
+    """Make the key that row IDs are hashed with: all parties need it, the coordinator must not have it."""
+    with plain_endings():
+        from secfc.agreement.ids_key import (  # noqa: PLC0415
+            ids_key_words,
+            read_ids_key,
+            write_new_ids_key,
+        )
+        from secfc.agreement.words import in_lines  # noqa: PLC0415
+
+        key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
+        if not show:
+            out.print(
+                f"{file}: hand it to the other parties as you would a password, never to the coordinator",
+                soft_wrap=True,
+                markup=False,
+            )
+        for line in in_lines(ids_key_words(key)):
             out.print(f"  {line}")
 
 

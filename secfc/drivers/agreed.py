@@ -10,7 +10,7 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites, public_result
+from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites, check_deadline, public_result
 from secfc.errors import AgreementError, SecFCError
 from secfc.limits import Limits
 
@@ -21,6 +21,7 @@ def run_agreed(
     file: Path,
     sites: Sequence[Path],
     summary: Path,
+    deadline: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
     """Run an agreed job with a process per party and write the summary of what the parties state.
@@ -35,6 +36,9 @@ def run_agreed(
         Site files of all parties, in any order.
     summary : Path
         Written also when the run fails after a party has begun it.
+    deadline : float, optional
+        Seconds without progress after which parties that are waited for count as absent; by default only one
+        whose process has ended is.
     on_progress : callable, optional
 
     Raises
@@ -42,6 +46,7 @@ def run_agreed(
     SecFCError
         A party's own error, named.
     """
+    check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
     parties = Sites(files=in_order(agreement, sites), agreement=agreement)
     setup = Setup(
@@ -51,6 +56,7 @@ def run_agreed(
         names=list(agreement.names),
         limits=Limits(),
         seed=agreement.seed,
+        deadline=deadline,
         sites=parties,
     )
     try:
@@ -59,8 +65,9 @@ def run_agreed(
         if parties.statements:
             _write(summary, parties, {"ended": f"{type(error).__name__}: {error}"})
         raise
-    told = {"run": outcome.run_id, "ended": "complete", "costs": outcome.costs.to_dict()}
-    counts = [len(labels) for labels in outcome.labels]
+    lost = {agreement.names[j - 1]: why for j, why in sorted(outcome.lost.items())}
+    told = {"run": outcome.run_id, "ended": "complete", "lost": lost, "costs": outcome.costs.to_dict()}
+    counts = None if agreement.job.ids_cap is not None else [len(labels) for labels in outcome.labels]
     _write(summary, parties, told | {"result": public_result(outcome, counts)})
     return outcome
 

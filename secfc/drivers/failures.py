@@ -1,11 +1,15 @@
-"""An exception as an error that may leave the process: our own as it is, of others only type and place."""
+"""An exception as an error that may leave the process: our own as it is, of others only type and place.
+
+And what a client's error means for the others, the same with every driver (docs/protocol.md, Parties that
+vanish).
+"""
 
 import traceback
 from pathlib import Path
 
 import secfc
 from secfc import errors
-from secfc.errors import PartyError, SecFCError
+from secfc.errors import CheatError, LimitError, PartyError, SecFCError, StorageError
 
 
 def as_error(error: Exception) -> SecFCError:
@@ -20,6 +24,27 @@ def error_of(kind: str, text: str) -> SecFCError:
     found = getattr(errors, kind, PartyError)
     own = isinstance(found, type) and issubclass(found, SecFCError)
     return found(text) if own else PartyError(text)
+
+
+def ends_run(error: SecFCError, *, shared: bool) -> bool:
+    """Whether a client's error ends the run for all; otherwise the client is absent from then on.
+
+    Parameters
+    ----------
+    error : SecFCError
+        As the client told it.
+    shared : bool
+        Whether all rows are shared.
+
+    Notes
+    -----
+    A client that breaks is a fault, which the others bear with. One that refuses something before all rows
+    are shared has found that the parties do not agree. Its limits protect rows whose shares the others hold,
+    and a server that cheats does so to all, so these end a run at any time.
+    """
+    return isinstance(error, LimitError | CheatError) or not (
+        shared or isinstance(error, PartyError | StorageError)
+    )
 
 
 def _place(error: Exception) -> str:

@@ -1,13 +1,16 @@
 """One OS process per party on this machine; this process only carries encoded messages between them.
 
-A client whose process ends is absent, and so are, after a deadline without progress, those that the server
-waits for: the run goes on while enough are left. With a folder for storage every party keeps a journal there,
-and a process that was killed is started again and goes on where it was.
+A client whose process ends is absent, and so are one that breaks (`secfc.drivers.failures.ends_run`) and,
+after a deadline without progress, those that the server waits for: the run goes on while enough are left.
+With a folder for storage every party keeps a journal there, and a process that was killed is started again
+and goes on where it was.
 
 The parties' processes are new interpreters, not forks: they hold nothing but what is sent to them, work in
 notebooks and scripts alike, and cannot repeat another's masks. Messages go over their standard input and
-output, so nothing listens on a port. What clients send each other is sealed under keys that they alone have:
-this process, which carries it, can neither read nor change it.
+output, so nothing listens on a port. What clients send each other is sealed under keys that they alone have.
+In a simulation this process nevertheless has all rows, and tells each party who the others are: sealing
+hides nothing from it. Parties that act by files of their own give it no rows and pin a roster of their own:
+then it can neither read nor change what it carries from client to client.
 """
 
 import json
@@ -30,12 +33,12 @@ import secfc
 from secfc._arrays import Ints
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
-from secfc.drivers.failures import error_of
+from secfc.drivers.failures import ends_run, error_of
 from secfc.drivers.outbox import Outbox
 from secfc.drivers.run_folder import RunFolder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch
-from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
+from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
 from secfc.kernels import choose
 from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
@@ -75,12 +78,13 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     if setup.sites is None:
         # Compile here, once, if need be: the parties then read the code from the cache.
         choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
-    if setup.tokens is not None:
+    if setup.job.ids_cap is not None:
         kernels_for(UnionPlan.of(setup.job))
     with _Parties(setup, meter) as parties:
         watch = Watch(run=parties.run, job=setup.job, meter=meter, on_progress=on_progress)
+        gone: dict[int, str] = {}  # clients that the run went on without, and why
         try:
-            reports, arrays = _collect(parties, setup, meter, watch)
+            reports, arrays = _collect(parties, setup, meter, watch, gone)
         except SecFCError as error:
             if setup.sites is not None:
                 _take_leave(parties, setup, error)
@@ -91,7 +95,15 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     report = ServerReport(start=start, labels=labels, found_labels=np.array(found), **server)
     watch.ended(n_iter=report.n_iter, converged=report.converged)
     if setup.sites is not None:  # what they received stays with them
-        return report.outcome({}, report.counts, meter.costs(), run_id=parties.run)
+        hidden = setup.job.ids_cap is not None
+        return report.outcome(
+            {},
+            [0] * setup.job.n if hidden else report.counts,
+            meter.costs(),
+            {} if hidden else None,
+            run_id=parties.run,
+            lost=gone,
+        )
     reported = {j: arrays[j] for j, told in reports.items() if j != SERVER and not told["left_out"]}
     rows: dict[int, Ints] | None = None
     if setup.tokens is not None:  # labels and, below, numbers in the union
@@ -101,7 +113,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     told = (one["centres"] for one in reports.values() if one.get("centres") is not None)
     first = next(told, None)
     centres = None if first is None else np.array(first)
-    return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run, centres=centres)
+    return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run, lost=gone, centres=centres)
 
 
 def _faults(lists: dict[str, list[int]]) -> Faults:
@@ -109,19 +121,18 @@ def _faults(lists: dict[str, list[int]]) -> Faults:
 
 
 def _collect(
-    parties: "_Parties", setup: Setup, meter: Meter, on_progress: OnProgress | None
+    parties: "_Parties", setup: Setup, meter: Meter, on_progress: OnProgress | None, gone: dict[int, str]
 ) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
     """Read the parties' events until the server and each client that is left has reported."""
     reports: dict[int, dict[str, Any]] = {}
     arrays: dict[int, Any] = {}
-    gone: dict[int, str] = {}  # how their processes ended
     while SERVER not in arrays or len(arrays.keys() | gone.keys()) <= setup.job.n:
         patience = _COMPARE_SECONDS if SERVER in arrays and gone else None
         try:
             party, kind, payload = parties.events.get(timeout=setup.deadline or patience)
         except queue.Empty:
             if SERVER not in arrays:
-                parties.tell_server({"overdue": True})
+                _hurry(parties, setup)
                 continue
             _check_confirmed(setup, arrays.keys() - {SERVER}, gone)
             break  # those that hang have had their time
@@ -144,13 +155,22 @@ def _collect(
     return reports, arrays
 
 
+def _hurry(parties: "_Parties", setup: Setup) -> None:
+    """The deadline has passed: have the server go on without those that it waits for."""
+    if not parties.introduced:
+        names = ", ".join(_name(setup, j) for j in parties.strangers)
+        raise PartyError(f"nothing was heard for {setup.deadline:g} s from {names}")
+    parties.tell_server({"overdue": True})
+
+
 def _take_error(
     parties: "_Parties", setup: Setup, party: int, event: dict[str, Any], gone: dict[int, str]
 ) -> None:
-    """Raise a party's error, unless it is about a journal that the run can do without."""
-    if event["error"] == StorageError.__name__ and parties.spares(party):
+    """Go on without a client that broke, or raise what a party told."""
+    error = _error(setup, party, event["error"], event["text"])
+    if parties.spares(party) and not ends_run(error, shared=parties.shared):
         parties.give_up(party)  # that its process ends is still to come
-        gone[party] = f"{_name(setup, party)}: {event['text']}"
+        gone[party] = str(error)
         return
     raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
 
@@ -161,22 +181,11 @@ def _take_end(parties: "_Parties", setup: Setup, party: int, gone: dict[int, str
     if parties.restart(party):
         return
     ended = f"{_name(setup, party)}: its process ended without a result ({status})"
-    ended += _warning(setup, party, parties)
     if not parties.spares(party):
         raise PartyError(ended)
     gone.setdefault(party, ended)
     parties.give_up(party)
     parties.tell_server({"absent": party})
-
-
-def _warning(setup: Setup, party: int, parties: "_Parties") -> str:
-    """What everybody should know before they start again without a client whose IDs were in a union."""
-    if party == SERVER or not parties.in_union:
-        return ""
-    return (
-        "; the run cannot go on, and the union of a new run without it would show how many rows it held, and "
-        "which to those who can guess IDs"
-    )
 
 
 def _note(
@@ -315,7 +324,7 @@ class _Parties:
 
     def spares(self, party: int) -> bool:
         """Whether the run can go on without a party."""
-        return party != SERVER and self.introduced and not self.in_union
+        return party != SERVER and self.introduced
 
     def identify(self, party: int, public: str) -> None:
         """Take a client's public key, in hexadecimal; the last one makes the roster that all parties get."""
@@ -330,14 +339,19 @@ class _Parties:
                 outgoing.put(framing.JSON, json.dumps({"roster": keys}).encode())
 
     @property
-    def introduced(self) -> bool:
-        """Whether every client's identity is known; nobody can be done without before."""
-        return len(self._identities) == self._setup.job.n
+    def strangers(self) -> list[int]:
+        """Clients whose identity is not known."""
+        return [j for j in range(1, self._setup.job.n + 1) if j not in self._identities]
 
     @property
-    def in_union(self) -> bool:
-        """Whether a client cannot be left out: its rows are in a union and not all shared yet."""
-        return self._setup.tokens is not None and self.phase not in {"iterate", "reveal"}
+    def introduced(self) -> bool:
+        """Whether every client's identity is known; nobody can be done without before."""
+        return not self.strangers
+
+    @property
+    def shared(self) -> bool:
+        """Whether all rows are shared, as far as the server has told."""
+        return self.phase in {"iterate", "reveal"}
 
     def tell_server(self, order: dict[str, Any]) -> None:
         """Put something to the server's process between its messages."""
@@ -398,9 +412,10 @@ class _Parties:
     def _introduce(self, stream: BinaryIO, party: int) -> None:
         """Give a party its job and, to a client, its own rows or the place of its own site file."""
         setup, sites = self._setup, self._setup.sites
+        job = setup.job if sites is None else sites.agreement.job_of(bytes.fromhex(self.run))
         introduction: dict[str, Any] = {
             "party": party,
-            "job": asdict(setup.job),
+            "job": asdict(job),
             "run": self.run,
             "storage": None if self._folder is None else str(self._folder.path),
             "kept": self._outgoing[party].kept,

@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
-
 import secfc
+from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
-from secfc.agreement.rows import read_rows
+from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import (
@@ -37,6 +36,7 @@ from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import HEADER_BYTES, decode, encode, envelope
+from secfc.psu.tokens import Tokens, tokens
 from secfc.randomness import MaskSource
 from secfc.tables import write_centres, write_labels
 
@@ -79,6 +79,8 @@ class Participant:
         self.number = self.agreement.consortium.number_of(self.name, self._identity.public, file=site.key)
         site.check(self.agreement)
         check_signed(self.agreement, signatures_path(site.job))
+        site.check_inputs(self.agreement)
+        self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.meter = Meter()
         self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
@@ -101,6 +103,16 @@ class Participant:
         return self._client is not None and self._client.state is State.DONE
 
     @property
+    def seconds(self) -> list[list[str | float]]:
+        """CPU seconds of its work by phase and role, as it reports them to the coordinator.
+
+        None with membership privacy: how long its work takes depends on how many rows it holds.
+        """
+        if self.agreement.job.ids_cap is not None:
+            return []
+        return [[phase, role, value] for (phase, role), value in self.meter.seconds.items()]
+
+    @property
     def left_out(self) -> bool:
         """Whether the run ended without its rows."""
         return self.done and self._client is not None and self._client.labels is None
@@ -119,7 +131,8 @@ class Participant:
         Raises
         ------
         AgreementError
-            When that is another agreement or client; nothing has been read or sent then.
+            When that is another agreement or client, or a run that has been; nothing has been read or sent
+            then.
         DataError
             When its rows cannot be used.
         """
@@ -133,8 +146,11 @@ class Participant:
             raise AgreementError(
                 f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
             )
+        if (self._site.results / run.hex()).exists():
+            # Results are never written over, and with membership privacy a run's identifier is a salt.
+            raise AgreementError(f"{self.name}: the run {run.hex()} has been: it is in {self._site.results}")
         self._run, self._began = run, _now()
-        self._table = read_rows(self._site, self.agreement)
+        self._rows = rows = read_rows(self._site, self.agreement)
         storage = self._site.storage
         if storage is not None:
             try:
@@ -142,21 +158,31 @@ class Participant:
             except OSError as error:
                 raise ParameterError(f"{self.name}: storage: {storage}: {error.strerror}") from None
         with self.meter.work("identify", number):
+            job = self.agreement.job_of(run)
             self._client = Client(
                 number=number,
-                rows=self._table.rows,
-                job=self.agreement.job,
+                rows=rows.table.rows,
+                job=job,
                 session=self.agreement.session(run),
                 identity=self._identity,
                 masks=MaskSource(),
                 # Those of the job: they are at least as strict as the site's own, and the site consents to
                 # whom centres are revealed, or it would have refused.
                 limits=replace(self.agreement.limits, reveal_centres=True),
+                start=rows.start,
+                tokens=self._tokens(rows, bytes.fromhex(job.ids_salt)),
                 name=self.name,
                 allocate=allocator(storage),
             )
-            self._table = replace(self._table, rows=np.empty((0, self.agreement.job.d)))
+            self._rows = rows.without_rows()
             return self._encoded(self._client.start())
+
+    def _tokens(self, rows: SiteRows, salt: bytes) -> Tokens | None:
+        """Of its IDs, with membership privacy; the key is needed no longer."""
+        key, self._ids_key = self._ids_key, None
+        if rows.ids is None or key is None:
+            return None
+        return tokens(rows.ids, key=key, salt=salt, name=self.name)
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message, return those it causes, encoded.
@@ -206,7 +232,7 @@ class Participant:
             results.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=f".{run.hex()}-", dir=results))
             if labels is not None:
-                write_labels(draft / LABELS, self._table, labels)
+                write_labels(draft / LABELS, self._rows.table, labels)
             if centres is not None:
                 write_centres(draft / CENTRES, list(self.agreement.columns), centres)
             text = json.dumps(signed.model_dump(), indent=2)

@@ -11,7 +11,7 @@ from typing import Any
 
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
-from secfc.errors import StorageError
+from secfc.errors import StorageError, TooManyFaultsError
 from secfc.journal.records import Buffer
 from secfc.params import Job
 from secfc.protocol.client import Client
@@ -166,10 +166,17 @@ class SimulatedServer(SimulatedParty):
     def _obey(self, order: dict[str, Any]) -> list[Message]:
         """Count a client as absent whose process has ended, or everybody that the server waits for."""
         assert self.role is not None
-        clients = [order["absent"]] if "absent" in order else self.role.awaited
+        overdue = "absent" not in order
         messages: list[Message] = []
-        for client in clients:
-            messages += self.role.absent(client)
+        try:
+            for client in self.role.awaited if overdue else [order["absent"]]:
+                messages += self.role.absent(client)
+        except TooManyFaultsError as error:
+            if not overdue:
+                raise
+            waited = ", ".join(f"client {j}" for j in self.role.awaited)
+            text = f"{error}; nothing was heard from those waited for: {waited}"
+            raise TooManyFaultsError(text) from None
         return messages
 
     def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:

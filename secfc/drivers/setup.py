@@ -1,5 +1,6 @@
 """What a driver is given and what it gives back, whichever driver it is."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
+from secfc.errors import ParameterError
 from secfc.kmeans.search import Clustering
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
@@ -22,6 +24,13 @@ if TYPE_CHECKING:  # reading files takes a library that runs from arrays do with
     from secfc.agreement.statement import SignedStatement
 
 OnProgress = Callable[[Progress], None]
+
+
+def check_deadline(seconds: object) -> None:
+    """Raise ParameterError unless these are None or seconds that can be waited for."""
+    number = isinstance(seconds, int | float | np.integer | np.floating) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and 0 < seconds < threading.TIMEOUT_MAX):  # type: ignore[operator]
+        raise ParameterError("deadline: None or a number of seconds > 0 is needed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +120,8 @@ class Outcome:
     costs : Costs
     run_id : str
         The run's identifier in hexadecimal.
+    lost : dict of int to str
+        Clients whose process ended, or broke, before it had a result, and how.
     """
 
     labels: list[Labels] = field(repr=False)
@@ -129,16 +140,17 @@ class Outcome:
     costs: Costs
     run_id: str
     centres: Floats | None = field(default=None, repr=False)
+    lost: dict[int, str] = field(default_factory=dict)
 
 
-def public_result(of: "Outcome | ServerReport", counts: Sequence[int]) -> dict[str, Any]:
+def public_result(of: "Outcome | ServerReport", counts: Sequence[int] | None) -> dict[str, Any]:
     """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
 
     Parameters
     ----------
     of : Outcome or ServerReport
-    counts : sequence of n ints
-        Rows of each client that are in.
+    counts : sequence of n ints, or None
+        Rows of each client that are in; with membership privacy nobody knows.
     """
     return {
         "n_iter": of.n_iter,
@@ -147,7 +159,7 @@ def public_result(of: "Outcome | ServerReport", counts: Sequence[int]) -> dict[s
         "history": list(of.history),
         "near_ties": of.near_ties,
         "faults": asdict(of.faults),
-        "counts": list(counts),
+        "counts": None if counts is None else list(counts),
         "sizes": of.found[0]["sizes"],
     }
 
@@ -211,6 +223,7 @@ class ServerReport:
         *,
         run_id: str,
         centres: Floats | None = None,
+        lost: Mapping[int, str] | None = None,
     ) -> Outcome:
         """The outcome: labels as clients received them, and the server's for the others.
 
@@ -226,6 +239,7 @@ class ServerReport:
             In hexadecimal.
         centres : ndarray of shape (k, d), float64, optional
             As a client that they were revealed to received them.
+        lost : mapping from client to str, optional
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)
@@ -249,6 +263,7 @@ class ServerReport:
             costs=costs,
             run_id=run_id,
             centres=centres,
+            lost=dict(lost or {}),
             histogram=self.histogram,
             largest=self.largest,
             found=self.found,

@@ -30,8 +30,8 @@ def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
         _state(outbox, participant, f"{type(told).__name__}: {told}")
         raise
     _state(outbox, participant, ended)
-    seconds = [[*key, value] for key, value in participant.meter.seconds.items()]
-    framing.write_json(outbox, {"report": {"seconds": seconds, "left_out": ended != COMPLETE}})
+    report = {"seconds": participant.seconds, "left_out": ended != COMPLETE}
+    framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, np.empty(0, dtype=np.int32))  # its labels stay with it
 
 

@@ -138,8 +138,6 @@ class Server:
         )
 
     def _waiting_for(self) -> int:
-        if self.state is State.UNION:
-            return self._union.waiting_for if self._union else 0
         return self._gathering.waiting_for if self.state is State.ITERATE else len(self.awaited)
 
     @property
@@ -149,7 +147,7 @@ class Server:
             case State.IDENTIFY:
                 return tuple(j for j in self._gathering.members if j not in self._introductions)
             case State.UNION:
-                return ()
+                return self._union.awaited if self._union else ()
             case State.SHARE:
                 return tuple(j for j in self._gathering.members if self._ready[j] < self._parts.shares)
             case State.CHECK:
@@ -243,10 +241,16 @@ class Server:
     def _leave_out(self, client: int, reason: str) -> list[Message]:
         gathering = self._gathering
         if self._job.ids_cap is not None:
-            raise TooManyFaultsError(
-                f"client {client} is gone before all rows were shared; with membership privacy nobody can be "
-                f"left out, for every client holds a part of every row"
+            text = (
+                f"client {client} is absent before all rows were shared; with membership privacy nobody can "
+                f"be left out, for every client holds a part of every row"
             )
+            if self.state is not State.IDENTIFY:
+                text += (
+                    ". Before it starts again without a client: the union of the new run would show how many "
+                    "rows that client held, and which to those who can guess IDs"
+                )
+            raise TooManyFaultsError(text)
         before = min(self._ready[j] for j in gathering.members)
         gathering.left_out[client] = reason
         gathering.require(len(gathering.members))

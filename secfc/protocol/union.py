@@ -244,8 +244,8 @@ class ServerUnion:
         ]
 
     @property
-    def waiting_for(self) -> int:
-        """Clients whose share of the next part has not come."""
+    def awaited(self) -> tuple[int, ...]:
+        """Clients whose share of the next part has not come, because of themselves or of others' deals."""
         return self.role.missing
 
 
@@ -258,4 +258,4 @@ def check_tokens(tokens: Tokens | None, *, name: str, m: int, job: Job) -> None:
     if len(tokens) != m:
         raise DataError(f"{name}: {len(tokens)} IDs for {m} rows")
     if m > job.ids_cap:
-        raise DataError(f"{name}: {m} rows, more than ids_cap, {job.ids_cap}")
+        raise DataError(f"{name}: more rows than ids_cap, {job.ids_cap}")

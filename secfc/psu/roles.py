@@ -272,9 +272,12 @@ class UnionServer(_Role):
         return self._opened == self.parts
 
     @property
-    def missing(self) -> int:
+    def missing(self) -> tuple[int, ...]:
         """Clients that have not sent their share of the next part."""
-        return self.plan.n - len(self._held.get(self._opened, {})) if not self.complete else 0
+        if self.complete:
+            return ()
+        held = self._held.get(self._opened, {})
+        return tuple(j for j in range(1, self.plan.n + 1) if j not in held)
 
     def conclude(self) -> Found | Verdict:
         """What the complete stage says; the server goes on to the next one.

@@ -93,7 +93,7 @@ def tokens(ids: Iterable[object], *, key: bytes, salt: bytes, name: str) -> Toke
     order = np.lexsort((v, u))
     same = (np.diff(u[order]) == 0) & (np.diff(v[order]) == 0)
     if same.any():
-        raise DuplicateIdError(f"{name}: {int(same.sum())} of its {u.size} IDs are repeated")
+        raise DuplicateIdError(f"{name}: {int(same.sum())} of its IDs are repeated")
     check = hashlib.blake2b(key=key, digest_size=CHECK_BYTES, salt=salt, person=b"key check").digest()
     return Tokens(u=u, v=v, check=check)
 

@@ -34,8 +34,8 @@ class Figures:
         As in `secfc.Result`.
     sizes : list of int
         Rows of each cluster.
-    counts : list of int
-        Rows of each party, for the table of parties.
+    counts : list of int or None
+        Rows of each party, for the table of parties; None with membership privacy.
     part : list of str
         What each party failed to do; empty for one that took part to the end.
     convergence : Chart
@@ -50,7 +50,7 @@ class Figures:
     inertia: float
     near_ties: int
     sizes: list[int]
-    counts: list[int]
+    counts: list[int] | None
     part: list[str]
     convergence: Chart
     distances: Chart | None = None
@@ -174,7 +174,7 @@ def page_of(
             inertia=result.inertia,
             near_ties=result.near_ties,
             sizes=result.sizes.tolist(),
-            counts=[len(labels) for labels in result.labels],
+            counts=None if job.ids_cap is not None else [len(labels) for labels in result.labels],
             part=result.faults.parts(job.n),
             convergence=curve(result.history.tolist(), x_label="iteration", y_label="inertia"),
             distances=distances,

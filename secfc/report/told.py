@@ -55,7 +55,7 @@ class ToldResult(ToldPart):
     history: Annotated[list[Amount], Field(min_length=1)]
     near_ties: Count
     faults: ToldFaults
-    counts: list[Count]
+    counts: list[Count] | None
     sizes: list[Count]
 
 
@@ -103,9 +103,10 @@ def told_of(coordinator: object, agreement: Agreement, *, name: str) -> Told:
     result, job = told.result, agreement.job
     if result is not None:
         numbers = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
+        counts, rows = result.counts, sum(result.sizes)
         for key, holds in (
-            ("counts", len(result.counts) == job.n),
-            ("sizes", len(result.sizes) == job.k and 0 < sum(result.sizes) == sum(result.counts)),
+            ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),
+            ("sizes", len(result.sizes) == job.k and 0 < rows == (rows if counts is None else sum(counts))),
             ("faults", numbers <= set(range(1, job.n + 1))),
             ("costs", told.costs is not None),
         ):

@@ -30,7 +30,7 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
 
 def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
-    derived |= {"ids_cap", "ids_salt", "union", "count_duplicates"}  # no phase union in agreed jobs yet
+    derived |= {"ids_salt"}  # of each run
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
     derived |= {"reveal_to"}  # from the names of `reveal_centres`
     agreed = set(ClusteringSchema.model_fields) - {"seed", "reveal_centres"}
@@ -38,6 +38,18 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     for field in fields(Job):
         if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
             assert ClusteringSchema.model_fields[field.name].default == field.default
+
+
+def test_membership_privacy_has_a_phase_and_each_run_a_salt_of_its_own(organisations):
+    plain = organisations.agreement
+    assert plain.job_of(b"a" * 16) == plain.job
+    organisations.replace(organisations.job, "k = 2", 'k = 2\nids_cap = 100\nunion = "sketch"')
+    agreement = organisations.agreement
+    assert agreement.phases == ("identify", "union", "share", "iterate", "reveal")
+    assert (agreement.job.ids_cap, agreement.job.union) == (100, "sketch")
+    salts = {agreement.job_of(run).ids_salt for run in (b"a" * 16, b"b" * 16)}
+    assert salts == {(b"a" * 16).hex(), (b"b" * 16).hex()}
+    assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
 
 
 CHANGES = {
@@ -52,6 +64,7 @@ CHANGES = {
     "start": ("k = 2", 'k = 2\ninit = "separation"'),
     "recipients": ("k = 2", 'k = 2\nreveal_centres = ["south"]'),
     "limits": ("[columns]", "[limits]\nsmallest_set = 2\n[columns]"),
+    "membership privacy": ("k = 2", "k = 2\nids_cap = 100"),
 }
 
 
@@ -131,7 +144,22 @@ WRONG = {
     "range": ("t = 1", "t = 0", "6: t: at least 1 is needed, 0 was given"),
     "precision": ("seed = 7", "precision = 53", "8: precision: at most 52 bits, 53 was given"),
     "seed": ("seed = 7", "seed = -1", "8: clustering.seed: "),
-    "start": ("seed = 7", 'init = "labels"', "8: clustering.init: 'random' or 'separation' is possible"),
+    "start": ("seed = 7", 'init = "label"', "8: clustering.init: 'random', 'separation', 'k-means++' or"),
+    "hidden start": (
+        "seed = 7",
+        'init = "labels"\nids_cap = 9',
+        "8: init: start labels would tell",
+    ),
+    "single rows": (
+        "seed = 7\n",
+        'init = "k-means++"\n[limits]\nsmallest_set = 2\n',
+        "8: init: 'k-means++' asks about single rows, limits.smallest_set is 2",
+    ),
+    "cap": ("seed = 7", "ids_cap = 0", "8: ids_cap: at least 1 is needed"),
+    "union": ("seed = 7", 'ids_cap = 9\nunion = "plain"', "9: clustering.union: 'series' or 'sketch' is"),
+    "union without a cap": ("seed = 7", 'union = "sketch"', "8: union: only with ids_cap"),
+    "count without a cap": ("seed = 7", "count_duplicates = true", "8: count_duplicates: only with ids_cap"),
+    "salt": ("seed = 7", 'ids_salt = "00"', "8: clustering.ids_salt: unknown key"),
     "disclosure": (
         "seed = 7",
         'disclosure = "all"',

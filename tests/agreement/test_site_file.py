@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from secfc.agreement.rows import read_rows
@@ -65,6 +67,7 @@ REFUSED = {
     "least_segment_columns = 3": r"segments of the job have 2 columns \(ell = 1\), 3 are the least",
     "most_precision = 31": "the job has a precision of 32 bits, 31 are the most",
     'columns = ["age"]': "the job clusters bmi; age are allowed",
+    'union = ["series"]': "the job has no membership privacy, 'series' is allowed",
 }
 
 
@@ -118,8 +121,12 @@ def test_a_job_that_promises_larger_sets_and_fewer_rounds_is_not_refused(organis
 # Rows
 
 
-def rows_of(organisations, name="north"):
+def read(organisations, name="north"):
     return read_rows(read_site(organisations.site(name)), organisations.agreement)
+
+
+def rows_of(organisations, name="north"):
+    return read(organisations, name).table
 
 
 def test_columns_come_in_the_jobs_order_under_the_sites_names(organisations):
@@ -208,3 +215,128 @@ def test_columns_that_the_job_does_not_have_are_told_by_line(organisations):
     organisations.write_site("north", data='path = "north.csv"\nid = "age"\n')
     with pytest.raises(DataError, match=r"north\.toml: data\.id: column 'age' is clustered"):
         rows_of(organisations)
+
+
+# What membership privacy and start labels take
+
+HIDDEN = ("k = 2", "k = 2\nids_cap = 100")
+BY_LABELS = ("k = 2", 'k = 2\ninit = "labels"')
+
+
+def with_key(organisations, *, data='path = "north.csv"\nid = "patient"\n'):
+    path = organisations.write_site("north", data=data)
+    organisations.replace(path, "[data]", 'ids_key = "ids.key"\n[data]')
+    return path
+
+
+def test_a_site_refuses_another_union_than_it_allows(organisations):
+    path = organisations.write_site("south", more='[limits]\nunion = ["series"]\n')
+    organisations.replace(organisations.job, *HIDDEN)
+    read_site(path).check(organisations.agreement)
+    organisations.replace(organisations.job, "ids_cap = 100", 'ids_cap = 100\nunion = "sketch"')
+    with pytest.raises(LimitError, match=r"limits\.union: the job has union 'sketch', 'series' is allowed$"):
+        read_site(path).check(organisations.agreement)
+
+
+@pytest.mark.parametrize(
+    ("change", "data", "told"),
+    [
+        (HIDDEN, 'path = "north.csv"\nid = "patient"\n', ":1: ids_key is needed: the job has membership"),
+        (HIDDEN, 'path = "north.csv"\n', ":6: data.id is needed: the job has membership privacy"),
+        (BY_LABELS, 'path = "north.csv"\n', ":6: data.start is needed: the job has start labels"),
+        (None, 'path = "north.csv"\nstart = "group"\n', ":8: data.start: the job has no start labels"),
+    ],
+)
+def test_what_the_job_needs_of_a_site_is_told_by_line(organisations, change, data, told):
+    if change:
+        organisations.replace(organisations.job, *change)
+    organisations.write_site("north", data=data)
+    with pytest.raises(ParameterError) as caught:
+        read(organisations)
+    assert told in str(caught.value)
+
+
+def test_a_site_with_an_id_key_takes_part_in_no_job_that_tells_whose_rows_are_whose(organisations):
+    with_key(organisations)
+    with pytest.raises(ParameterError, match=r":6: ids_key: the job has no membership privacy"):
+        read(organisations)
+
+
+def ids_of(organisations, lines):
+    (organisations.folder / "north.csv").write_text("\n".join(["patient,age,bmi", *lines, ""]))
+    organisations.replace(organisations.job, *HIDDEN)
+    with_key(organisations)
+    return read(organisations)
+
+
+def test_ids_of_a_csv_file_are_its_text_whatever_they_look_like(organisations):
+    rows = ids_of(organisations, ["007,50,20", "7,50,20", " 7 ,50,20", "1e3,50,20"])
+    assert rows.ids == ["007", "7", " 7 ", "1e3"]
+    assert rows.table.ids.to_pylist() == rows.ids
+    assert "007" not in repr(rows)
+
+
+def test_sites_without_rows_have_no_ids(organisations):
+    assert ids_of(organisations, []).ids == []
+
+
+@pytest.mark.parametrize(
+    ("column", "ids"),
+    [
+        (pa.array([7, 8]), ["7", "8"]),
+        (pa.array([7, -8], pa.int8()), ["7", "-8"]),
+        (pa.array(["7", "8"], pa.large_string()), ["7", "8"]),
+        (pa.array(["x", "y"]).dictionary_encode(), ["x", "y"]),
+    ],
+)
+def test_integers_are_the_ids_that_their_text_is(organisations, column, ids):
+    table = pa.table({"patient": column, "age": [50.0, 60.0], "bmi": [20.0, 30.0]})
+    pyarrow.parquet.write_table(table, organisations.folder / "north.parquet")
+    organisations.replace(organisations.job, *HIDDEN)
+    with_key(organisations, data='path = "north.parquet"\nid = "patient"\n')
+    assert read(organisations).ids == ids
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (pa.array([7.0, 8.0]), "is of type double; text or integers are needed"),
+        (pa.array([b"7", b"8"]), "is of type binary; text or integers are needed"),
+        (pa.array(["7", None]), "has 1 missing values"),
+    ],
+)
+def test_ids_of_other_types_are_refused(organisations, column, told):
+    table = pa.table({"patient": column, "age": [50.0, 60.0], "bmi": [20.0, 30.0]})
+    pyarrow.parquet.write_table(table, organisations.folder / "north.parquet")
+    organisations.replace(organisations.job, *HIDDEN)
+    with_key(organisations, data='path = "north.parquet"\nid = "patient"\n')
+    with pytest.raises(DataError, match=rf"^north: .*north\.parquet: column 'patient' of IDs {told}"):
+        read(organisations)
+
+
+def start_of(organisations, lines, column="group"):
+    (organisations.folder / "north.csv").write_text("\n".join(["group,age,bmi", *lines, ""]))
+    organisations.replace(organisations.job, *BY_LABELS)
+    organisations.write_site("north", data=f'path = "north.csv"\nstart = "{column}"\n')
+    return read(organisations)
+
+
+def test_start_labels_come_from_a_column_that_is_not_clustered(organisations):
+    rows = start_of(organisations, ["1,50,20", "0,60,30"])
+    assert rows.start.tolist() == [1, 0]
+    assert rows.table.columns == ("age", "bmi")
+
+
+@pytest.mark.parametrize("label", ["0.5", "x", "", "-1", "65535", "99999999999"])
+def test_what_is_no_start_label_is_refused_without_the_value(organisations, label):
+    with pytest.raises(DataError, match=r"^north: .*north\.csv: column 'group' of start labels ") as caught:
+        start_of(organisations, ["0,50,20", f"{label},60,30"])
+    assert not label or f" {label} " not in str(caught.value)
+
+
+def test_a_column_of_start_labels_that_is_missing_or_clustered_is_told(organisations):
+    with pytest.raises(DataError, match=r"north\.csv: no column 'grp'; it has group, age, bmi"):
+        start_of(organisations, ["0,50,20"], column="grp")
+    organisations.write_site("north", data='path = "north.csv"\nstart = "age"\n')
+    with pytest.raises(DataError, match=r"data\.start: column 'age' is clustered"):
+        read(organisations)

@@ -137,6 +137,20 @@ def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_membership_gives_the_labels_of_an_ordinary_run_and_what_both_take(rows_of, tmp_path):
+    (row,) = rows_of("membership", "--cases", "2000,4,3,3,1,1", "--storage", tmp_path)
+    assert row["storage"]
+    assert row["labels_equal"]
+    assert row["converged"]
+    for name in ("client_peak", "server_peak", "driver_peak", "ordinary_client_peak"):
+        assert 1 << 20 < row[name] < 1 << 34
+    assert max(row["client_peak"], row["driver_peak"]) < row["total_peak"]
+    # Each of three clients shares a vector for every row, of three times as many rows as it holds.
+    assert 2.9 < row["share_bytes"] / row["ordinary_share_bytes"] < 3.1
+    assert row["union_bytes"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_table_is_printed_without_json():
     done = CliRunner().invoke(app, ["bench", "iteration", "--cases", "200,4,2,3,1,1"])
     assert done.exit_code == 0

@@ -2,21 +2,35 @@
 
 import csv
 import json
+import signal
 import stat
 
 import numpy as np
 import pytest
+from support.hidden import expected
 from support.organisations import NAMES, Organisations
 
+from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
+from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
+from secfc.drivers import framing, multiprocess
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.participant import Participant
 from secfc.drivers.setup import Setup
-from secfc.errors import AgreementError, DataError, LimitError, ParameterError
+from secfc.errors import (
+    AgreementError,
+    DataError,
+    DuplicateIdError,
+    LimitError,
+    ParameterError,
+    TooManyFaultsError,
+    UnionError,
+)
 from secfc.limits import Limits
+from secfc.protocol.wire import decode, envelope
 
 RUN = bytes(16)
 
@@ -28,13 +42,35 @@ def organisations(tmp_path):
     return made
 
 
-def run(made, *, sites=NAMES):
+def run(made, *, sites=NAMES, deadline=None):
     return run_agreed(
         made.agreement,
         file=made.job,
         sites=[made.site(name) for name in sites],
         summary=made.folder / "summary.json",
+        deadline=deadline,
     )
+
+
+def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
+    """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
+    started, hit = [], []
+    start, write = multiprocess._start, framing.write_frame
+
+    def start_and_note():
+        started.append(start())
+        return started[-1]
+
+    def write_frame(stream, what, payload):
+        process = started[client]
+        if what == framing.MESSAGE and stream is process.stdin and envelope(payload).kind == kind and not hit:
+            hit.append(process)
+            process.send_signal(number)
+        write(stream, what, payload)
+
+    monkeypatch.setattr(multiprocess, "_start", start_and_note)
+    monkeypatch.setattr(framing, "write_frame", write_frame)
+    return hit
 
 
 def results(made, name):
@@ -61,11 +97,11 @@ def test_labels_equal_those_of_a_simulation_and_stay_with_their_sites(organisati
             seed=agreement.seed,
         )
     )
-    for name, expected in zip(NAMES, here.labels, strict=True):
-        assert labels(organisations, name) == {f"{name}-{at}": one for at, one in enumerate(expected)}
+    for name, own in zip(NAMES, here.labels, strict=True):
+        assert labels(organisations, name) == {f"{name}-{at}": one for at, one in enumerate(own)}
         assert stat.S_IMODE(results(organisations, name).stat().st_mode) == 0o700
-    for at_server, expected in zip(outcome.labels, here.labels, strict=True):
-        assert np.array_equal(at_server, expected)
+    for at_server, own in zip(outcome.labels, here.labels, strict=True):
+        assert np.array_equal(at_server, own)
     assert outcome.n_iter == here.n_iter
     assert np.array_equal(outcome.history, here.history)
 
@@ -189,6 +225,151 @@ def test_all_parties_must_have_signed_and_be_given_once(organisations):
     assert not (organisations.folder / "summary.json").exists()
 
 
+# Membership privacy
+
+
+def ids_of(made):
+    return [[f"{name}-{at}" for at in range(len(made.rows[name]))] for name in NAMES]
+
+
+@pytest.mark.processes
+def test_labels_by_id_equal_exact_lloyd_on_the_union_and_nothing_tells_whose_rows_are_whose(organisations):
+    key = organisations.hide()
+    organisations.sign()
+    outcome = run(organisations)
+    rows, ids = [organisations.rows[name] for name in NAMES], ids_of(organisations)
+    run_id = bytes.fromhex(outcome.run_id)
+    exact = expected(organisations.agreement, rows, ids, key=key, run=run_id)
+    for name, own, found in zip(NAMES, ids, exact.labels, strict=True):
+        assert labels(organisations, name) == dict(zip(own, found.tolist(), strict=True))
+    assert outcome.n_iter == exact.n_iter
+    assert [part.size for part in outcome.labels] == [0, 0, 0]
+    summary = (organisations.folder / "summary.json").read_text()
+    findings = audit(read_summary(organisations.folder / "summary.json"), organisations.agreement)
+    assert [finding.text for finding in findings if not finding.holds] == []
+    assert not any(one in summary for own in ids for one in own)
+    sent = [one.statement.sent for one in read_summary(organisations.folder / "summary.json").statements]
+    assert sent[0] == sent[1] == sent[2]  # with 12, 9 and 5 rows
+
+
+@pytest.mark.processes
+def test_two_runs_of_a_job_have_nothing_in_common_for_who_lacks_the_key(organisations, monkeypatch):
+    organisations.hide()
+    organisations.sign()
+    poles, real = [], framing.write_frame
+
+    def write_frame(stream, kind, payload):
+        if kind == framing.MESSAGE and envelope(payload).kind == "UnionFound":
+            poles[-1] |= set(decode(bytes(payload), k=2).found.poles.tolist())
+        real(stream, kind, payload)
+
+    monkeypatch.setattr(framing, "write_frame", write_frame)
+    for _ in range(2):
+        poles.append(set())
+        run(organisations)
+        (organisations.folder / "summary.json").unlink()
+    assert [len(one) for one in poles] == [26, 26]
+    assert not poles[0] & poles[1]
+
+
+@pytest.mark.processes
+def test_a_site_with_another_id_key_ends_the_run(organisations):
+    organisations.hide()
+    write_new_ids_key(organisations.folder / "other.key")
+    organisations.replace(organisations.site("west"), '"ids.key"', '"other.key"')
+    organisations.sign()
+    with pytest.raises(UnionError, match=r"client \d hashes its IDs with another id_key$"):
+        run(organisations)
+    assert not any(list(folder.rglob("labels.csv")) for folder in organisations.folder.glob("results-*"))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("more", ["", "\ncount_duplicates = true"])
+def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations, more):
+    organisations.hide(more=more)
+    text = (organisations.folder / "west.csv").read_text()
+    (organisations.folder / "west.csv").write_text(text.replace("west-3", "north-3"))
+    organisations.sign()
+    with pytest.raises(DuplicateIdError) as caught:
+        run(organisations)
+    assert "north-3" not in (organisations.folder / "summary.json").read_text()
+    assert "north-3" not in str(caught.value)
+    assert bool(more) == any(word.isdecimal() for word in str(caught.value).split())
+    assert [path.name for path in results(organisations, "north").iterdir()] == ["statement.json"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", ["UnionFound", "Share"])
+def test_a_site_lost_after_the_union_was_opened_ends_the_run_and_says_what_a_new_one_shows(
+    organisations, monkeypatch, kind
+):
+    organisations.hide()
+    organisations.sign()
+    killed = breaks_at(monkeypatch, 2, kind)
+    with pytest.raises(TooManyFaultsError, match=r"the union of the new run would show how many rows"):
+        run(organisations)
+    assert killed
+    assert not any(list(folder.rglob("labels.csv")) for folder in organisations.folder.glob("results-*"))
+    summary = read_summary(organisations.folder / "summary.json")
+    assert [one.statement.party for one in summary.statements] == ["north", "west"]
+    assert all("TooManyFaultsError" in one.statement.ended for one in summary.statements)
+
+
+@pytest.mark.processes
+def test_more_rows_than_the_cap_are_refused_by_the_site_alone(organisations):
+    organisations.hide(cap=11)
+    organisations.sign()
+    with pytest.raises(DataError, match=r"^north: more rows than ids_cap, 11$"):
+        run(organisations)
+
+
+# Start labels
+
+
+@pytest.mark.processes
+def test_start_labels_come_from_each_sites_own_column(organisations):
+    organisations.replace(organisations.job, "k = 2", 'k = 2\ninit = "labels"')
+    starts = []
+    for name in NAMES:
+        header, *lines = (organisations.folder / f"{name}.csv").read_text().split()
+        starts.append(np.arange(len(lines), dtype=np.int32) % 2)
+        lines = [f"{line},{group}" for line, group in zip(lines, starts[-1], strict=True)]
+        (organisations.folder / f"{name}.csv").write_text("\n".join([f"{header},group", *lines, ""]))
+        organisations.write_site(name, data=f'path = "{name}.csv"\nid = "patient"\nstart = "group"\n')
+    organisations.sign()
+    outcome = run(organisations)
+    rows = [organisations.rows[name] for name in NAMES]
+    job = organisations.agreement.job
+    exact = ExactLloyd(2, init=starts, bound=job.bound, precision=job.precision).fit(rows)
+    assert np.array_equal(outcome.start, np.concatenate(starts))
+    for name, found in zip(NAMES, exact.labels_, strict=True):
+        assert list(labels(organisations, name).values()) == found.tolist()
+
+
+# Sites that break
+
+
+@pytest.mark.processes
+def test_a_deadline_gives_up_a_site_that_hangs(organisations, monkeypatch):
+    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    stopped = breaks_at(monkeypatch, 2, "Assignment", signal.SIGSTOP)
+    with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1"):
+        run(organisations, deadline=12.0)
+    assert stopped
+    with pytest.raises(ParameterError, match="deadline: None or a number of seconds > 0 is needed"):
+        run(organisations, deadline=0.0)
+
+
+@pytest.mark.processes
+def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(organisations):
+    (organisations.folder / "results-west").write_text("a file is in the way")
+    outcome = run(organisations)
+    lost = {"west": outcome.lost[3]}
+    assert "results-west: File exists" in lost["west"]
+    assert read_summary(organisations.folder / "summary.json").coordinator["lost"] == lost
+    assert len(labels(organisations, "north")) == 12
+
+
 # A party by itself
 
 
@@ -231,3 +412,21 @@ def test_a_folder_of_results_that_cannot_be_made_is_told(organisations):
     party.open(run=RUN, digest=party.agreement.digest, number=2)
     with pytest.raises(ParameterError, match=r"^south: results: .*results-south: File exists"):
         party.close("ended")
+
+
+def test_a_run_takes_place_once(organisations):
+    party = Participant(organisations.site("south"))
+    party.open(run=RUN, digest=party.agreement.digest, number=2)
+    party.close("ended")
+    again = Participant(organisations.site("south"))
+    with pytest.raises(AgreementError, match=rf"^south: the run {RUN.hex()} has been: it is in "):
+        again.open(run=RUN, digest=again.agreement.digest, number=2)
+
+
+def test_an_id_key_that_others_may_read_is_refused_before_rows_are_read(organisations):
+    organisations.hide()
+    organisations.sign()
+    (organisations.folder / "ids.key").chmod(0o644)
+    (organisations.folder / "south.csv").unlink()
+    with pytest.raises(ParameterError, match=r"ids\.key: an ID key that others may read"):
+        Participant(organisations.site("south"))

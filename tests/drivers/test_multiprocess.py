@@ -22,6 +22,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
     DataError,
     LimitError,
+    MessageError,
     ParameterError,
     PartyError,
     SealError,
@@ -442,10 +443,82 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
             os.kill(started[2].pid, signal.SIGKILL)
 
     text = (
-        r"^client 2 .* \(signal 9\); the run cannot go on, and the union of a new run without it would show"
+        r"^server: client 2 is absent before all rows were shared; .*the union of the new run would show how "
+        r"many rows .*; client 2 \(parties\[1\]\): its process ended without a result \(signal 9\)$"
     )
-    with pytest.raises(PartyError, match=text):
+    with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(setup, kill)
+
+
+def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup_of, started, monkeypatch):
+    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    ids = [list(range(5)), [], list(range(10, 17))]
+    held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
+    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held, deadline=6.0)
+
+    def stop(progress):
+        if progress.phase == "union" and started[2].poll() is None:
+            os.kill(started[2].pid, signal.SIGSTOP)
+
+    with pytest.raises(TooManyFaultsError, match=r"nothing was heard from those waited for: .*client 2"):
+        run_multiprocess(setup, stop)
+
+
+BROKEN = """
+    from secfc.errors import CheatError, LimitError, MessageError
+    from secfc.protocol.client import Client
+    from secfc.protocol.messages import {kind}
+    real = Client.receive
+
+    def broken(self, message, **options):
+        if isinstance(message, {kind}) and message.round == {round}:
+            raise {error}("123456.789")
+        return real(self, message, **options)
+
+    Client.receive = broken
+"""
+
+
+@pytest.mark.parametrize("error", ["ValueError", "MessageError"])
+def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabotage, error):
+    sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
+    setup = setup_of((4, 3, 5, 6, 2))
+    outcome, whole = run_multiprocess(setup), run_in_process(setup)
+    for ours, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert outcome.inertia == whole.inertia
+    assert list(outcome.lost) == [4]
+    assert outcome.lost[4].startswith("client 4 (parties[3]): ")
+
+
+@pytest.mark.parametrize("error", ["LimitError", "CheatError"])
+def test_a_clients_limit_or_a_cheating_server_ends_the_run_in_the_iterations_too(setup_of, sabotage, error):
+    sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
+    with pytest.raises(getattr(secfc.errors, error), match=r"^client 4 \(parties\[3\]\): 123456\.789$"):
+        run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+
+
+def test_a_client_that_breaks_while_rows_are_shared_is_left_out(setup_of, sabotage):
+    sabotage(4, BROKEN.format(kind="Plan", round=0, error="ValueError"))
+    outcome = run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+    assert outcome.faults.left_out == (4,)
+    assert outcome.lost == {4: "client 4 (parties[3]): ValueError at <string>:9 in broken"}
+
+
+def test_a_client_that_refuses_something_while_rows_are_shared_ends_the_run(setup_of, sabotage):
+    sabotage(4, BROKEN.format(kind="Plan", round=0, error="MessageError"))
+    with pytest.raises(MessageError, match=r"^client 4 \(parties\[3\]\): "):
+        run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+
+
+def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
+    sabotage(4, BROKEN.format(kind="Assignment", round=2, error="ValueError"))
+    rows = setup_of((4, 3, 5, 6, 2)).rows
+    with pytest.warns(
+        secfc.FaultWarning, match=r"did not answer to the end; .*ValueError at <string>:9"
+    ) as told:
+        secfc.run(rows, 3, 1, 1, seed=1, driver="multiprocess")
+    assert "123456" not in str(told[0].message)
 
 
 @pytest.mark.parametrize("round_", [1, 2])
@@ -491,6 +564,16 @@ def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, m
     assert all((labels >= 0).all() for labels in outcome.labels)
 
 
+def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline(
+    setup_of, sabotage, monkeypatch
+):
+    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    sabotage(2, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
+    text = r"^nothing was heard for 6 s from client 2 \(parties\[1\]\)$"
+    with pytest.raises(PartyError, match=text):
+        run_multiprocess(replace(setup_of(), deadline=6.0))
+
+
 def test_a_killed_server_is_named_with_the_signal(long, started):
     def kill(progress):
         if progress.round == 2 and started[0].poll() is None:
@@ -518,16 +601,16 @@ def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setu
         Client._on_plan = broken
     """
     sabotage(2, code)
-    with pytest.raises(PartyError) as caught:
+    with pytest.raises(TooManyFaultsError) as caught:
         run_multiprocess(setup_of())
-    assert str(caught.value) == "client 2 (parties[1]): ValueError at <string>:5 in broken"
+    assert str(caught.value).endswith("; client 2 (parties[1]): ValueError at <string>:5 in broken")
     assert "123456" not in "".join(capfd.readouterr())
 
 
 def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, sabotage):
     sabotage(3, "import secfc.lagrange.sharer\nsecfc.lagrange.sharer.quantise = None")
-    text = r"^client 3 \(parties\[2\]\): TypeError at secfc/lagrange/sharer\.py:\d+ in share$"
-    with pytest.raises(PartyError, match=text):
+    text = r"; client 3 \(parties\[2\]\): TypeError at secfc/lagrange/sharer\.py:\d+ in share$"
+    with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(setup_of())
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from secfc.agreement.consortium import Member, add_members
+from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
@@ -66,6 +67,14 @@ class Organisations:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
+
+    def hide(self, *, cap: int = 40, more: str = "") -> bytes:
+        """Have the job hide whose rows are whose, every site with a copy of the ID key; the key."""
+        self.replace(self.job, "k = 2", f"k = 2\nids_cap = {cap}{more}")
+        key = write_new_ids_key(self.folder / "ids.key")
+        for name in NAMES:
+            self.replace(self.site(name), "[data]", 'ids_key = "ids.key"\n[data]')
+        return key
 
     @property
     def agreement(self) -> Agreement:

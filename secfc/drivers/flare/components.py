@@ -106,7 +106,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         coordinator = Coordinator(
             agreement=agreement,
             server=Server(
-                job=agreement.job,
+                job=agreement.job_of(run),
                 session=agreement.session(run),
                 rng=np.random.default_rng(agreement.seed),
             ),

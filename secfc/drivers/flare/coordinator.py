@@ -11,19 +11,12 @@ import secfc
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import SignedStatement, statement_of, write_summary
 from secfc.drivers.costs import Meter
-from secfc.drivers.failures import as_error
+from secfc.drivers.failures import as_error, ends_run
 from secfc.drivers.flare import line as lines
 from secfc.drivers.flare.calls import to_json
 from secfc.drivers.flare.line import Event, Line, Send
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
-from secfc.errors import (
-    CheatError,
-    LimitError,
-    MessageError,
-    PartyError,
-    SecFCError,
-    TooManyFaultsError,
-)
+from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
 from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
@@ -135,7 +128,8 @@ class Coordinator:
             "timeline": self.timeline,
         }
         if self.report is not None:
-            told["result"] = public_result(self.report, self.report.counts)
+            counts = None if self._job.ids_cap is not None else self.report.counts
+            told["result"] = public_result(self.report, counts)
         write_summary(path, self._agreement, self.statements.values(), told)
 
     def _name(self, client: int) -> str:
@@ -186,8 +180,9 @@ class Coordinator:
                 raise TooManyFaultsError(f"nobody confirms the result to {names}; {self._lost_names()}")
         else:
             waiting = list(self._server.awaited)
+        names = ", ".join(map(self._name, waiting))
+        silence = f"nothing was heard for {self._patience:.0f} s from those waited for: {names}"
         for client in waiting:
-            silence = f"nothing was heard for {self._patience:.0f} s, and it is waited for"
             if client not in self.lost:
                 self._lose(client, PartyError(silence))
 
@@ -247,17 +242,14 @@ class Coordinator:
         Raises
         ------
         SecFCError
-            When the others cannot finish, or must not: a site that breaks off is left out, but one that
-            refuses something before the iterations may have found out that all should stop; a limit protects
-            rows whose shares the others hold.
+            When the others cannot finish, or must not (`ends_run`).
         """
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error
         self._lines[client].forget()
         phase, state = self._server.progress.phase, self._server.state
-        late = state in (State.ITERATE, State.DONE)
-        if isinstance(error, LimitError | CheatError) or not (late or isinstance(error, PartyError)):
+        if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
             raise type(error)(f"{text} (phase {phase})") if _plain(error) else PartyError(text)
         try:
             replies = self._server.absent(client)

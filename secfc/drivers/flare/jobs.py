@@ -71,7 +71,8 @@ def export_job(file: Path, folder: Path, *, deadline: float) -> None:
     meta = {
         "name": folder.name,
         "resource_spec": {},
-        "min_clients": agreement.job.threshold,
+        # With membership privacy nobody can be left out.
+        "min_clients": agreement.job.threshold if agreement.job.ids_cap is None else agreement.job.n,
         "deploy_map": {"secfc": ["server", *agreement.names]},
     }
     files = {

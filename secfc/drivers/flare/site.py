@@ -119,15 +119,10 @@ class Site:
         statement = self._state(
             "the run was complete before this site had its labels" if ended == COMPLETE else ended
         )
-        report: dict[str, Any] = {"secfc": secfc.__version__, "seconds": self._seconds()}
+        seconds = [] if self._participant is None else self._participant.seconds
+        report: dict[str, Any] = {"secfc": secfc.__version__, "seconds": seconds}
         report["statement"] = None if statement is None else statement.model_dump()
         return Call(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
-
-    def _seconds(self) -> list[list[str | float]]:
-        """CPU seconds by phase and role."""
-        if self._participant is None:
-            return []
-        return [[phase, role, value] for (phase, role), value in self._participant.meter.seconds.items()]
 
     def _state(self, ended: str) -> SignedStatement | None:
         """Have labels and statement written, once; None when no run was opened."""

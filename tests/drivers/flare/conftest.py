@@ -3,7 +3,9 @@
 import csv
 import json
 import shutil
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ import numpy as np
 import pytest
 
 from secfc.agreement.consortium import Member, add_members
+from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+from secfc.drivers.flare import line
 
 _NEED_FLARE = (
     "test_flare.py",
@@ -63,6 +67,34 @@ class Organisations:
         ]
         collect(agreement, signatures_path(job), signed)
 
+    def hide(self, job: Path | None = None) -> bytes:
+        """Have the job, or another like it, hide whose rows are whose; rows have IDs then. The ID key."""
+        job = job or self.job
+        cap = 2 * sum(map(len, self.rows))
+        job.write_text(self.job.read_text().replace("[columns]", f"ids_cap = {cap}\n[columns]"))
+        key = write_new_ids_key(self.folder / "ids.key")
+        for name, part, ids in zip(self.sites, self.rows, self.ids, strict=True):
+            header = ",".join(["patient", *map(str, range(part.shape[1]))])
+            lines = [",".join([one, *map(repr, row)]) for one, row in zip(ids, part.tolist(), strict=True)]
+            (self.folder / f"{name}.csv").write_text("\n".join([header, *lines, ""]))
+            self.configure(
+                name,
+                job=job.name,
+                data=f"{name}.csv",
+                more='id = "patient"\n',
+                first='ids_key = "ids.key"\n',
+            )
+        self.sign(job)
+        return key
+
+    @property
+    def ids(self) -> list[list[str]]:
+        """IDs of each site's rows."""
+        return [
+            [f"{name}/{at}" for at in range(len(part))]
+            for name, part in zip(self.sites, self.rows, strict=True)
+        ]
+
     def another_job(self) -> str:
         """A job that differs in k, signed by all; its name."""
         path = self.folder / "other.toml"
@@ -85,11 +117,12 @@ class Organisations:
         key: str | None = None,
         data: str | None = None,
         more: str = "",
+        first: str = "",
     ) -> None:
-        """Write a site file; `more` is TOML after the tables."""
+        """Write a site file; `more` is TOML after the tables, `first` before them."""
         self.config(name).write_text(
             f'party = "{name}"\njob = "{job}"\nkey = "{key or name}.key"\nresults = "results-{name}"\n'
-            f'[data]\npath = "{data or f"{name}.npy"}"\n{more}'
+            f'{first}[data]\npath = "{data or f"{name}.npy"}"\n{more}'
         )
 
     def written(self, name: str) -> list[Path]:
@@ -137,3 +170,16 @@ def organisations(tmp_path: Path) -> Callable[..., Organisations]:
         return Organisations(tmp_path, blobs(*counts), **job)
 
     return make
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No pauses, and no thread is left behind."""
+    monkeypatch.setattr(line, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(line, "CLOSING_SECONDS", 1.0)
+    before = set(threading.enumerate())
+    yield
+    until = time.monotonic() + 10
+    while set(threading.enumerate()) - before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert set(threading.enumerate()) <= before

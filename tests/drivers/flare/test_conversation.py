@@ -8,17 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.network import (
+    Network,
+    assert_exact,
+    names_of_lost,
+    on_receive,
+    third_round,
+    vanishes,
+)
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare import line
 from secfc.drivers.flare.calls import Call, Kind, decode_call
-from secfc.drivers.flare.coordinator import Coordinator
 from secfc.drivers.flare.jobs import export_job, of_argument
-from secfc.drivers.flare.site import Site
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -28,90 +32,10 @@ from secfc.errors import (
     PartyError,
     TooManyFaultsError,
 )
-from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment, Finish, Plan, Share
-from secfc.protocol.server import Server
 from secfc.report.agreed import write_agreed_report
 
-RUN = bytes(range(16))
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    """No pauses, and no thread is left behind."""
-    monkeypatch.setattr(line, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(line, "CLOSING_SECONDS", 1.0)
-    before = set(threading.enumerate())
-    yield
-    until = time.monotonic() + 10
-    while set(threading.enumerate()) - before and time.monotonic() < until:
-        time.sleep(0.01)
-    assert set(threading.enumerate()) <= before
-
-
-class Network:
-    """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
-
-    def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False):
-        self.sites = {name: Site(name=name, file=organisations.config(name)) for name in organisations.sites}
-        self.calls, self._spoil = [], spoil
-        agreement = organisations.agreement
-        self.coordinator = Coordinator(
-            agreement=agreement,
-            server=Server(
-                job=agreement.job,
-                session=agreement.session(RUN),
-                rng=np.random.default_rng(agreement.seed),
-            ),
-            run=RUN,
-            send=self._send,
-            deadline=deadline,
-            aborted=aborted,
-        )
-
-    def _send(self, name, data, timeout):
-        self.calls.append((name, decode_call(data).kind))
-
-        def deliver():
-            return self.sites[name].answer(data)
-
-        return deliver() if self._spoil is None else self._spoil(name, decode_call(data), deliver)
-
-    def run(self):
-        return self.coordinator.run()
-
-
-def on_receive(monkeypatch, number, act):
-    """Have a client act before it takes a message; to raise is to break its process."""
-    real = Client.receive
-
-    def receive(self, message):
-        if self.number == number:
-            act(message)
-        return real(self, message)
-
-    monkeypatch.setattr(Client, "receive", receive)
-
-
-def assert_exact(organisations, network, *, left_out=()):
-    """Labels of all who have some equal those of Lloyd in exact integers on the rows that are in."""
-    lost, out = names_of_lost(network), set(left_out)
-    rows = [
-        part for name, part in zip(organisations.sites, organisations.rows, strict=True) if name not in out
-    ]
-    starts = np.split(network.coordinator.report.start, np.cumsum([len(part) for part in rows])[:-1])
-    job = organisations.agreement.job
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
-    for name, labels in zip([n for n in organisations.sites if n not in out], exact.labels_, strict=True):
-        if name not in lost:
-            np.testing.assert_array_equal(organisations.labels(name), labels)
-
-
-def names_of_lost(network):
-    """Sites that the run went on without, in the order in which they were lost, and why."""
-    sites = list(network.sites)
-    return {sites[j - 1]: f"{type(why).__name__}: {why}" for j, why in network.coordinator.lost.items()}
-
+pytestmark = pytest.mark.usefixtures("impatient")
 
 # A run to its end
 
@@ -253,25 +177,6 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
 # Sites that are lost
 
 
-def vanishes(monkeypatch, kind, *numbers):
-    """Sites that vanish when they get their first message of this type."""
-    gone = set()
-    for number in numbers:
-
-        def act(message, number=number):
-            if isinstance(message, kind):
-                gone.add(f"site-{number}")
-                raise RuntimeError
-
-        on_receive(monkeypatch, number, act)
-
-    def spoil(site, call, deliver):
-        answer = deliver()
-        return None if site in gone else answer
-
-    return spoil
-
-
 BEFORE = pytest.mark.parametrize("kind", [Plan, Share], ids=["before sharing", "during sharing"])
 
 
@@ -312,25 +217,6 @@ def test_too_many_sites_lost_before_the_iterations_end_the_run_with_the_inequali
     for name in ("site-1", "site-3"):
         assert made.statement(name)["ended"].startswith("TooManyFaultsError: ")
         assert not (made.written(name)[0] / "labels.csv").exists()
-
-
-def third_round(monkeypatch, *numbers):
-    """Sites that vanish when they are asked for round 3."""
-    gone = set()
-    for number in numbers:
-
-        def act(message, number=number):
-            if isinstance(message, Assignment) and message.round == 3:
-                gone.add(f"site-{number}")
-                raise RuntimeError
-
-        on_receive(monkeypatch, number, act)
-
-    def spoil(site, call, deliver):
-        answer = deliver()
-        return None if site in gone else answer
-
-    return spoil
 
 
 def test_a_site_lost_in_round_3_is_done_without_while_r_are_left(organisations, monkeypatch):
@@ -456,7 +342,7 @@ def test_silence_ends_the_run(organisations):
         body = b"" if call.kind is not Kind.CLOSE else answer.body
         return Call(kind=answer.kind, number=answer.number, body=body).encode()
 
-    with pytest.raises(TooManyFaultsError, match="site-1: nothing was heard for 1 s, and it is waited for"):
+    with pytest.raises(TooManyFaultsError, match="nothing was heard for 1 s from those waited for: site-1, "):
         Network(organisations(20, 10, 30), spoil=spoil, deadline=0.5).run()
 
 

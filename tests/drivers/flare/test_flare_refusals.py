@@ -9,10 +9,15 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
+from support.hidden import expected
 
+from secfc.agreement.audit import audit
+from secfc.agreement.job_file import read_job
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation as module
 from secfc.drivers.flare.federation import SERVER, Federation
@@ -20,6 +25,9 @@ from secfc.drivers.flare.jobs import export_job
 from secfc.errors import PartyError
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
+
+
+SABOTAGE = Path(__file__).parents[2] / "support" / "sabotage"
 
 
 def running(folder):
@@ -37,9 +45,12 @@ def assert_free(port):
 def consortium(tmp_path_factory, organisations_of, blobs_of):
     folder = tmp_path_factory.mktemp("flare")
     made = organisations_of(folder, blobs_of(20, 10, 30))
+    (folder / "sabotage.json").write_text("{}")
     # The server is one that would run anything: it is the sites that refuse.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("SECFC_SABOTAGE", str(folder / "sabotage.json"))
         with Federation(folder / "flare", made.sites) as federation:
             local = federation.kits[SERVER] / "local"
             (local / "authorization.json").unlink()
@@ -103,6 +114,66 @@ def test_three_sites_end_with_labels_and_flare_says_completed(consortium, job):
     assert ended(summary) == "complete"
     assert [made.labels(name).size for name in made.sites] == [20, 10, 30]
     assert federation.ended(number, timeout=120.0) == "FINISHED:COMPLETED"
+
+
+@pytest.fixture
+def hidden(consortium):
+    """A job of the same organisations that hides whose rows are whose, and the ID key."""
+    made, federation = consortium
+    path = made.folder / "hidden.toml"
+    for name in made.sites:
+        made.forget(name)
+    key = made.hide(path)
+    (made.folder / "ids.key").rename(made.folder / "kept.key")
+    for name in made.sites:  # each its own copy
+        shutil.copy(made.folder / "kept.key", made.folder / f"{name}.ids")
+        text = made.config(name).read_text()
+        made.config(name).write_text(text.replace('"ids.key"', f'"{name}.ids"'))
+    (made.folder / "kept.key").unlink()
+    yield path, key
+    (made.folder / "sabotage.json").write_text("{}")
+    for name in made.sites:
+        made.configure(name)
+        made.forget(name)
+    down = [name for name in made.sites if not federation.alive(name)]
+    if down:
+        federation.start(*down)
+
+
+def test_labels_by_id_equal_exact_lloyd_and_no_party_is_told_whose_rows_are_whose(
+    consortium, hidden, tmp_path
+):
+    made, federation = consortium
+    path, key = hidden
+    export_job(path, tmp_path / "job", deadline=60.0)
+    _, written = federation.run(tmp_path / "job", timeout=300.0)
+    summary = read_summary(written)
+    assert summary.coordinator["ended"] == "complete", summary.coordinator
+    agreement, run = read_job(path), bytes.fromhex(summary.coordinator["run"])
+    assert [finding.text for finding in audit(summary, agreement) if not finding.holds] == []
+    exact = expected(agreement, made.rows, made.ids, key=key, run=run)
+    for name, labels in zip(made.sites, exact.labels, strict=True):
+        np.testing.assert_array_equal(made.labels(name), labels)
+    for file in federation.kits[SERVER].rglob("*"):
+        text = file.read_bytes() if file.is_file() else b""
+        assert not any(one.encode() in text for own in made.ids for one in own), file
+        assert key not in text, file
+
+
+def test_a_site_killed_when_the_union_is_open_ends_the_run_and_says_what_a_new_one_shows(
+    consortium, hidden, tmp_path
+):
+    made, federation = consortium
+    (made.folder / "sabotage.json").write_text(json.dumps({"site-3": ("UnionFound", 1, "site")}))
+    export_job(hidden[0], tmp_path / "job", deadline=5.0)
+    _, summary = federation.run(tmp_path / "job", timeout=300.0)
+    told = ended(summary)
+    assert told.startswith("TooManyFaultsError: client 3 is absent before all rows were shared; ")
+    assert "the union of the new run would show how many rows that client held" in told
+    assert told.endswith("the last: site-3: no answer within 5 s")
+    for name in made.sites[:2]:
+        assert made.statement(name)["ended"] == told
+        assert not (made.written(name)[0] / "labels.csv").exists()
 
 
 def test_a_job_that_ships_code_is_refused_by_the_sites_and_nothing_of_it_runs(consortium, job, tmp_path):

@@ -1,0 +1,134 @@
+"""Membership privacy and start labels with coordinator and sites in one process."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from support.hidden import expected
+from support.network import RUN, Network, assert_exact, names_of_lost, third_round, vanishes
+
+from secfc.agreement.audit import audit
+from secfc.agreement.ids_key import write_new_ids_key
+from secfc.agreement.statement import read_summary
+from secfc.drivers.flare.calls import Call, Kind, decode_call
+from secfc.drivers.flare.jobs import export_job
+from secfc.errors import TooManyFaultsError, UnionError
+from secfc.protocol.messages import Plan, Share, UnionDeal, UnionFound
+from secfc.report.agreed import write_agreed_report
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+
+def test_labels_equal_exact_lloyd_on_the_union_and_nobody_is_told_whose_rows_are_whose(
+    organisations, tmp_path
+):
+    made = organisations(20, 0, 30)
+    key = made.hide()
+    network = Network(made)
+    report = network.run()
+    exact = expected(made.agreement, made.rows, made.ids, key=key, run=RUN)
+    for name, labels in zip(made.sites, exact.labels, strict=True):
+        np.testing.assert_array_equal(made.labels(name), labels)
+    assert report.n_iter == exact.n_iter
+    network.coordinator.write_summary(tmp_path / "summary.json", None)
+    summary = read_summary(tmp_path / "summary.json")
+    assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
+    assert summary.coordinator["result"]["counts"] is None
+    page = write_agreed_report(summary, made.agreement, tmp_path / "page.html", name="summary").read_text()
+    assert page.count('<td class="n">hidden</td>') == 3
+    assert [step[0] for step in network.coordinator.timeline[:4]] == ["identify", "union", "share", "iterate"]
+    sent = [one.statement.sent for one in summary.statements]
+    assert sent[0] == sent[1] == sent[2]
+    # How long a site works tells how many rows it holds.
+    assert not any(
+        phase.seconds for phase in network.coordinator.meter.costs().phases if phase.role == "client"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "opened"), [(Plan, True), (UnionDeal, True), (UnionFound, True), (Share, True), (None, False)]
+)
+def test_a_site_lost_before_all_rows_are_shared_ends_a_run_with_membership_privacy(
+    organisations, monkeypatch, kind, opened
+):
+    made = organisations(20, 10, 30, 5)
+    made.hide()
+    if kind is None:
+        spoil = lambda site, call, deliver: None if site == "site-2" else deliver()  # noqa: E731
+    else:
+        spoil = vanishes(monkeypatch, kind, 2)
+    with pytest.raises(TooManyFaultsError) as caught:
+        Network(made, spoil=spoil, deadline=1.0).run()
+    told = str(caught.value)
+    assert "client 2 is absent before all rows were shared" in told
+    assert told.endswith("lost of 4: site-2; the last: site-2: no answer within 1 s")
+    assert ("the union of the new run would show how many rows" in told) == opened
+    for name in made.sites:
+        assert not any(made.folder.glob(f"results-{name}/*/labels.csv"))
+
+
+def test_a_site_lost_in_the_iterations_is_done_without_with_membership_privacy_too(
+    organisations, monkeypatch
+):
+    made = organisations(20, 10, 30, 5)
+    key = made.hide()
+    network = Network(made, spoil=third_round(monkeypatch, 4), deadline=1.0)
+    network.run()
+    monkeypatch.undo()
+    exact = expected(made.agreement, made.rows, made.ids, key=key, run=RUN)
+    assert list(names_of_lost(network)) == ["site-4"]
+    for name, labels in zip(made.sites[:3], exact.labels, strict=False):
+        np.testing.assert_array_equal(made.labels(name), labels)
+
+
+def test_silence_in_the_union_ends_the_run(organisations):
+    made = organisations(20, 10, 30)
+    made.hide()
+
+    def spoil(site, call, deliver):
+        answer = decode_call(deliver())
+        quiet = site == "site-2" and call.kind is Kind.MESSAGES
+        return Call(kind=answer.kind, number=answer.number, body=b"" if quiet else answer.body).encode()
+
+    with pytest.raises(TooManyFaultsError, match="nothing was heard for 1 s from those waited for: site-1,"):
+        Network(made, spoil=spoil, deadline=0.5).run()
+
+
+def test_a_site_with_another_id_key_ends_the_run(organisations):
+    made = organisations(20, 10, 30)
+    made.hide()
+    write_new_ids_key(made.folder / "other.key")
+    made.configure("site-3", data="site-3.csv", more='id = "patient"\n', first='ids_key = "other.key"\n')
+    with pytest.raises(UnionError, match="hashes its IDs with another id_key"):
+        Network(made).run()
+
+
+def test_flare_is_told_that_it_takes_all_sites(organisations, tmp_path):
+    made = organisations(20, 10, 30, 5)
+    least = []
+    for folder in ("plain", "hidden"):
+        export_job(made.job, tmp_path / folder, deadline=60.0)
+        least.append(json.loads((tmp_path / folder / "meta.json").read_text())["min_clients"])
+        if folder == "plain":
+            made.hide()
+    assert least == [3, 4]
+
+
+# Start labels
+
+
+def test_sites_begin_with_the_labels_of_their_own_files(organisations):
+    made = organisations(20, 10, 30)
+    starts = [np.arange(len(part)) % 3 for part in made.rows]
+    made.job.write_text(made.job.read_text().replace("[columns]", 'init = "labels"\n[columns]'))
+    for name, part, start in zip(made.sites, made.rows, starts, strict=True):
+        values = {str(at): column for at, column in enumerate(part.T)} | {"begin": start}
+        pyarrow.parquet.write_table(pa.table(values), made.folder / f"{name}.parquet")
+        made.configure(name, data=f"{name}.parquet", more='start = "begin"\n')
+    made.sign(made.job)
+    network = Network(made)
+    network.run()
+    np.testing.assert_array_equal(network.coordinator.report.start, np.concatenate(starts))
+    assert_exact(made, network)

@@ -1,0 +1,44 @@
+"""What a run of an agreed job with membership privacy must give, by Lloyd in exact integers on the union."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plaintext_baselines import ExactLloyd
+from secfc.agreement.job_file import Agreement
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Setup
+from secfc.limits import Limits
+from secfc.psu.tokens import tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """Labels of each party's rows, and how many iterations it takes."""
+
+    labels: list[np.ndarray]
+    n_iter: int
+
+
+def expected(
+    agreement: Agreement, rows: list[np.ndarray], ids: list[list[str]], *, key: bytes, run: bytes
+) -> Expected:
+    """The run's result. Rows are numbered by hashes with the run's identifier, so the start depends on it."""
+    job = agreement.job_of(run)
+    here = run_in_process(
+        Setup(
+            job=job,
+            rows=rows,
+            starts=None,
+            tokens=[tokens(own, key=key, salt=run, name="party") for own in ids],
+            names=list(agreement.names),
+            limits=Limits(),
+            seed=agreement.seed,
+        )
+    )
+    assert here.union_rows is not None
+    pooled = np.empty((sum(map(len, rows)), job.d))
+    for own, at in zip(rows, here.union_rows, strict=True):
+        pooled[at] = own
+    exact = ExactLloyd(job.k, init=[here.start], bound=job.bound, precision=job.precision).fit([pooled])
+    return Expected(labels=[exact.labels_[0][at] for at in here.union_rows], n_iter=exact.n_iter_)

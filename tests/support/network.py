@@ -1,0 +1,115 @@
+"""A coordinator and sites in one process, and what a network and sites can do to them."""
+
+import numpy as np
+
+from plaintext_baselines import ExactLloyd
+from secfc.drivers.flare.calls import decode_call
+from secfc.drivers.flare.coordinator import Coordinator
+from secfc.drivers.flare.site import Site
+from secfc.protocol.client import Client
+from secfc.protocol.messages import Assignment
+from secfc.protocol.server import Server
+
+RUN = bytes(range(16))
+
+
+class Network:
+    """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
+
+    def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False):
+        self.sites = {name: Site(name=name, file=organisations.config(name)) for name in organisations.sites}
+        self.calls, self._spoil = [], spoil
+        agreement = organisations.agreement
+        self.coordinator = Coordinator(
+            agreement=agreement,
+            server=Server(
+                job=agreement.job_of(RUN),
+                session=agreement.session(RUN),
+                rng=np.random.default_rng(agreement.seed),
+            ),
+            run=RUN,
+            send=self._send,
+            deadline=deadline,
+            aborted=aborted,
+        )
+
+    def _send(self, name, data, timeout):
+        self.calls.append((name, decode_call(data).kind))
+
+        def deliver():
+            return self.sites[name].answer(data)
+
+        return deliver() if self._spoil is None else self._spoil(name, decode_call(data), deliver)
+
+    def run(self):
+        return self.coordinator.run()
+
+
+def on_receive(monkeypatch, number, act):
+    """Have a client act before it takes a message; to raise is to break its process."""
+    real = Client.receive
+
+    def receive(self, message):
+        if self.number == number:
+            act(message)
+        return real(self, message)
+
+    monkeypatch.setattr(Client, "receive", receive)
+
+
+def assert_exact(organisations, network, *, left_out=()):
+    """Labels of all who have some equal those of Lloyd in exact integers on the rows that are in."""
+    lost, out = names_of_lost(network), set(left_out)
+    rows = [
+        part for name, part in zip(organisations.sites, organisations.rows, strict=True) if name not in out
+    ]
+    starts = np.split(network.coordinator.report.start, np.cumsum([len(part) for part in rows])[:-1])
+    job = organisations.agreement.job
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
+    for name, labels in zip([n for n in organisations.sites if n not in out], exact.labels_, strict=True):
+        if name not in lost:
+            np.testing.assert_array_equal(organisations.labels(name), labels)
+
+
+def names_of_lost(network):
+    """Sites that the run went on without, in the order in which they were lost, and why."""
+    sites = list(network.sites)
+    return {sites[j - 1]: f"{type(why).__name__}: {why}" for j, why in network.coordinator.lost.items()}
+
+
+def vanishes(monkeypatch, kind, *numbers):
+    """Sites that vanish when they get their first message of this type."""
+    gone = set()
+    for number in numbers:
+
+        def act(message, number=number):
+            if isinstance(message, kind):
+                gone.add(f"site-{number}")
+                raise RuntimeError
+
+        on_receive(monkeypatch, number, act)
+
+    def spoil(site, call, deliver):
+        answer = deliver()
+        return None if site in gone else answer
+
+    return spoil
+
+
+def third_round(monkeypatch, *numbers):
+    """Sites that vanish when they are asked for round 3."""
+    gone = set()
+    for number in numbers:
+
+        def act(message, number=number):
+            if isinstance(message, Assignment) and message.round == 3:
+                gone.add(f"site-{number}")
+                raise RuntimeError
+
+        on_receive(monkeypatch, number, act)
+
+    def spoil(site, call, deliver):
+        answer = deliver()
+        return None if site in gone else answer
+
+    return spoil
