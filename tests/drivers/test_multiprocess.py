@@ -512,7 +512,7 @@ def test_a_client_that_refuses_something_while_rows_are_shared_ends_the_run(setu
 
 
 def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
-    sabotage(4, BROKEN.format(kind="Assignment", round=2, error="ValueError"))
+    sabotage(2, BROKEN.format(kind="Assignment", round=2, error="ValueError"))
     rows = setup_of((4, 3, 5, 6, 2)).rows
     with pytest.warns(
         secfc.FaultWarning, match=r"did not answer to the end; .*ValueError at <string>:9"
