@@ -345,6 +345,35 @@ def test_choose_k_prints_json(files):
     assert [one["k"] for one in json.loads(done.stdout)["candidates"]] == [1, 2, 3, 4]
 
 
+def test_choose_k_hides_whose_rows_are_whose(files):
+    options = ("--drop", "diagnosis", "--id", "patient", "-q", "--json")
+    plain = secfc_command(*CHOOSE, *options, cwd=files)
+    hidden = secfc_command(*CHOOSE, *options, "--membership", "--ids-cap", 500, "--bound", 100, cwd=files)
+    assert hidden.returncode == 0, hidden.stderr
+    shown, kept = json.loads(plain.stdout), json.loads(hidden.stdout)
+    assert [sum(one["sizes"]) for one in kept["candidates"]] == [
+        sum(one["sizes"]) for one in shown["candidates"]
+    ]
+    assert {phase["phase"] for phase in kept["costs"]["phases"]} >= {"union"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--membership",), "--membership: --id must name the column of row IDs"),
+        (("--id", "patient", "--ids-cap", 9), "only with ids"),
+        (("--id", "patient", "--bound", 0.001), "rows have a norm above the bound"),
+        (("--id", "patient", "--max-iter", 0), "max_iter: at least 1 is needed"),
+        (("--id", "patient", "--precision", 99), "precision: at most 52 bits"),
+        (("--id", "patient", "--deadline", 0), "deadline: None or a number of seconds > 0"),
+    ],
+)
+def test_choose_k_says_which_option_cannot_be(files, options, text):
+    done = secfc_command(*CHOOSE, "--drop", "diagnosis", *options, cwd=files)
+    assert done.returncode == 2
+    assert text in " ".join(done.stderr.split())
+
+
 def test_choose_k_names_the_file_that_cannot_be_used(files):
     done = secfc_command(*CHOOSE, "-q", cwd=files)
     assert done.returncode == 2

@@ -59,6 +59,32 @@ class DriverName(StrEnum):
     multiprocess = "multiprocess"
 
 
+# Options that several commands have.
+Threshold = Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")]
+Segments = Annotated[int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")]
+Columns = Annotated[str, typer.Option(help="Columns to cluster, separated by commas; all by default.")]
+Dropped = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="Column of row IDs: not clustered, written beside the labels.")
+]
+Membership = Annotated[
+    bool,
+    typer.Option("--membership", help="Hide whose rows are whose: share by the union of the IDs of --id."),
+]
+IdsCap = Annotated[
+    int | None,
+    typer.Option(help="Public bound on all rows; by default from the data. With --membership."),
+]
+MaxIter = Annotated[int, typer.Option(help="Most iterations of a start.")]
+Precision = Annotated[int, typer.Option(help="Bits of a row relative to the bound.")]
+Bound = Annotated[float | None, typer.Option(help="Public bound on a row's norm; by default from the data.")]
+DriverOption = Annotated[DriverName, typer.Option(help="All parties in one process, or a process each.")]
+Deadline = Annotated[
+    float | None,
+    typer.Option(help="Seconds without progress after which parties that are waited for are given up."),
+]
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"secfc {secfc.__version__}")
@@ -93,34 +119,18 @@ def run(
         list[str] | None,
         typer.Option("--query", help="SELECT for each --from, or one for all; a file is the table 'data'."),
     ] = None,
-    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4,
-    ell: Annotated[
-        int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
-    ] = 2,
-    columns: Annotated[
-        str, typer.Option(help="Columns to cluster, separated by commas; all by default.")
-    ] = "",
-    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of row IDs: not clustered, written beside the labels.")
-    ] = None,
-    membership: Annotated[
-        bool,
-        typer.Option(
-            "--membership", help="Hide whose rows are whose: share by the union of the IDs of --id."
-        ),
-    ] = False,
-    ids_cap: Annotated[
-        int | None,
-        typer.Option(help="Public bound on all rows; by default from the data. With --membership."),
-    ] = None,
+    t: Threshold = 4,
+    ell: Segments = 2,
+    columns: Columns = "",
+    drop: Dropped = "",
+    id_column: IdColumn = None,
+    membership: Membership = False,
+    ids_cap: IdsCap = None,
     init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.random,
     n_init: Annotated[int, typer.Option(help="Starts; the best is kept, sharing is paid once.")] = 1,
-    max_iter: Annotated[int, typer.Option(help="Most iterations of a start.")] = 300,
-    precision: Annotated[int, typer.Option(help="Bits of a row relative to the bound.")] = 32,
-    bound: Annotated[
-        float | None, typer.Option(help="Public bound on a row's norm; by default from the data.")
-    ] = None,
+    max_iter: MaxIter = 300,
+    precision: Precision = 32,
+    bound: Bound = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of public choices; masks never depend on it.")
     ] = None,
@@ -138,19 +148,14 @@ def run(
     never_share: Annotated[
         str, typer.Option(help="Columns that end the run if they are to be clustered, separated by commas.")
     ] = "",
-    driver: Annotated[
-        DriverName, typer.Option(help="All parties in one process, or a process each.")
-    ] = DriverName.multiprocess,
+    driver: DriverOption = DriverName.multiprocess,
     max_liars: Annotated[
         int, typer.Option(help="Parties that may send wrong answers; takes two more parties for each.")
     ] = 0,
     compare_rounds: Annotated[
         bool, typer.Option("--compare-rounds", help="Parties compare each assignment before they answer.")
     ] = False,
-    deadline: Annotated[
-        float | None,
-        typer.Option(help="Seconds without progress after which parties that are waited for are given up."),
-    ] = None,
+    deadline: Deadline = None,
     report: Annotated[Path | None, typer.Option(help="Also write one self-contained HTML page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not tables.")] = False,
     log: Annotated[Path | None, typer.Option(help="Append log lines to this file.")] = None,
@@ -210,20 +215,21 @@ def choose_k(
     ],
     first: Annotated[int, typer.Option("--from", help="Least number of clusters.")] = 2,
     last: Annotated[int, typer.Option("--to", help="Greatest number of clusters.")] = 10,
-    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4,
-    ell: Annotated[
-        int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
-    ] = 2,
-    columns: Annotated[
-        str, typer.Option(help="Columns to cluster, separated by commas; all by default.")
-    ] = "",
-    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
+    t: Threshold = 4,
+    ell: Segments = 2,
+    columns: Columns = "",
+    drop: Dropped = "",
+    id_column: IdColumn = None,
+    membership: Membership = False,
+    ids_cap: IdsCap = None,
     init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.plus_plus,
     n_init: Annotated[int, typer.Option(help="Starts for each number; the best is kept.")] = 5,
+    max_iter: MaxIter = 300,
+    precision: Precision = 32,
+    bound: Bound = None,
     seed: Annotated[int | None, typer.Option(help="Seed of public choices.")] = None,
-    driver: Annotated[
-        DriverName, typer.Option(help="All parties in one process, or a process each.")
-    ] = DriverName.multiprocess,
+    driver: DriverOption = DriverName.multiprocess,
+    deadline: Deadline = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also write a picture; needs the extra 'plots' (matplotlib).")
     ] = None,
@@ -239,14 +245,21 @@ def choose_k(
             ks=range(first, last + 1),
             columns=_names(columns),
             drop=_names(drop),
+            id_column=id_column,
+            membership=membership,
+            ids_cap=ids_cap,
             plot=plot,
             as_json=as_json,
             t=t,
             ell=ell,
             init=init.value,
             n_init=n_init,
+            max_iter=max_iter,
+            precision=precision,
+            bound=bound,
             seed=seed,
             driver=driver.value,
+            deadline=deadline,
             progress=None if quiet else "bar",
         )
 

@@ -10,7 +10,7 @@ from secfc.choose import HEADINGS, choose_members
 from secfc.cli.render import console, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.parties import as_parties
-from secfc.tables import read_tables
+from secfc.tables import read_tables, row_ids
 
 
 def print_choice(
@@ -19,6 +19,8 @@ def print_choice(
     ks: range,
     columns: tuple[str, ...],
     drop: tuple[str, ...],
+    id_column: str | None,
+    membership: bool,
     plot: Path | None,
     as_json: bool,
     **arguments: Any,
@@ -32,10 +34,13 @@ def print_choice(
     """
     if plot is not None:
         _require_matplotlib()  # not after minutes of work
-    tables = read_tables(files, columns=columns, drop=drop)
+    if membership and id_column is None:
+        raise ParameterError("--membership: --id must name the column of row IDs")
+    tables = read_tables(files, columns=columns, drop=drop, id_column=id_column)
     members = as_parties([table.rows for table in tables], names=[str(table.path) for table in tables])
     with our_warnings():
-        choice = choose_members(members, ks, **arguments)
+        ids = row_ids(tables) if membership else None
+        choice = choose_members(members, ks, ids=ids, **arguments)
     if plot is not None:
         choice.plot(plot)
     if as_json:
