@@ -229,7 +229,10 @@ ARGUMENTS = {
     "limits a dict": ({"limits": {"smallest_set": 2}}, "limits: "),
     "progress not callable": ({"progress": 3}, "progress: "),
     "ids a number": ({"ids": 3}, "ids: a list with one sequence of row IDs per party is needed"),
-    "reveal_centres given": ({"reveal_centres": True}, "reveal_centres: not available in this version"),
+    "reveal_centres bool": (
+        {"reveal_centres": True},
+        "reveal_centres: 'all' or positions of parties, 0 to 2, are needed",
+    ),
     "storage a number": ({"storage": 3}, "storage: a folder is needed, int was given"),
     "storage bool": ({"storage": True}, "storage: a folder is needed, bool was given"),
     "storage in a file": ({"storage": __file__ + "/here"}, f"storage: {__file__}/here: "),
