@@ -234,6 +234,7 @@ def test_under_masks_a_responder_that_crashes_anywhere_costs_at_most_a_round(eig
     setup = eight(disclosure="distances")
     ending = run(setup, Fault(kind="crash", client=2, at=at), seed=at)
     assert ending.error is None
+    assert ending.refused == ()
     assert_exact(setup, ending)
     assert left(setup, ending) == set(ending.faults.left_out)
 
@@ -244,6 +245,7 @@ def test_under_masks_three_crashes_leave_r_and_a_fourth_stops_with_the_inequalit
         crashes = [Fault(kind="crash", client=j, at=at) for j in (1, 4, 6, 8)]
         three = run(setup, *crashes[:3])
         assert three.error is None
+        assert three.refused == ()
         assert_exact(setup, three)
         four = run(setup, *crashes)
         assert isinstance(four.error, TooManyFaultsError)

@@ -262,7 +262,7 @@ class TestDisclosure:
 
     def test_answers_add_up_to_what_coded_ones_decode_to(self):
         watched = watch(blobs(5, 40, 3), k=2, t=2, ell=1, seed=1, disclosure="distances")
-        plain = watch(blobs(5, 40, 3), k=2, t=2, ell=1, seed=1)
+        plain = watch(blobs(5, 40, 3), k=2, t=2, ell=1, seed=1, disclosure="coded")
         weights = Weights(plain.job).of((1, 2, 3, 4, 5))
         masked, coded = watched.server.answers[0], plain.server.answers[0]
         for index in range(masked[1].shape[0]):
@@ -347,3 +347,27 @@ def test_a_client_that_was_missed_is_named_again_only_when_too_few_others_are_le
         gathering.begin()
         named.append(gathering.responders)
     assert named == [(1, 2, 3), (1, 3, 4), (1, 3, 4), (3, 4, 5), (1, 3, 5)]
+
+
+def test_an_answer_to_a_round_that_was_asked_again_is_dropped_and_its_sender_stays():
+    job = Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="distances")
+    gathering = Gathering(job)
+    gathering.begin()
+    for gone in (2, 1):
+        gathering.absent.add(gone)
+        gathering.begin()
+    assert gathering.responders == (3, 4, 5)
+
+    def answer(round_, part):
+        residues = PackedResidues(shape=(1, 1, 1), payload=bytes(3))
+        return CodedDistances(
+            run=bytes(16), sender=4, recipient=SERVER, round=round_, part=part, residues=residues
+        )
+
+    late = answer(2, 0)  # the first that client 4 was asked for
+    assert not gathering.expects(late)
+    gathering.take(late, 2, keep=False)
+    with pytest.raises(MessageError, match="part 1 of round 3 from client 4, part 1 of round 2 is next"):
+        gathering.expects(answer(3, 1))
+    assert gathering.expects(answer(3, 0))
+    assert 4 not in gathering.absent
