@@ -354,7 +354,7 @@ def test_a_deadline_gives_up_a_site_that_hangs(organisations, monkeypatch):
     monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
     stopped = breaks_at(monkeypatch, 2, "Assignment", signal.SIGSTOP)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1"):
-        run(organisations, deadline=12.0)
+        run(organisations, deadline=20.0)
     assert stopped
     with pytest.raises(ParameterError, match="deadline: None or a number of seconds > 0 is needed"):
         run(organisations, deadline=0.0)

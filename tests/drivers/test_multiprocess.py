@@ -454,7 +454,7 @@ def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup
     monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
     ids = [list(range(5)), [], list(range(10, 17))]
     held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
-    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held, deadline=6.0)
+    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held, deadline=15.0)
 
     def stop(progress):
         if progress.phase == "union" and started[2].poll() is None:
@@ -569,9 +569,9 @@ def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline
 ):
     monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
     sabotage(2, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
-    text = r"^nothing was heard for 6 s from client 2 \(parties\[1\]\)$"
+    text = r"^nothing was heard for 15 s from .*client 2 \(parties\[1\]\)"
     with pytest.raises(PartyError, match=text):
-        run_multiprocess(replace(setup_of(), deadline=6.0))
+        run_multiprocess(replace(setup_of(), deadline=15.0))
 
 
 def test_a_killed_server_is_named_with_the_signal(long, started):
