@@ -96,9 +96,14 @@ def load_count(payload: bytes) -> int:
 
 def read_json(stream: BinaryIO) -> dict[str, Any]:
     """The next frame, which must be JSON."""
-    value = json.loads(_expect(stream, JSON))
+    value = json.loads(expect_json(stream))
     assert isinstance(value, dict)
     return value
+
+
+def expect_json(stream: BinaryIO) -> bytes:
+    """The next frame, which must be JSON, as its bytes."""
+    return _expect(stream, JSON)
 
 
 def read_array(stream: BinaryIO) -> NDArray[Any]:

@@ -35,6 +35,16 @@ class Line:
             self._messages = self._persistent.resume(carried=setup["carried"], kept=setup["kept"])
         self.flush()
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the party has taken no frame yet."""
+        return self._persistent is None or self._persistent.taken == 0
+
+    def take(self, kind: bytes, payload: bytes) -> None:
+        """Take a frame."""
+        taker = self._persistent or self._party
+        self._messages += taker.take(kind, payload)
+
     def step(self) -> None:
         """Wait for a frame and take it.
 
@@ -46,8 +56,7 @@ class Line:
         frame = framing.read_frame(self._inbox)
         if frame is None:
             raise EOFError
-        taker = self._persistent or self._party
-        self._messages += taker.take(*frame)
+        self.take(*frame)
 
     def flush(self) -> None:
         """Send what the frame has caused."""

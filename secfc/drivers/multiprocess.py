@@ -196,7 +196,7 @@ def _note(
         _keep_statement(setup, party, event["statement"])
         return
     if "identity" in event:
-        parties.identify(party, event["identity"])
+        parties.identify(party, event["identity"], keeps=event.get("keeps"))
         return
     parties.phase = event["progress"]["phase"]
     if on_progress is not None:
@@ -326,11 +326,16 @@ class _Parties:
         """Whether the run can go on without a party."""
         return party != SERVER and self.introduced
 
-    def identify(self, party: int, public: str) -> None:
-        """Take a client's public key, in hexadecimal; the last one makes the roster that all parties get."""
+    def identify(self, party: int, public: str, *, keeps: bool | None) -> None:
+        """Take a client's public key, in hexadecimal, and whether a site keeps a journal.
+
+        The last key makes the roster that all parties get.
+        """
         if party in self._identities:
             return  # it was started again; a key that is another one fails where it is checked
         self._identities[party] = public
+        if keeps is not None:
+            self._outgoing[party].keeps = keeps
         if len(self._identities) == self._setup.job.n:
             keys = [key for _, key in sorted(self._identities.items())]
             if self._setup.sites is not None:  # these are pinned, whatever the sites say

@@ -28,16 +28,19 @@ from secfc.agreement.statement import (
     SignedStatement,
     Statement,
     sign_statement,
+    statement_of,
 )
 from secfc.drivers.costs import Meter
 from secfc.drivers.storage import allocator
 from secfc.errors import AgreementError, ParameterError
+from secfc.journal.beginning import as_bytes, open_journal
+from secfc.journal.journal import Journal
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import HEADER_BYTES, decode, encode, envelope
 from secfc.psu.tokens import Tokens, tokens
-from secfc.randomness import MaskSource
+from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.tables import write_centres, write_labels
 
 LABELS, CENTRES, STATEMENT = "labels.csv", "centres.csv", "statement.json"
@@ -84,6 +87,9 @@ class Participant:
         self.meter = Meter()
         self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
+        self._rows: SiteRows
+        self._journal: Journal | None = None
+        self._secrets: dict[str, bytes] = {}  # of its journal, until they are used
         self._introductions: str | None = None
         self._took_part: list[str] = []
         self._iterations: int | None = None
@@ -117,6 +123,54 @@ class Participant:
         """Whether the run ended without its rows."""
         return self.done and self._client is not None and self._client.labels is None
 
+    @property
+    def keeps(self) -> bool:
+        """Whether it has a folder for a journal, and can be started again."""
+        return self._site.storage is not None
+
+    def open_journal(self, *, run: bytes, digest: bytes, number: int, kept: int) -> Journal | None:
+        """The journal of its part in a run, begun or gone on with; None when it has no folder for one.
+
+        Parameters
+        ----------
+        run, digest, number
+            As for `open`, which is to follow.
+        kept : int
+            Frames that it said it has in its journal.
+
+        Raises
+        ------
+        StorageError
+            When there is one that is not of this run and these rows, or as it was written.
+        AgreementError, DataError
+            As `open`.
+        """
+        storage = self._site.storage
+        path = None if storage is None else storage / f"run-{run.hex()}" / "client"
+        self._read(run, digest, number, goes_on=path is not None and path.exists())
+        if storage is None or path is None:
+            return None
+        for other in storage.glob("run-*"):
+            if other != path.parent and (self._site.results / other.name.removeprefix("run-")).exists():
+                shutil.rmtree(other, ignore_errors=True)  # it was killed when it had written the run down
+        rows = self._rows
+        start = None if rows.start is None else rows.start.tolist()
+        journal, self._secrets = open_journal(
+            path,
+            run=run.hex(),
+            party=number,
+            given=[
+                digest,
+                as_bytes([rows.table.rows.shape, start, rows.ids]),
+                self._ids_key or b"",
+                rows.table.rows.tobytes(),
+            ],
+            sizes={"ephemeral": KEY_BYTES, "masks": KEY_BYTES},
+            kept=kept,
+        )
+        self._journal, self._began = journal, journal.header["began"]
+        return journal
+
     def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
         """Take part in a run; return its first messages, encoded.
 
@@ -136,21 +190,9 @@ class Participant:
         DataError
             When its rows cannot be used.
         """
-        own = self.agreement.digest
-        if digest != own:
-            raise AgreementError(
-                f"{self.name}: it agreed to the job {own.hex()[:16]}, the coordinator runs "
-                f"{digest.hex()[:16]}"
-            )
-        if number != self.number:
-            raise AgreementError(
-                f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
-            )
-        if (self._site.results / run.hex()).exists():
-            # Results are never written over, and with membership privacy a run's identifier is a salt.
-            raise AgreementError(f"{self.name}: the run {run.hex()} has been: it is in {self._site.results}")
-        self._run, self._began = run, _now()
-        self._rows = rows = read_rows(self._site, self.agreement)
+        if self._journal is None:
+            self._read(run, digest, number)
+        rows = self._rows
         storage = self._site.storage
         if storage is not None:
             try:
@@ -165,7 +207,8 @@ class Participant:
                 job=job,
                 session=self.agreement.session(run),
                 identity=self._identity,
-                masks=MaskSource(),
+                ephemeral=self._secrets.get("ephemeral"),
+                masks=MaskSource(self._secrets.get("masks")),
                 # Those of the job: they are at least as strict as the site's own, and the site consents to
                 # whom centres are revealed, or it would have refused.
                 limits=replace(self.agreement.limits, reveal_centres=True),
@@ -174,7 +217,7 @@ class Participant:
                 name=self.name,
                 allocate=allocator(storage),
             )
-            self._rows = rows.without_rows()
+            self._secrets, self._rows = {}, rows.without_rows()
             return self._encoded(self._client.start())
 
     def _tokens(self, rows: SiteRows, salt: bytes) -> Tokens | None:
@@ -183,6 +226,24 @@ class Participant:
         if rows.ids is None or key is None:
             return None
         return tokens(rows.ids, key=key, salt=salt, name=self.name)
+
+    def _read(self, run: bytes, digest: bytes, number: int, *, goes_on: bool = False) -> None:
+        """Read its rows, if the run is of the job that it agreed to, and new or one that it goes on with."""
+        own = self.agreement.digest
+        if digest != own:
+            raise AgreementError(
+                f"{self.name}: it agreed to the job {own.hex()[:16]}, the coordinator runs "
+                f"{digest.hex()[:16]}"
+            )
+        if number != self.number:
+            raise AgreementError(
+                f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
+            )
+        if not goes_on and (self._site.results / run.hex()).exists():
+            # Results are never written over, and with membership privacy a run's identifier is a salt.
+            raise AgreementError(f"{self.name}: the run {run.hex()} has been: it is in {self._site.results}")
+        self._run, self._began = run, _now()
+        self._rows = read_rows(self._site, self.agreement)
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message, return those it causes, encoded.
@@ -222,11 +283,15 @@ class Participant:
         client, self._client = self._client, None
         done = client if client is not None and client.state is State.DONE else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
+        results = self._site.results
+        if self._journal is not None and (results / run.hex()).exists():
+            # It was killed when it had written the run down.
+            written = json.loads((results / run.hex() / STATEMENT).read_text(encoding="utf-8"))
+            return statement_of(written, name=self.name)
         shown = "".join(one if one.isprintable() else " " for one in ended[:MOST_TEXT])
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else shown), self._identity
         )
-        results = self._site.results
         draft: Path | None = None
         try:
             results.mkdir(parents=True, exist_ok=True)
@@ -244,6 +309,14 @@ class Participant:
             if draft is not None:
                 shutil.rmtree(draft, ignore_errors=True)
         return signed
+
+    def forget(self) -> None:
+        """Delete its journal: nobody starts it again."""
+        if self._journal is not None:
+            folder = self._journal.path.parent
+            self._journal.remove()
+            shutil.rmtree(folder, ignore_errors=True)
+            self._journal = None
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
         encoded = []

@@ -12,44 +12,91 @@ import numpy as np
 from secfc.agreement.statement import COMPLETE, LEFT_OUT
 from secfc.drivers import framing
 from secfc.drivers.failures import as_error
+from secfc.drivers.line import Line
 from secfc.drivers.participant import Participant
-from secfc.errors import PartyError
+from secfc.errors import PartyError, StorageError
 
 
 def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
     """Run a site to its end; it states how that came about, whatever it was."""
     participant = Participant(Path(setup["site"]))
-    framing.write_json(outbox, {"identity": participant.public.hex()})
-    # Everybody's keys, which this party has pinned itself; or that another has ended the run before it began.
-    if "roster" not in framing.read_json(inbox):
-        return
+    framing.write_json(outbox, {"identity": participant.public.hex(), "keeps": participant.keeps})
+    first = None
+    if not setup["kept"]:
+        if participant.keeps:
+            framing.write_kept(outbox, 0)
+        # Everybody's keys, which this party has pinned itself; or that another ended the run before it began.
+        first = framing.expect_json(inbox)
+        if "roster" not in json.loads(first):
+            return
     try:
-        ended = _until_end(inbox, outbox, participant, setup)
+        ended = _until_end(inbox, outbox, participant, setup, first)
     except Exception as error:
         told = as_error(error)
         _state(outbox, participant, f"{type(told).__name__}: {told}")
+        participant.forget()
         raise
     _state(outbox, participant, ended)
     report = {"seconds": participant.seconds, "left_out": ended != COMPLETE}
     framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, np.empty(0, dtype=np.int32))  # its labels stay with it
+    participant.forget()
 
 
-def _until_end(inbox: BinaryIO, outbox: BinaryIO, participant: Participant, setup: dict[str, Any]) -> str:
+def _until_end(
+    inbox: BinaryIO, outbox: BinaryIO, participant: Participant, setup: dict[str, Any], first: bytes | None
+) -> str:
     """Take and give messages until the party has its labels, or is told how the run ended without."""
-    digest, run = bytes.fromhex(setup["agreement"]), bytes.fromhex(setup["run"])
-    messages = participant.open(run=run, digest=digest, number=setup["party"])
-    while True:
-        for data in messages:
-            framing.write_frame(outbox, framing.MESSAGE, data)
-        if participant.done:
-            return LEFT_OUT if participant.left_out else COMPLETE
-        frame = framing.read_frame(inbox)
-        if frame is None:
-            raise PartyError("the coordinator has gone")
-        if frame[0] == framing.JSON:
-            return str(json.loads(frame[1])["ending"])
-        messages = participant.receive(frame[1])
+    opening: dict[str, Any] = {
+        "run": bytes.fromhex(setup["run"]),
+        "digest": bytes.fromhex(setup["agreement"]),
+        "number": setup["party"],
+    }
+    journal = participant.open_journal(**opening, kept=setup["kept"]) if participant.keeps else None
+    site = _Site(participant, opening)
+    line = Line(site, journal, inbox, outbox)
+    line.resume(setup)
+    if line.fresh and first is not None:
+        line.take(framing.JSON, first)
+        line.flush()
+    while not participant.done and site.ended is None:
+        try:
+            line.step()
+        except EOFError:
+            raise PartyError("the coordinator has gone") from None
+        line.flush()
+    if site.ended is not None:
+        return site.ended
+    return LEFT_OUT if participant.left_out else COMPLETE
+
+
+class _Site:
+    """A participant between frames; see `secfc.journal.persistent.Party`."""
+
+    def __init__(self, participant: Participant, opening: dict[str, Any]) -> None:
+        self._participant, self._opening = participant, opening
+        self.ended: str | None = None
+
+    def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> list[bytes | memoryview]:
+        """Take a message, everybody's keys, or how the run has ended."""
+        if kind == framing.MESSAGE:
+            return self._participant.receive(payload)
+        order = json.loads(payload)
+        if "roster" in order:
+            return self._participant.open(**self._opening)
+        self.ended = str(order["ending"])
+        return []
+
+    def asks(self, kind: bytes, payload: bytes) -> bool:
+        """Never: a site makes all messages again, as its statement counts their bytes."""
+        return False
+
+    def checkpoint(self) -> None:
+        """None: it forgets nothing before the end."""
+
+    def restore(self, state: bytes) -> list[bytes | memoryview]:
+        """Refuse, as it never said where it stands."""
+        raise StorageError("a site's journal has a state")
 
 
 def _state(outbox: BinaryIO, participant: Participant, ended: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ def open_journal(
             "version": secfc.__version__,
             "run": run,
             "party": party,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"),
             "given": _digest(given, drawn["digest"]),
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }

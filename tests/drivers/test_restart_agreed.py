@@ -1,0 +1,152 @@
+"""Sites with storage that are killed go on from their own journals; those without are absent."""
+
+import csv
+import json
+import os
+import signal
+
+import pytest
+from support.killing import dying_at_byte, process
+from support.organisations import NAMES, Organisations
+
+from secfc.agreement.audit import audit
+from secfc.agreement.statement import COMPLETE, read_summary
+from secfc.drivers import multiprocess, participant
+from secfc.drivers.agreed import run_agreed
+from secfc.errors import TooManyFaultsError
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def organisations(tmp_path):
+    """Three of them; north and west have a folder for storage."""
+    made = Organisations(tmp_path)
+    for name in ("north", "west"):
+        made.replace(made.site(name), "[data]", f'storage = "scratch-{name}"\n\n[data]')
+    made.sign()
+    return made
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    codes, started = {}, []
+
+    def start():
+        started.append(process(codes.get(len(started), "")))
+        return started[-1]
+
+    monkeypatch.setattr(multiprocess, "_start", start)
+    return codes, started
+
+
+def run(made, **more):
+    return run_agreed(
+        made.agreement,
+        file=made.job,
+        sites=[made.site(name) for name in NAMES],
+        summary=made.folder / "summary.json",
+        **more,
+    )
+
+
+def labels(made, name):
+    (folder,) = (made.folder / f"results-{name}").iterdir()
+    with (folder / "labels.csv").open() as file:
+        return [int(row["label"]) for row in csv.DictReader(file)]
+
+
+def assert_whole(made, outcome):
+    for name, expected in zip(NAMES, outcome.labels, strict=True):
+        assert labels(made, name) == expected.tolist()
+    summary = read_summary(made.folder / "summary.json")
+    assert all(finding.holds for finding in audit(summary, made.agreement))
+    for one in summary.statements:
+        sent = {}
+        for record in outcome.costs.messages:
+            if record.sender == one.statement.client:
+                messages, size = sent.get(record.kind, (0, 0))
+                sent[record.kind] = messages + 1, size + record.size
+        assert {kind: (said.messages, said.bytes) for kind, said in one.statement.sent.items()} == sent
+        assert one.statement.ended == COMPLETE
+    for name in ("north", "west"):
+        assert list((made.folder / f"scratch-{name}").iterdir()) == []
+
+
+@pytest.mark.parametrize("count", [0, 300, 1000, 2000])
+def test_a_site_killed_while_it_writes_goes_on_and_states_every_byte_that_left_it(
+    organisations, starts, count
+):
+    codes, started = starts
+    codes[1] = dying_at_byte(count)
+    outcome = run(organisations)
+    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
+    assert_whole(organisations, outcome)
+
+
+def test_a_site_killed_when_it_has_written_the_run_down_states_what_it_wrote(organisations, starts):
+    codes, started = starts
+    codes[1] = """
+import os, signal
+from secfc.drivers import site_process
+
+real = site_process.Participant.close
+
+def close(self, ended):
+    real(self, ended)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+site_process.Participant.close = close
+"""
+    outcome = run(organisations)
+    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
+    assert_whole(organisations, outcome)
+
+
+def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_more(
+    organisations, starts, monkeypatch
+):
+    codes, _ = starts
+    codes[1] = dying_at_byte(2000)
+
+    real = multiprocess._start
+
+    def start():
+        if len(starts[1]) == 4:
+            path = organisations.folder / "north.csv"
+            head, first, second, *rest = path.read_text().splitlines()
+            path.write_text("\n".join([head, second, first, *rest, ""]))
+        return real()
+
+    monkeypatch.setattr(multiprocess, "_start", start)
+    text = r"too few clients are left.*client 1 \(north\): .*the party was begun with other rows"
+    with pytest.raises(TooManyFaultsError, match=text):
+        run(organisations)
+    summary = json.loads((organisations.folder / "summary.json").read_text())
+    assert "StorageError" in json.dumps(summary)
+
+
+def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, starts):
+    _, started = starts
+
+    def kill(progress):
+        if progress.round == 1 and started[2].poll() is None:
+            os.kill(started[2].pid, signal.SIGKILL)
+
+    with pytest.raises(TooManyFaultsError, match=r"clients absent: 2"):
+        run(organisations, on_progress=kill)
+    assert len(started) == 4
+
+
+def test_a_journal_left_by_a_run_that_was_written_down_goes_with_the_next(organisations, tmp_path):
+    site = participant.Participant(organisations.site("west"))
+    for left, written in (("00" * 16, True), ("11" * 16, False)):
+        (tmp_path / "scratch-west" / f"run-{left}").mkdir(parents=True)
+        if written:
+            (tmp_path / "results-west" / left).mkdir(parents=True)
+    digest = organisations.agreement.digest
+    journal = site.open_journal(run=bytes(15) + b"2", digest=digest, number=3, kept=0)
+    assert not (tmp_path / "scratch-west" / f"run-{'00' * 16}").exists()
+    assert (tmp_path / "scratch-west" / f"run-{'11' * 16}").exists()
+    site.forget()
+    assert not journal.path.parent.exists()
