@@ -2,14 +2,17 @@
 
 Faults are drawn within n >= R + S + 2A and one beyond it; a run that ends is compared with exact Lloyd on the
 rows that were in. Overheads are CPU seconds of a role's
-iterations with a check over those without, in turns on the same rows.
+iterations with a check over those without, in turns on the same rows; that of journals is of a run's wall
+seconds.
 """
 
 import random
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from secfc.bench.iteration import blobs
 from secfc.bench.setting import PRECISION, Case, Setting, median, stated
 from secfc.drivers.faulty import Ending, Fault, Kind, Scenario, run_faulty
 from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.limits import Limits
 from secfc.params import Comparison, Job
@@ -54,7 +58,7 @@ class ResilienceRow(Setting):
     seconds : float or None
         Wall seconds of a run, on average.
     overhead : float or None
-        Median of CPU seconds with the check / without it.
+        Median of CPU seconds with the check / without it; of wall seconds of a run for journals.
     """
 
     what: str
@@ -77,6 +81,7 @@ def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> It
         yield _faulty_runs(absent, liars, runs=runs, precision=precision)
     for case in QUICK_COST_CASES if quick else COST_CASES:
         yield from _overheads(case, passes=passes, precision=precision)
+        yield _journals(case, passes=passes, precision=precision)
 
 
 def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
@@ -191,6 +196,33 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
             seconds=None,
             overhead=median(ratios),
         )
+
+
+def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:
+    """What journals cost: wall seconds of whole runs with storage over those without."""
+    plain = _setup(case, blobs(case), precision=precision, seed=0)
+    ratios, equal = [], 0
+    run_multiprocess(plain)  # compiles what there is to compile
+    for _ in range(passes):
+        with tempfile.TemporaryDirectory() as folder:
+            ours = run_multiprocess(replace(plain, storage=Path(folder)))
+        theirs = run_multiprocess(plain)
+        ratios.append(ours.costs.wall_seconds / theirs.costs.wall_seconds)
+        equal += all(map(np.array_equal, ours.labels, theirs.labels))
+    return ResilienceRow(
+        **stated(plain.job, m=case.m, residues=plain.job.residues(case.m)),
+        what="a process per party: storage=, wall time of a run",
+        absent=0,
+        liars=0,
+        tolerated=0,
+        runs=passes,
+        exact=equal,
+        stopped=0,
+        wrong=passes - equal,
+        named=None,
+        seconds=None,
+        overhead=median(ratios),
+    )
 
 
 def _seconds(outcome: Outcome, role: str) -> float:

@@ -86,7 +86,7 @@ class SimulatedParty(ABC):
         """See `secfc.journal.persistent.Party`."""
 
     @abstractmethod
-    def checkpoint(self) -> bytes | None:
+    def checkpoint(self) -> memoryview | None:
         """See `secfc.journal.persistent.Party`."""
 
     @abstractmethod
@@ -187,7 +187,7 @@ class SimulatedServer(SimulatedParty):
         """Not what it is sent."""
         return False
 
-    def checkpoint(self) -> bytes | None:
+    def checkpoint(self) -> memoryview | None:
         """Where it stands, when it has just asked."""
         role = self.role
         if role is None or role.state is not State.ITERATE or role.progress.round == self._round:

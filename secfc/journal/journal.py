@@ -151,7 +151,7 @@ class Journal:
         """Bytes on the disk."""
         return self._base.size + (self._round.size if self._round else 0)
 
-    def checkpoint(self, state: bytes, *, taken: int, sent: int) -> None:
+    def checkpoint(self, state: Buffer, *, taken: int, sent: int) -> None:
         """Write down where the party stands; frames taken since the last time are dropped."""
         path = _second(self._base.path)
         if self._round is not None:

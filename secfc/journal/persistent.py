@@ -31,7 +31,7 @@ class Party(Protocol):
         """Whether a frame is a question that makes those before it obsolete."""
         ...
 
-    def checkpoint(self) -> bytes | None:
+    def checkpoint(self) -> Buffer | None:
         """Where it stands, if it may forget what it took until now."""
         ...
 

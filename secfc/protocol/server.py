@@ -225,7 +225,7 @@ class Server:
             return self._ask() if client in gathering.responders else self._advance()
         return self._leave_out(client, "absent")
 
-    def standing(self) -> bytes:
+    def standing(self) -> memoryview:
         """When it has just asked: where it stands, for a server that takes its place (`stand`)."""
         assert self._search is not None
         return standing_of(self._gathering, self._search, self._secret)

@@ -19,15 +19,18 @@ from secfc.randomness import MaskSource
 _PLAIN = "plain"
 
 
-def pack(value: Any) -> bytes:
+def pack(value: Any) -> memoryview:
     """A value of dicts, lists, numbers, texts, None, fractions and arrays as bytes."""
     arrays: dict[str, NDArray[Any]] = {}
+    known: dict[int, Any] = {}  # arrays that come more than once are written once
 
     def plain(one: Any) -> Any:
         match one:
             case np.ndarray():
-                arrays[f"a{len(arrays)}"] = one
-                return {"array": len(arrays) - 1}
+                if id(one) not in known:
+                    known[id(one)] = {"array": [len(arrays), one.dtype.str]}
+                    arrays[f"a{len(arrays)}"] = _narrow(one)
+                return known[id(one)]
             case Fraction():
                 return {"fraction": [one.numerator, one.denominator]}
             case dict():
@@ -40,17 +43,20 @@ def pack(value: Any) -> bytes:
     text = json.dumps(plain(value)).encode()
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{_PLAIN: np.frombuffer(text, dtype=np.uint8)}, **arrays)
-    return buffer.getvalue()
+    return buffer.getbuffer()
 
 
-def unpack(data: bytes) -> Any:
+def unpack(data: bytes | memoryview) -> Any:
     """The value; tuples are lists."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        known: dict[int, NDArray[Any]] = {}
 
         def value(one: Any) -> Any:
             match one:
-                case {"array": number}:
-                    return file[f"a{number}"]
+                case {"array": [number, dtype]}:
+                    if number not in known:
+                        known[number] = file[f"a{number}"].astype(dtype)
+                    return known[number]
                 case {"fraction": [numerator, denominator]}:
                     return Fraction(numerator, denominator)
                 case {"dict": pairs}:
@@ -62,12 +68,19 @@ def unpack(data: bytes) -> Any:
         return value(json.loads(file[_PLAIN].tobytes()))
 
 
-def standing_of(gathering: Gathering, search: Search, secret: MaskSource) -> bytes:
+def _narrow(array: NDArray[Any]) -> NDArray[Any]:
+    """The array in as few bytes an entry as its integers need."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return array
+    return array.astype(np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
+
+
+def standing_of(gathering: Gathering, search: Search, secret: MaskSource) -> memoryview:
     """Between two rounds, all that a server's further messages depend on that the first round did not fix."""
     return pack({"gathering": gathering.standing(), "search": search.standing(), "position": secret.position})
 
 
-def stand(state: bytes, gathering: Gathering, search: Search, secret: MaskSource) -> None:
+def stand(state: bytes | memoryview, gathering: Gathering, search: Search, secret: MaskSource) -> None:
     """Stand where that says, with what the same server had in its first round."""
     standing = unpack(state)
     gathering.stand(standing["gathering"])
