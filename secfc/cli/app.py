@@ -134,7 +134,9 @@ def run(
     seed: Annotated[
         int | None, typer.Option(help="Seed of public choices; masks never depend on it.")
     ] = None,
-    storage: Annotated[Path | None, typer.Option(help="Folder for shares that do not fit in memory.")] = None,
+    storage: Annotated[
+        Path | None, typer.Option(help="Folder for shares, and for journals from which killed parties go on.")
+    ] = None,
     disclosure: Annotated[
         DisclosureName,
         typer.Option(

@@ -97,6 +97,7 @@ class Gathering:
         return {
             "round": self.round,
             "absent": sorted(self.absent),
+            "missed": sorted(self._missed),
             "left_out": self.left_out,
             "liars": self.liars,
             "responders": self.responders,
@@ -106,7 +107,8 @@ class Gathering:
     def stand(self, standing: dict[str, Any]) -> None:
         """Stand where another one stood."""
         self.round, self.head, self._doubted, self._answers = standing["round"], 0, False, {}
-        self.absent, self.left_out = set(standing["absent"]), standing["left_out"]
+        self.absent, self._missed = set(standing["absent"]), set(standing["missed"])
+        self.left_out = standing["left_out"]
         self.liars, self.responders = standing["liars"], tuple(standing["responders"])
         self._expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
 

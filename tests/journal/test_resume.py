@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from support.restarting import Restarting
 
 from secfc.drivers.in_process import run_in_process
+from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
+from secfc.protocol.messages import SERVER
+from secfc.protocol.pairwise import PairwiseMasks
+from secfc.randomness import MaskSource
+from secfc.sealing.channel import Channel
 
 KINDS = {
     "random": {"n_init": 3},
@@ -27,9 +32,14 @@ KINDS = {
 }
 
 
-def run(setup, **deaths):
+def run(setup, between=lambda run: None, **deaths):
     with tempfile.TemporaryDirectory() as folder:
-        return Restarting(setup, Path(folder), **deaths).run()
+        return Restarting(setup, Path(folder), **deaths).run(between)
+
+
+def everywhere(whole):
+    """Before each message of each party."""
+    return [(party, at) for party, carried in whole.carried.items() for at in range(len(carried))]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +80,7 @@ def test_killed_before_each_message_that_any_of_them_sends_parties_send_the_same
     setup_of, whole, kind, power
 ):
     expected = whole(kind)
-    every = [(party, at) for party, carried in expected.carried.items() for at in range(len(carried))]
+    every = everywhere(expected)
     found = run(setup_of(**KINDS[kind]), sends_at=every, power=power)
     assert len(found.deaths) == len(every) > 30
     assert_same(found, expected)
@@ -102,3 +112,75 @@ def test_killed_at_any_bytes_of_any_writes_parties_send_the_same_bytes(setup_of,
         power=data.draw(st.booleans()),
     )
     assert_same(found, expected)
+
+
+class Absences:
+    """Tells the server that clients are absent, when it has taken so many frames."""
+
+    def __init__(self, *at):
+        self.left = list(at)
+
+    def __call__(self, run):
+        while self.left and run.lines[SERVER].taken >= self.left[0][0]:
+            run.order(SERVER, absent=self.left.pop(0)[1])
+
+
+@pytest.mark.parametrize("disclosure", ["coded", "distances"])
+@pytest.mark.parametrize("first", [3, 14, 30])
+def test_what_a_server_was_told_of_clients_it_knows_again(setup_of, disclosure, first):
+    setup = setup_of(counts=(3, 4, 0, 2, 3), disclosure=disclosure)
+    expected = run(setup, Absences((first, 2), (first + 9, 4)))
+    found = run(setup, Absences((first, 2), (first + 9, 4)), sends_at=everywhere(expected))
+    assert len(found.deaths) > 30
+    assert_same(found, expected)
+    assert found.report.faults == expected.report.faults
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_mask_and_no_nonce_is_used_for_two_plaintexts(setup_of, whole, kind, monkeypatch):
+    uses = {}
+
+    def use(place, plaintext):
+        repeated = place in uses
+        assert uses.setdefault(place, plaintext) == plaintext
+        counts[repeated] += 1
+
+    def key_of(source, key=None):
+        source.key = key
+        made(source, key)
+
+    def share(sharer, rows):
+        use((sharer._masks.key, sharer._masks.position), rows.tobytes())
+        return shared(sharer, rows)
+
+    def seal(channel, purpose, *, part, payload, round_=0):
+        use((channel._secret, channel._me, purpose, part, round_), bytes(payload))
+        return sealed(channel, purpose, part=part, payload=payload, round_=round_)
+
+    counts = {False: 0, True: 0}
+    made, shared, sealed = MaskSource.__init__, Sharer.share, Channel.seal
+    monkeypatch.setattr(MaskSource, "__init__", key_of)
+    monkeypatch.setattr(Sharer, "share", share)
+    monkeypatch.setattr(Channel, "seal", seal)
+    found = run(setup_of(**KINDS[kind]), sends_at=everywhere(whole(kind)))
+    assert len(found.deaths) > 30
+    assert counts[False] >= 5
+    assert counts[True] >= 20
+
+
+def test_an_answer_made_again_has_the_same_masks(setup_of, whole, monkeypatch):
+    """Of disclosure "distances": the masked answers are the same bytes, and so are those below the masks."""
+    plain = {}
+
+    def add(masks, residues):
+        before = bytes(residues.payload)
+        added(masks, residues)
+        # One masked answer has one plaintext.
+        assert plain.setdefault(bytes(residues.payload), before) == before
+        times[before] = times.get(before, 0) + 1
+
+    times, added = {}, PairwiseMasks.add
+    monkeypatch.setattr(PairwiseMasks, "add", add)
+    run(setup_of(**KINDS["distances"]), sends_at=everywhere(whole("distances")))
+    assert len(plain) == len(times)  # and each plaintext one masked answer
+    assert max(times.values()) > 2

@@ -63,3 +63,48 @@ def test_what_is_read_executes_nothing():
 def test_a_dict_that_looks_like_something_else_stays_a_dict():
     value = {"fraction": [1, 2], "array": [0, "<i4"], "dict": []}
     assert unpack(pack({"plain": value, "half": Fraction(1, 2)})) == {"plain": value, "half": Fraction(1, 2)}
+
+
+CHANGES = {"_gathering", "_search", "_rng", "_secret"}
+"""What a server's further messages depend on, written down in its standing; the rest follows from it."""
+FOLLOWS = {"_primes", "_asked", "_decoder", "_check"}
+
+
+@pytest.mark.parametrize("more", [{}, {"disclosure": "distances"}, {"max_liars": 1}, {"compared": (2, 3)}])
+def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, more):
+    rows = [[[0.0, 0.0]] * 2, [[5.0, 1.0]] * 3, [[9.0, 4.0], [1.0, 7.0]], [[3.0, 3.0]], [[2.0, 8.0]] * 2]
+    net = wire(rows, k=3, n_init=3, **more)
+    net.run(until=lambda: net.server.progress.round == 1)
+    first = {name: pictured(value) for name, value in vars(net.server).items()}
+    net.run(until=lambda: net.server.progress.round == 4)
+    later = {name: pictured(value) for name, value in vars(net.server).items()}
+    assert first.keys() == later.keys()
+    assert {name for name in first if first[name] != later[name]} <= CHANGES | FOLLOWS
+    assert {"_gathering", "_search"} <= {name for name in first if first[name] != later[name]}
+
+
+def test_a_standing_has_every_attribute_that_it_should_have(wire):
+    """Whoever adds an attribute decides here whether a server that is started again needs it."""
+    net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2, init="k-means++")
+    net.run(until=lambda: net.server.progress.round == 1)
+    gathering, search = net.server._gathering, net.server._search
+    between_rounds = {"_job", "head", "_answers", "_doubted"}
+    assert vars(gathering).keys() - between_rounds == ATTRIBUTES["gathering"]
+    given = {"_m", "_compared", "_max_iter", "_n_init", "_init", "_given", "_kernels"}
+    between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
+    assert vars(search).keys() - given - between_rounds == ATTRIBUTES["search"]
+    assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked"} == ATTRIBUTES["seeds"]
+    standing = unpack(net.server.standing())
+    assert len(standing["gathering"]) == len(ATTRIBUTES["gathering"])
+    assert len(standing["search"]) == len(ATTRIBUTES["search"])
+    assert len(standing["search"]["seeds"]) == len(ATTRIBUTES["seeds"] - {"sets"})
+
+
+ATTRIBUTES = {
+    "gathering": {"round", "absent", "left_out", "liars", "responders", "_expected", "_missed"},
+    "search": {
+        *("_k", "_ks", "_starts_left", "_step", "moved", "sets", "_previous", "current", "best", "found"),
+        *("_seeds", "_rng"),
+    },
+    "seeds": {"_chosen", "_closest", "_candidates", "sets"},
+}
