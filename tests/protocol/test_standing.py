@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.protocol.standing import pack, unpack
@@ -43,6 +43,7 @@ def same(one, other):
 
 
 @given(VALUES)
+@settings(deadline=None)
 def test_unpacked_it_is_what_was_packed(value):
     same(value, unpack(pack(value)))
 
