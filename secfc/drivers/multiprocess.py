@@ -37,7 +37,7 @@ from secfc.drivers.failures import ends_run, error_of
 from secfc.drivers.outbox import Outbox
 from secfc.drivers.run_folder import RunFolder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
-from secfc.drivers.watch import Watch
+from secfc.drivers.watch import Watch, logger
 from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
 from secfc.kernels import choose
 from secfc.params import Layout
@@ -179,6 +179,13 @@ def _take_end(parties: "_Parties", setup: Setup, party: int, gone: dict[int, str
     """Start a party again whose process has ended too early, or go on without."""
     status = parties.exit(party)
     if parties.restart(party):
+        logger.warning(
+            "run %s: %s: its process ended (%s) and is started again",
+            parties.run,
+            _name(setup, party),
+            status,
+            extra={"run": parties.run},
+        )
         return
     ended = f"{_name(setup, party)}: its process ended without a result ({status})"
     if not parties.spares(party):

@@ -111,7 +111,7 @@ def test_hundreds_of_runs_with_parties_killed_at_random_are_exact(stored, monkey
 
 @pytest.mark.parametrize("party", [0, 2])
 @pytest.mark.parametrize("round_", [1, 3])
-def test_a_party_killed_in_a_round_is_started_again(stored, starts, party, round_):
+def test_a_party_killed_in_a_round_is_started_again(stored, starts, caplog, party, round_):
     _, started = starts
 
     def kill(progress):
@@ -121,6 +121,7 @@ def test_a_party_killed_in_a_round_is_started_again(stored, starts, party, round
     setup = stored("random")
     assert_exact(setup, run_multiprocess(setup, kill))
     assert len(started) == 5
+    assert caplog.messages[-1].endswith("its process ended (signal 9) and is started again")
 
 
 @pytest.mark.parametrize("party", [0, 1])

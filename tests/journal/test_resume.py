@@ -1,19 +1,26 @@
 """Parties that are killed at any moment go on from their journals: same bytes, same labels."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import restarting
 from support.restarting import Restarting
 
+import secfc
 from secfc.drivers.in_process import run_in_process
+from secfc.errors import StorageError
+from secfc.journal.journal import Journal
+from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
 from secfc.protocol.messages import SERVER
 from secfc.protocol.pairwise import PairwiseMasks
+from secfc.protocol.wire import envelope
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import Channel
 
@@ -184,3 +191,96 @@ def test_an_answer_made_again_has_the_same_masks(setup_of, whole, monkeypatch):
     run(setup_of(**KINDS["distances"]), sends_at=everywhere(whole("distances")))
     assert len(plain) == len(times)  # and each plaintext one masked answer
     assert max(times.values()) > 2
+
+
+def test_answers_to_rounds_that_are_over_are_not_computed_again(setup_of, tmp_path, monkeypatch):
+    found = Restarting(setup_of(**KINDS["random"]), tmp_path).run()
+    computed, answer = [], CodedPoints.answer
+
+    def counted(points, start, stop):
+        computed.append((start, stop))
+        return answer(points, start, stop)
+
+    monkeypatch.setattr(CodedPoints, "answer", counted)
+    found._make(2)
+    assert found.lines[2].resume(carried=len(found.carried[2]), kept=0) == []
+    assert computed == [(0, 4), (4, 8), (8, 12)]  # of the last round alone
+    assert sum(envelope(one).kind == "CodedDistances" for one in found.carried[2]) > 9
+    np.testing.assert_array_equal(found.parties[2].role.labels, found.labels()[1])
+    found.journals[2].close()
+
+
+@pytest.mark.parametrize(("carried", "kept"), [(10**6, 0), (0, 10**6)])
+def test_a_journal_that_lacks_what_others_have_is_an_error(setup_of, tmp_path, carried, kept):
+    found = Restarting(setup_of(**KINDS["random"]), tmp_path).run()
+    found._make(2)
+    with pytest.raises(StorageError, match=r"were carried|were written to it"):
+        found.lines[2].resume(carried=carried, kept=kept)
+    found.journals[2].close()
+
+
+def test_a_server_cannot_send_again_what_it_dropped(setup_of, tmp_path):
+    found = Restarting(setup_of(**KINDS["random"]), tmp_path).run()
+    found._make(SERVER)
+    with pytest.raises(StorageError, match=r"but the first 3 were carried$"):
+        found.lines[SERVER].resume(carried=3, kept=0)
+    found.journals[SERVER].close()
+
+
+CHANGES = {
+    "rows": lambda setup: setup.rows[1].__setitem__((0, 0), 1.5),
+    "a row less": lambda setup: setup.rows.__setitem__(1, setup.rows[1][:-1]),
+    "labels": lambda setup: setup.starts[1].__setitem__(0, 1),
+    "limits": lambda setup: object.__setattr__(setup, "limits", Limits(smallest_set=2)),
+    "job": lambda setup: object.__setattr__(setup, "job", replace(setup.job, max_iter=7)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_begun_with_anything_else_a_journal_is_refused(setup_of, tmp_path, change):
+    setup = setup_of(counts=(3, 4, 2), starts=True)
+    found = Restarting(setup, tmp_path).run()
+    CHANGES[change](setup)
+    with pytest.raises(StorageError, match="the party was begun with other rows, labels, IDs, limits or"):
+        found._make(2)
+
+
+@pytest.mark.parametrize("name", ["version", "run", "party"])
+def test_a_journal_of_another_version_run_or_party_is_refused(setup_of, tmp_path, monkeypatch, name):
+    setup = setup_of()
+    found = Restarting(setup, tmp_path).run()
+    if name == "version":
+        monkeypatch.setattr(secfc, "__version__", "0.0.0")
+    elif name == "run":
+        monkeypatch.setattr(restarting, "RUN", bytes(16).hex())
+    else:
+        (tmp_path / "client-1").rename(tmp_path / "client-2")
+    with pytest.raises(StorageError, match=rf"client-2: {name} "):
+        found._make(2)
+
+
+def test_a_journal_that_is_gone_is_an_error(setup_of, tmp_path):
+    found = Restarting(setup_of(), tmp_path).run()
+    (tmp_path / "client-2").unlink()
+    with pytest.raises(StorageError, match=r"there is no journal, though \d+ frames were written to it"):
+        found._make(2)
+
+
+def test_a_second_file_of_another_journal_is_an_error(tmp_path):
+    for name in ("one", "other"):
+        journal = Journal.begin(tmp_path / name / "server", {})
+        journal.checkpoint(b"state", taken=1, sent=2)
+        journal.close()
+    (tmp_path / "other" / "server.round").replace(tmp_path / "one" / "server.round")
+    with pytest.raises(StorageError, match="it belongs to another journal"):
+        Journal.resume(tmp_path / "one" / "server")
+
+
+def test_a_party_that_would_send_something_else_sends_nothing(setup_of, tmp_path, monkeypatch):
+    found = Restarting(setup_of(), tmp_path).run()
+    real = Sharer.share
+    monkeypatch.setattr(Sharer, "share", lambda sharer, rows: real(sharer, rows + 1.0))
+    found._make(3)
+    with pytest.raises(StorageError, match=r"frame \d+ causes other messages than it did"):
+        found.lines[3].resume(carried=0, kept=0)
+    found.journals[3].close()
