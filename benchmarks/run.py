@@ -30,6 +30,7 @@ BENCHMARKS = (
     "scaling",
     "runs",
     "disclosure",
+    "resilience",
     "bytes",
     "memory",
     "membership",

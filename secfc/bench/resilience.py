@@ -1,8 +1,8 @@
 """Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checking costs.
 
-Faults are drawn within n >= R + S + 2A and one beyond it; a run that ends is compared with exact Lloyd on the
-rows that were in. Overheads are CPU seconds of a role's
-iterations with a check over those without, in turns on the same rows; that of journals is of a run's wall
+Faults are drawn within n >= R + S + 2A and beyond it, where theory promises nothing; a run that ends is
+compared with exact Lloyd on the rows that were in. Overheads are CPU seconds of a role's iterations, or of
+sharing, with a check over those without, in turns on the same rows; that of journals is of a run's wall
 seconds.
 """
 
@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import log2
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,9 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.limits import Limits
-from secfc.params import Comparison, Job
+from secfc.params import Comparison, Job, primes_of
+from secfc.protocol.consistency import combinations_for
+from secfc.protocol.messages import Phase
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3
@@ -50,11 +53,16 @@ class ResilienceRow(Setting):
     what : str
     absent, liars, tolerated : int
         Clients that vanish, that lie, and max_liars.
+    within : bool
+        Whether n >= R + S + 2A holds for those that vanish and lie, and max_liars is not less than they are.
+    missed_bits : float or None
+        A lie is missed with probability below 2 to the power of minus this, over a whole run.
     runs, exact, stopped, wrong : int
         Scenarios; how they ended. For an overhead: passes, and whose labels were those of the run without the
         check.
     named : float or None
-        Part of the liars that sent a lie, in runs that ended, who were named.
+        Part of the liars that sent, dealt or kept something wrong, in runs that ended, who were named. An
+        answer that comes when enough others have agreed is not looked at.
     seconds : float or None
         Wall seconds of a run, on average.
     overhead : float or None
@@ -65,6 +73,8 @@ class ResilienceRow(Setting):
     absent: int
     liars: int
     tolerated: int
+    within: bool
+    missed_bits: float | None
     runs: int
     exact: int
     stopped: int
@@ -77,8 +87,23 @@ class ResilienceRow(Setting):
 def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> Iterator[ResilienceRow]:
     """Faults survived, then overheads."""
     runs, passes = (QUICK_RUNS, QUICK_PASSES) if quick else (RUNS, PASSES)
-    for absent, liars in ((0, 0), (4, 0), (0, 2), (2, 1), (5, 0), (1, 2), (0, 3)):
-        yield _faulty_runs(absent, liars, runs=runs, precision=precision)
+    within: tuple[tuple[int, tuple[Kind, ...]], ...] = (
+        (0, ()),
+        (4, ()),
+        (0, ("lie", "lie")),
+        (2, ("lie",)),
+        (0, ("deal", "deal")),
+        (0, ("deal", "lie")),
+        (2, ("rot",)),
+    )
+    beyond: tuple[tuple[int, tuple[Kind, ...]], ...] = (
+        (5, ()),
+        (1, ("lie", "lie")),
+        (0, ("lie", "lie", "lie")),
+        (0, ("deal", "deal", "deal")),
+    )
+    for absent, lies in (*within, *beyond):
+        yield _faulty_runs(absent, lies, runs=runs, precision=precision)
     for case in QUICK_COST_CASES if quick else COST_CASES:
         yield from _overheads(case, passes=passes, precision=precision)
         yield _journals(case, passes=passes, precision=precision)
@@ -96,29 +121,32 @@ def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
     )
 
 
-def _faulty_runs(absent: int, liars: int, *, runs: int, precision: int) -> ResilienceRow:
-    rows = blobs(CASE)
+def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: int) -> ResilienceRow:
+    rows, liars = blobs(CASE), len(lies)
     setup = _setup(CASE, rows, precision=precision, seed=0)
     tolerated = min(liars, SPARE // 2)
     setup = replace(setup, job=replace(setup.job, max_liars=tolerated))
     exact = stopped = wrong = named = guilty = 0
     began = time.perf_counter()
     for seed in range(runs):
-        faults = _drawn(setup.job, absent, liars, seed)
+        faults = _drawn(setup.job, absent, lies, seed)
         ending = run_faulty(replace(setup, seed=seed), Scenario(seed=seed, faults=faults))
         if ending.error is not None:
             stopped += 1
             continue
         right = _is_exact(setup, ending)
         exact, wrong = exact + right, wrong + (not right)
-        named += len(ending.faults.liars)
-        guilty += len(ending.lied)
+        lied = {*ending.lied, *(fault.client for fault in faults if fault.kind in {"deal", "rot"})}
+        guilty += len(lied)
+        named += len(lied & {*ending.faults.liars, *ending.faults.left_out})
     return ResilienceRow(
         **stated(setup.job, m=CASE.m, residues=setup.job.residues(CASE.m)),
-        what=_title(absent, liars, tolerated),
+        what=_title(absent, lies, tolerated),
         absent=absent,
         liars=liars,
         tolerated=tolerated,
+        within=setup.job.n >= setup.job.threshold + absent + 2 * liars,
+        missed_bits=_missed_bits(setup.job),
         runs=runs,
         exact=exact,
         stopped=stopped,
@@ -129,20 +157,36 @@ def _faulty_runs(absent: int, liars: int, *, runs: int, precision: int) -> Resil
     )
 
 
-def _title(absent: int, liars: int, tolerated: int) -> str:
-    parts = [f"{absent} crash" * bool(absent), f"{liars} lie, {tolerated} tolerated" * bool(liars)]
-    return ", ".join(filter(None, parts)) or "none"
+def _missed_bits(job: Job) -> float | None:
+    """Of the bound of docs/protocol.md, eq. 13."""
+    if not job.max_liars:
+        return None
+    smallest = min(primes_of(job.residues(CASE.m)))
+    return combinations_for(job.max_liars) * log2(smallest) - log2(2 * job.max_liars)
 
 
-def _drawn(job: Job, absent: int, liars: int, seed: int) -> tuple[Fault, ...]:
-    """Crashes anywhere in a run, lies in one answer or all from somewhere on."""
+_WORDS = {"lie": "answer wrongly", "deal": "deal badly", "rot": "keep shares badly"}
+
+
+def _title(absent: int, lies: tuple[Kind, ...], tolerated: int) -> str:
+    parts = [f"{absent} crash"] if absent else []
+    parts += [f"{lies.count(kind)} {words}" for kind, words in _WORDS.items() if kind in lies]
+    return ", ".join([*parts, f"{tolerated} tolerated"] if lies else parts) or "none"
+
+
+def _drawn(job: Job, absent: int, lies: tuple[Kind, ...], seed: int) -> tuple[Fault, ...]:
+    """Crashes anywhere in a run, lies in one answer or all from somewhere on, shares off for some or many."""
     rng = random.Random(seed)  # noqa: S311 - chooses scenarios
-    who = rng.sample(range(1, job.n + 1), absent + liars)
+    who = rng.sample(range(1, job.n + 1), absent + len(lies))
     crash: Kind = "crash"
-    lie: Kind = "lie"
-    kinds = [crash] * absent + [lie] * liars
+    kinds = [crash] * absent + [*lies]
     return tuple(
-        Fault(kind=kind, client=client, at=rng.randrange(20), count=rng.choice((1, 1000)))
+        Fault(
+            kind=kind,
+            client=client,
+            at=rng.randrange(20),
+            count=rng.randrange(1, job.n) if kind == "deal" else rng.choice((1, 1000)),
+        )
         for kind, client in zip(kinds, who, strict=True)
     )
 
@@ -169,18 +213,21 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
     rows = blobs(case)
     plain = _setup(case, rows, precision=precision, seed=0)
     spare = (case.n - plain.job.threshold) // 2
-    checked: list[tuple[str, str, int, Comparison]] = [
-        ("server: check of answers", "server", spare, "end"),
-        ("client: comparison every round", "client", 0, "rounds"),
+    iterate: tuple[Phase, ...] = ("iterate",)
+    checked: list[tuple[str, str, tuple[Phase, ...], int, Comparison]] = [
+        ("server: check of answers", "server", iterate, spare, "end"),
+        # An answer that waits for the last Witness is work of the phase that this belongs to.
+        ("client: comparison every round", "client", ("iterate", "reveal"), 0, "rounds"),
+        ("client: check of shares", "client", ("share", "check"), spare, "end"),
     ]
-    for what, role, tolerated, comparison in checked:
+    for what, role, phases, tolerated, comparison in checked:
         job = replace(plain.job, max_liars=tolerated, comparison=comparison)
         with_check = replace(plain, job=job)
         ratios, equal = [], 0
         run_in_process(with_check)  # loads what there is to load
         for _ in range(passes):
             ours, theirs = run_in_process(with_check), run_in_process(plain)
-            ratios.append(_seconds(ours, role) / _seconds(theirs, role))
+            ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
             equal += all(map(np.array_equal, ours.labels, theirs.labels))
         yield ResilienceRow(
             **stated(job, m=case.m, residues=job.residues(case.m)),
@@ -188,6 +235,8 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
             absent=0,
             liars=0,
             tolerated=tolerated,
+            within=True,
+            missed_bits=_missed_bits(job),
             runs=passes,
             exact=equal,
             stopped=0,
@@ -215,6 +264,8 @@ def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:
         absent=0,
         liars=0,
         tolerated=0,
+        within=True,
+        missed_bits=None,
         runs=passes,
         exact=equal,
         stopped=0,
@@ -225,7 +276,7 @@ def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:
     )
 
 
-def _seconds(outcome: Outcome, role: str) -> float:
-    """CPU seconds of a role's iterations."""
-    phases = outcome.costs.phases
-    return sum(one.seconds for one in phases if one.phase == "iterate" and one.role == role)
+def _seconds(outcome: Outcome, role: str, phases: tuple[Phase, ...]) -> float:
+    """CPU seconds of a role in some phases."""
+    told = outcome.costs.phases
+    return sum(one.seconds for one in told if one.phase in phases and one.role == role)

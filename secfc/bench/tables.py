@@ -152,6 +152,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _plain("faults or check", "what"),
         *setting_columns(),
         _plain("max_liars", "tolerated"),
+        _yes("n >= R + S + 2A", "within"),
+        Column("missed", lambda row: "" if row["missed_bits"] is None else f"< 2^-{int(row['missed_bits'])}"),
         _plain("runs", "runs"),
         _plain("exact", "exact"),
         _plain("stopped", "stopped"),

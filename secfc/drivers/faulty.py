@@ -9,13 +9,14 @@ absent.
 import random
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, cast
 
-from secfc._arrays import Labels
+from secfc._arrays import Floats, Labels, Shares
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import Clustering
 from secfc.params import Layout, primes_of
 from secfc.protocol.messages import SERVER, CodedDistances, Message
@@ -23,8 +24,8 @@ from secfc.protocol.progress import Faults
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 
-Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie"]
-KINDS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie")
+Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
+KINDS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,9 @@ class Fault:
         "crash": it is gone before it sends message `at`. "mute": messages `at` and `count` - 1 after it are
         lost. "deaf": the same of what is sent to it. "delay": message `at` is delivered `count` deliveries
         later, overtaken by others. "duplicate": message `at` arrives twice. "corrupt": a bit of it is
-        flipped. "lie": every answer from message `at` on, `count` of them, has one wrong residue.
+        flipped. "lie": every answer from message `at` on, `count` of them, has one wrong residue. "deal":
+        what it deals to `count` others, from client `at` modulo n on, lies on no polynomial. "rot": of
+        `count` parts of shares that it keeps, from part `at` on, a residue is another.
     client : int
         1 to n.
     at, count : int
@@ -53,7 +56,7 @@ class Fault:
         match self.kind:
             case "crash":
                 return number >= self.at
-            case "mute" | "deaf" | "lie":
+            case "mute" | "deaf" | "lie" | "rot":
                 return self.at <= number < self.at + self.count
         return number == self.at
 
@@ -104,13 +107,51 @@ def run_faulty(setup: Setup, scenario: Scenario) -> Ending:
     return _Network(setup, scenario).run()
 
 
+class _Tampering:
+    """Kernels of a client that deals wrongly to some, or whose memory changes."""
+
+    def __init__(self, kernels: Kernels, victims: set[int], rotten: list[Fault]) -> None:
+        self._kernels, self._victims, self._rotten = kernels, victims, rotten
+        self._stored = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernels, name)
+
+    def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
+        """Shares with one residue too large by 1 for each victim."""
+        self._kernels.encode(values, basis, p, out)
+        self._spoil(p, out)
+
+    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
+        """The same for many clients."""
+        self._kernels.encode_by_transform(values, transform, p, out)
+        self._spoil(p, out)
+
+    def _spoil(self, p: int, out: Bytes) -> None:
+        for victim in self._victims if out.size else ():
+            _add_one(out[victim - 1].reshape(-1)[:BYTES_PER_RESIDUE], p)
+
+    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
+        """Keep shares; one residue of a rotten part becomes another."""
+        if any(fault.hits(self._stored) for fault in self._rotten):
+            packed = packed.copy()
+            _add_one(packed.reshape(-1)[:BYTES_PER_RESIDUE], p)
+        self._kernels.store(packed, p, shares, start)
+        self._stored += 1
+
+
+def _add_one(residue: Bytes, p: int) -> None:
+    value = (int.from_bytes(residue.tobytes(), "little") + 1) % p
+    residue[:] = list(value.to_bytes(BYTES_PER_RESIDUE, "little"))
+
+
 class _Network:
     """Parties, the links between them, and what the scenario does to messages."""
 
     def __init__(self, setup: Setup, scenario: Scenario) -> None:
         self._job, self._faults = setup.job, scenario.faults
         self._rng = random.Random(scenario.seed)  # noqa: S311 - of a simulated network, nothing secret
-        self._server, self._clients = roles_of(setup)
+        self._server, self._clients = roles_of(setup, self._tampered)
         self._links: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
         self._delayed: list[tuple[int, bytes]] = []  # deliveries before it, and the message
         self._sent: dict[int, int] = defaultdict(int)
@@ -151,6 +192,16 @@ class _Network:
 
     def _hit_by(self, kind: Kind, client: int, number: int) -> bool:
         return any(f.kind == kind and f.client == client and f.hits(number) for f in self._faults)
+
+    def _tampered(self, client: int, kernels: Kernels) -> Kernels:
+        """The kernels of a client, which deals or keeps shares wrongly where a fault says so."""
+        victims: set[int] = set()
+        for fault in self._faults:
+            if fault.kind == "deal" and fault.client == client:
+                others = [(fault.at + step) % self._job.n + 1 for step in range(fault.count)]
+                victims.update(other for other in others if other != client)
+        rotten = [fault for fault in self._faults if fault.kind == "rot" and fault.client == client]
+        return cast(Kernels, _Tampering(kernels, victims, rotten)) if victims or rotten else kernels
 
     def _post(self, messages: list[Message]) -> None:
         for message in messages:

@@ -23,8 +23,13 @@ from secfc.sealing.identity import Identity, Roster
 OnDelivery = Callable[[Envelope, float], None]
 
 
-def roles_of(setup: Setup) -> tuple[Server, list[Client]]:
-    """The server and the clients of a new run; every client has an identity for this run alone."""
+def roles_of(
+    setup: Setup, tampered: Callable[[int, Kernels], Kernels] | None = None
+) -> tuple[Server, list[Client]]:
+    """The server and the clients of a new run; every client has an identity for this run alone.
+
+    `tampered` gives a client's kernels from its number and honest ones, to simulate faults with.
+    """
     job = setup.job
 
     def kernels(answer_residues: int) -> Kernels:
@@ -48,11 +53,17 @@ def roles_of(setup: Setup) -> tuple[Server, list[Client]]:
             tokens=None if setup.tokens is None else setup.tokens[j - 1],
             name=setup.names[j - 1],
             allocate=allocator(setup.storage),
-            kernels=kernels,
+            kernels=kernels if tampered is None else _tampered(j, kernels, tampered),
         )
         for j in range(1, job.n + 1)
     ]
     return server, clients
+
+
+def _tampered(
+    client: int, kernels: Callable[[int], Kernels], tampered: Callable[[int, Kernels], Kernels]
+) -> Callable[[int], Kernels]:
+    return lambda answer_residues: tampered(client, kernels(answer_residues))
 
 
 def run_in_process(

@@ -54,6 +54,30 @@ class ReedSolomon:
             row = row * self._points % self._p
         return reduce(rows.astype(np.float64), self._p)
 
+    def parity(self, factors: Floats) -> Floats:
+        """Weights that sum every codeword to 0: a combination of the N - s parity checks.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (N - s,), float64
+            Centred residues.
+
+        Returns
+        -------
+        ndarray of shape (N,), float64
+            Reduced residues.
+        """
+        return (
+            matmul(factors[np.newaxis], self._parity, self._p)[0]
+            if factors.size
+            else np.zeros(self._points.size)
+        )
+
+    @property
+    def redundancy(self) -> int:
+        """N - s."""
+        return int(self._parity.shape[0])
+
     def contains(self, words: Floats) -> bool:
         """Whether every column is a codeword.
 

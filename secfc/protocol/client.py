@@ -345,7 +345,9 @@ class Client:
         if self._answers.round == 0:
             self._sharing.take_out()
         self._answers.ask(message, sizes, self._sharing)
-        digest = self._witnesses.assigned(message.round, message.sets, self._sharing.left_out)
+        digest = self._witnesses.assigned(
+            message.round, message.sets, self._sharing.left_out, self._sharing.challenge
+        )
         if self._job.comparison == "end":
             return self._answers.begin() if self._answers.due else []
         messages = self._tell(message.round, digest)

@@ -1,9 +1,10 @@
-"""Which clients' answers are wrong: random combinations of them are Reed-Solomon words.
+"""Whether answers agree, and if not, which are wrong: they are Reed-Solomon words.
 
-Coded distances are values of polynomials of degree below R, one value a client, so every linear combination
-of a client's distances is a value of one polynomial of degree below R. Coefficients are drawn when the
-answers are here, are independent and uniform, used once and never sent: a lie survives one combination with
-probability 1/p (docs/protocol.md, "Liars in the iteration").
+Coded distances are values of polynomials of degree below R, one value a client, so every parity check of that
+code is 0 for each row and set, and every linear combination of a client's distances is a value of one
+polynomial of degree below R. Coefficients are drawn when the answers are here, are independent and uniform,
+used once and never sent: a lie survives one combination with probability 1/p (docs/protocol.md, "Liars in the
+iteration").
 """
 
 from collections.abc import Mapping
@@ -12,13 +13,14 @@ from math import ceil, log2
 import numpy as np
 
 from secfc._arrays import Floats
+from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.disclosure import BLOCK_ELEMENTS, ResidueError, residue_error
 from secfc.randomness import MaskSource
 
 SECURITY_BITS = 40
@@ -29,9 +31,9 @@ _CODES_KEPT = 64
 
 
 def combinations_for(liars: int) -> int:
-    """Combinations of each residue, at least two, so that `liars` / p**c < 2**-40 for every prime p."""
+    """Combinations of each residue, at least two, so that 2 `liars` / p**c < 2**-40 for every prime p."""
     smallest = min(prime.p for prime in PRIMES)
-    return max(2, ceil((SECURITY_BITS + log2(max(liars, 1))) / log2(smallest)))
+    return max(2, ceil((SECURITY_BITS + log2(2 * max(liars, 1))) / log2(smallest)))
 
 
 class ConsistencyCheck:
@@ -48,10 +50,54 @@ class ConsistencyCheck:
     def __init__(self, job: Job, secret: MaskSource, kernels: Kernels) -> None:
         self._job, self._secret, self._kernels = job, secret, kernels
         self._combinations = combinations_for(job.max_liars)
+        self._sums: Floats = np.empty((0, 0, 0))
         self._codes: dict[tuple[int, tuple[int, ...]], ReedSolomon] = {}
 
     def __repr__(self) -> str:
         return f"ConsistencyCheck(combinations={self._combinations})"
+
+    def agree(self, answers: Mapping[int, Bytes], primes: tuple[int, ...]) -> bool:
+        """Whether all answers are values of polynomials, as random combinations of parity checks tell.
+
+        True when they are. When at most N - R of N answers are wrong, each in whatever places, True with
+        probability at most p**-c.
+
+        Parameters
+        ----------
+        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
+            Packed answers of R clients or more.
+        primes : tuple of P ints
+
+        Raises
+        ------
+        ResidueError
+            An answer holds an integer that is not below its prime.
+        """
+        responders = tuple(sorted(answers))
+        planes = [answers[j] for j in responders]
+        codes = [self._code(index, responders) for index in range(len(primes))]
+        weights = [
+            np.array(
+                [
+                    code.parity(self._secret.uniform(p, (code.redundancy,)))
+                    for code, p in zip(codes, primes, strict=True)
+                ]
+            )
+            for _ in range(self._combinations if codes[0].redundancy else 0)
+        ]
+        _, k, octets = planes[0].shape
+        rows, step = octets // BYTES_PER_RESIDUE, max(1, BLOCK_ELEMENTS // k)
+        for start in range(0, rows, step):
+            stop = min(start + step, rows)
+            if self._sums.shape != (len(primes), k, stop - start):
+                self._sums = np.empty((len(primes), k, stop - start))
+            for factors in weights:
+                bad = self._kernels.decode(planes, factors, primes, start, stop, self._sums)
+                if bad >= 0:
+                    raise residue_error(self._kernels, responders[bad], planes[bad], start, stop, primes)
+                if self._sums.any():  # reduced: 0 modulo p is 0
+                    return False
+        return True
 
     def liars(
         self, answers: Mapping[int, Bytes], primes: tuple[int, ...], *, most: int

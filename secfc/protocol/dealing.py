@@ -187,7 +187,7 @@ class Reports:
         most = self._job.max_liars
         out: dict[int, str] = {}
         found: dict[Column, frozenset[int]] = {}
-        for at, column in enumerate(self._columns):
+        for at, column in enumerate([] if self._agree() else self._columns):
             wrong = self._wrong(self._values[..., at])
             if wrong is None:
                 out[column[0]] = "its shares lie on no polynomial"
@@ -210,6 +210,14 @@ class Reports:
         return Findings(
             out=out,
             disputed={pair: part for pair, part in disputed.items() if not out.keys() & set(pair)},
+        )
+
+    def _agree(self) -> bool:
+        """Whether all reports of all parts are codewords, as they nearly always are."""
+        count = len(self._reporters)
+        return all(
+            code.contains(reduce(self._values[:, index].reshape(count, -1), p))
+            for index, (code, p) in enumerate(zip(self._codes, self._primes, strict=True))
         )
 
     def lie_off(self, column: Column, recipient: int, values: Floats) -> bool:

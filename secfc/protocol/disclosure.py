@@ -15,6 +15,7 @@ import numpy as np
 
 from secfc._arrays import Floats, Labels
 from secfc.errors import MessageError
+from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES, Prime
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
@@ -22,6 +23,10 @@ from secfc.lagrange.basis import decoding_weights
 from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
+
+BLOCK_ELEMENTS = 1 << 16
+"""Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
+smaller blocks lose more in Python than they win."""
 
 _QUESTION = b"secfc question 1"
 
@@ -35,6 +40,15 @@ class ResidueError(MessageError):
     def __init__(self, *, client: int, p: int) -> None:
         super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
         self.client = client
+
+
+def residue_error(
+    kernels: Kernels, client: int, answer: Bytes, start: int, stop: int, primes: tuple[int, ...]
+) -> ResidueError:
+    """What to raise of an answer of shape (P, k, 3 * rows) with no residue in some row of [start, stop)."""
+    found = answer[:, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]
+    whole = [kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
+    return ResidueError(client=client, p=primes[whole.index(False)])
 
 
 class Weights:
@@ -120,7 +134,5 @@ class Decoder:
         planes = [answers[client] for client in responders]
         bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, self._decoded)
         if bad >= 0:
-            found = planes[bad][:, :, 3 * start : 3 * stop]
-            whole = [self._kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
-            raise ResidueError(client=responders[bad], p=primes[whole.index(False)])
+            raise residue_error(self._kernels, responders[bad], planes[bad], start, stop, primes)
         return self._decoded

@@ -55,13 +55,18 @@ class Faults:
     liars: tuple[int, ...] = ()
     cheats: tuple[int, ...] = ()
 
+    @property
+    def _vanished(self) -> tuple[int, ...]:
+        return tuple(j for j in self.left_out if j not in self.cheats)
+
     def parts(self, n: int) -> list[str]:
         """What each of n clients failed to do, client 1's first; empty for one that did its part."""
         said = (
             (
                 "left out: it vanished or was refused while rows were shared; its rows are not in",
-                self.left_out,
+                self._vanished,
             ),
+            ("left out: it lied about shares; its rows are not in", self.cheats),
             ("excluded: it sent wrong answers; its rows are in", self.liars),
             ("absent: it did not answer to the end; its rows are in", self.absent),
         )
@@ -71,9 +76,7 @@ class Faults:
         """One sentence, empty when all did their part; `names` are the clients', client 1's first."""
         said = {
             "did not answer to the end": self.absent,
-            "vanished before all rows were shared, and their rows are not in": tuple(
-                j for j in self.left_out if j not in self.cheats
-            ),
+            "vanished before all rows were shared, and their rows are not in": self._vanished,
             "lied about shares, and their rows are not in": self.cheats,
             "sent wrong answers and were excluded": self.liars,
         }

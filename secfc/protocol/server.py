@@ -15,7 +15,7 @@ from secfc.kmeans.sets import asked_about
 from secfc.params import WINDOW, Job, Layout, primes_of
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import columns_of, covers_of
-from secfc.protocol.disclosure import Decoder, ResidueError
+from secfc.protocol.disclosure import BLOCK_ELEMENTS, Decoder, ResidueError
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.inquiry import Inquiry
 from secfc.protocol.introductions import Introductions
@@ -42,10 +42,6 @@ from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session
-
-_BLOCK_ELEMENTS = 1 << 16
-"""Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
-smaller blocks lose more in Python than they win."""
 
 
 class Server:
@@ -458,9 +454,9 @@ class Server:
     def _decode_head(self, answers: dict[int, PackedResidues]) -> bool:
         """Decode from R answers that agree with all others; False when more answers must tell which do."""
         planes = {j: residues.planes() for j, residues in answers.items()}
-        if self._job.max_liars:
+        if self._job.max_liars and not self._check.agree(planes, self._primes):
             liars = self._check.liars(planes, self._primes, most=self._gathering.locatable(len(planes)))
-            if liars is None:
+            if not liars:
                 self._gathering.disagree()
                 return False
             for liar in liars:
@@ -474,7 +470,7 @@ class Server:
         assert self._search is not None
         sizes, radix = self._search.sizes()[: self._asked], MixedRadix(self._primes)
         first = self._parts.answer_rows(self._gathering.head)
-        step = max(1, _BLOCK_ELEMENTS // self._asked)
+        step = max(1, BLOCK_ELEMENTS // self._asked)
         for start in range(0, first.stop - first.start, step):
             stop = min(start + step, first.stop - first.start)
             residues = self._decoder.decode(answers, start, stop, self._primes)

@@ -193,6 +193,11 @@ class ClientSharing:
             self._testimony.report(seed=message.seed, parts=self.parts, columns=columns, points=self.points)
         ]
 
+    @property
+    def challenge(self) -> bytes:
+        """The seed that shares were combined with; empty where they are not checked."""
+        return self._testimony.seed
+
     def on_dispute(self, message: Dispute) -> list[Message]:
         """Show the shares that this client disputes, as their dealers signed them."""
         return self._testimony.evidence(message, parts=self.parts, points=self.points)

@@ -27,6 +27,11 @@ class Testimony:
         Of the client.
     identity : Identity
     primes : tuple of P ints
+
+    Attributes
+    ----------
+    seed : bytes
+        Of the challenge that was answered; empty before.
     """
 
     def __init__(
@@ -36,7 +41,7 @@ class Testimony:
         self._identity = identity
         self._dealt: dict[Column, tuple[PackedResidues, bytes]] = {}  # covers and signature
         self._said: Report | None = None
-        self._seed = b""
+        self.seed = b""
         self._columns: list[Column] = []
         self._shown = False
 
@@ -80,7 +85,7 @@ class Testimony:
         statement = report_statement(
             self._session, reporter=self._number, seed=seed, columns=columns, residues=residues
         )
-        self._seed, self._columns = seed, list(columns)
+        self.seed, self._columns = seed, list(columns)
         self._said = Report(
             run=self._session.run,
             sender=self._number,
@@ -113,7 +118,7 @@ class Testimony:
             statement = report_statement(
                 self._session,
                 reporter=report.client,
-                seed=self._seed,
+                seed=self.seed,
                 columns=self._columns,
                 residues=report.residues,
             )

@@ -48,11 +48,14 @@ class Witnesses:
         """No payload is larger."""
         return DIGEST_BYTES + (_ROUND.size + DIGEST_BYTES) * self._job.max_rounds
 
-    def assigned(self, round_: int, sets: Labels, left_out: Iterable[int]) -> bytes:
-        """Note an assignment and whose rows it is not about; the payload to send about it."""
+    def assigned(self, round_: int, sets: Labels, left_out: Iterable[int], challenge: bytes = b"") -> bytes:
+        """Note an assignment, whose rows it is not about, and the seed of the check of shares.
+
+        Returns the payload to send about it.
+        """
         out = sorted(left_out)
         numbers = b"".join(map(_ROUND.pack, (round_, len(out), *out)))
-        self._own[round_] = _of_labels(b"secfc assignment 1" + numbers, sets)
+        self._own[round_] = _of_labels(b"secfc assignment 1" + numbers + challenge, sets)
         return self._own[round_]
 
     def finished(self, finish: Finish) -> bytes:

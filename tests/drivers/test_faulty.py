@@ -163,6 +163,78 @@ def test_a_scenario_replays_delivery_by_delivery(eight):
     np.testing.assert_array_equal(first.clustering.labels, second.clustering.labels)
 
 
+def fault(kind, client, at=0, count=1):
+    return Fault(kind=kind, client=client, at=at, count=count)
+
+
+SHARED = 9
+"""Messages that a client with one part of rows sends before its report: Hello, shares, Ready."""
+
+# What once went wrong or is likely to: faults, who is left out, who of them lied about shares, who lied later
+KEPT = {
+    "a dealer with one victim": ([fault("deal", 2, at=4)], {2}, {2}, set()),
+    "a dealer with two victims, one of them absent": (
+        [fault("deal", 2, at=3, count=2), fault("crash", 4, at=SHARED)],
+        {2, 4},
+        {2},
+        set(),
+    ),
+    "a dealer that all others dispute": ([fault("deal", 6, at=0, count=7)], {6}, {6}, set()),
+    # LeaveOut of it was sent twice.
+    "a dealer that is gone when its victim has shown": (
+        [fault("deal", 1, at=3), fault("crash", 1, at=SHARED + 1)],
+        {1},
+        {1},
+        set(),
+    ),
+    "a memory that changes, of own shares": ([fault("rot", 3, at=0)], {3}, {3}, set()),
+    "a memory that changes, of another's": ([fault("rot", 3, at=3)], {3}, set(), set()),
+    "a memory that changes and all dealers disputed": ([fault("rot", 3, at=0, count=90)], {3}, {3}, set()),
+    "a lie in the first answer": ([fault("lie", 4, at=SHARED, count=1000)], set(), set(), {4}),
+    "a report that never comes": ([fault("mute", 7, at=SHARED)], {7}, set(), set()),
+    "a challenge that is not heard": ([fault("deaf", 7, at=7, count=1000)], {7}, set(), set()),
+    "a share that is lost": ([fault("mute", 1, at=3)], {4}, set(), set()),
+    "a share that is changed on its way": ([fault("corrupt", 1, at=3)], {4}, set(), set()),
+    "shares that overtake the plan": (
+        [fault("delay", j, at=0, count=60) for j in (1, 2)] + [fault("duplicate", 3, at=2)],
+        set(),
+        set(),
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("seed", range(3))
+def test_scenarios_that_are_kept(setup_of, name, seed):
+    faults, gone, cheats, liars = KEPT[name]
+    setup = setup_of(COUNTS, t=1, ell=2, max_liars=1, seed=seed, max_iter=6)
+    ending = run(setup, *faults, seed=seed)
+    assert ending.error is None
+    assert_exact(setup, ending)
+    assert set(ending.faults.left_out) == gone
+    assert set(ending.faults.cheats) == cheats
+    assert set(ending.faults.liars) == liars
+
+
+@pytest.mark.parametrize(("withheld", "ends"), [(1, True), (2, True), (3, False), (5, False)])
+def test_shares_that_are_withheld_cost_their_recipients_or_stop_the_run(setup_of, withheld, ends):
+    setup = setup_of(COUNTS, t=1, ell=2, max_liars=1, max_iter=6)
+    ending = run(setup, fault("mute", 1, at=1, count=withheld))
+    if ends:
+        assert ending.error is None
+        assert_exact(setup, ending)
+        assert set(ending.faults.left_out) == set(range(2, 2 + withheld))
+        assert ending.faults.cheats == ()
+    else:
+        assert isinstance(ending.error, TooManyFaultsError)
+        assert "n >= R + S + A: 8 < 5 + 3 + 1" in str(ending.error)
+
+
+LIES = ("lie", "deal", "rot")
+"""What a client does that max_liars is about."""
+
+
 @st.composite
 def within_the_bound(draw):
     """n, t, ell, A and faults with n >= R + S + 2A."""
@@ -173,7 +245,12 @@ def within_the_bound(draw):
     ats = st.integers(0, 90)
     faults = [Fault(kind="crash", client=j, at=draw(ats)) for j in order[:vanished]]
     faults += [
-        Fault(kind="lie", client=j, at=draw(ats), count=draw(st.sampled_from([1, 3, 1000])))
+        Fault(
+            kind=draw(st.sampled_from(LIES)),
+            client=j,
+            at=draw(ats),
+            count=draw(st.sampled_from([1, 3, 1000])),
+        )
         for j in order[vanished : vanished + draw(st.integers(0, liars))]
     ]
     faults += [
@@ -202,7 +279,9 @@ def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, 
         return
     assert ending.error is None, ending.error
     assert_exact(setup, ending)
-    assert set(ending.faults.liars) <= {fault.client for fault in faults if fault.kind == "lie"}
+    guilty = {fault.client for fault in faults if fault.kind in LIES}
+    assert set(ending.faults.liars) | set(ending.faults.cheats) <= guilty
+    assert left(setup, ending) <= {fault.client for fault in faults if fault.kind != "duplicate"}
 
 
 @searches
@@ -210,7 +289,7 @@ def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, 
     faults=st.lists(
         st.builds(
             Fault,
-            kind=st.sampled_from([kind for kind in KINDS if kind not in {"lie", "corrupt"}]),
+            kind=st.sampled_from([kind for kind in KINDS if kind not in {*LIES, "corrupt"}]),
             client=st.integers(1, 8),
             at=st.integers(0, 60),
             count=st.integers(1, 20),
@@ -218,7 +297,7 @@ def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, 
         max_size=8,
     ),
     liar=st.integers(1, 8),
-    lies=st.sampled_from(["lie", "corrupt"]),
+    lies=st.sampled_from([*LIES, "corrupt"]),
     at=st.integers(0, 60),
     seed=st.integers(0, 10**6),
 )
@@ -262,7 +341,7 @@ def test_under_masks_three_crashes_leave_r_and_a_fourth_stops_with_the_inequalit
     faults=st.lists(
         st.builds(
             Fault,
-            kind=st.sampled_from([kind for kind in KINDS if kind not in {"lie", "corrupt"}]),
+            kind=st.sampled_from([kind for kind in KINDS if kind not in {*LIES, "corrupt"}]),
             client=st.integers(1, 8),
             at=st.integers(0, 60),
             count=st.integers(1, 20),

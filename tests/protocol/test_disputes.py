@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaintext_baselines import ExactLloyd
-from secfc.errors import MessageError, SealError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.primes import PRIMES
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report, Share
@@ -351,3 +351,12 @@ def _off(job, *, keep, at):
             value = value * (points.alpha[at - 1] - points.alpha[j - 1]) % prime.p
         values.append(value)
     return values
+
+
+def test_clients_that_were_given_another_seed_than_others_show_that_the_server_cheats(seven):
+    net = seven(comparison="rounds")
+    net.run(until=lambda: net.server.state is State.ITERATE)
+    for j in (2, 3):
+        net.clients[j]._sharing._testimony.seed = bytes(32)
+    with pytest.raises(CheatError, match="the assignment of round 1"):
+        net.run()

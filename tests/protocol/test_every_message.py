@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from support.union import KEY, SALT
+from support.wire import UnionWire
 
 from secfc.errors import MessageError
 from secfc.protocol.messages import (
@@ -22,7 +22,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
-from secfc.psu.tokens import tokens
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
@@ -46,14 +45,7 @@ def run(request, wire, part_rows):
             net = wire(FIVE, max_liars=1)
             net.deal_badly(4, (2,))
             return net
-
-    class Union(wire):
-        def client(self, number, **other):
-            ids = [f"{number}-{row}" for row in range(len(FIVE[number - 1]))]
-            held = tokens(ids, key=KEY, salt=SALT, name=f"client {number}")
-            return super().client(number, **{"tokens": held, **other})
-
-    return Union(FIVE, ids_cap=30, ids_salt=SALT.hex(), max_liars=1, comparison="rounds")
+    return UnionWire(FIVE, max_liars=1, comparison="rounds")
 
 
 def wrong(rng, message, data):
@@ -66,7 +58,7 @@ def wrong(rng, message, data):
     yield "truncated", data[: rng.randrange(len(data))]
     yield "longer", data + rng.randbytes(rng.randrange(1, 9))
     yield "another format", _changed(data, rng.randrange(4), 1 << rng.randrange(8))
-    yield "no type", data[:4] + bytes([rng.randrange(19, 256)]) + data[5:]
+    yield "no type", data[:4] + bytes([rng.randrange(20, 256)]) + data[5:]
     if not isinstance(message, Assignment):  # of that the client's limits speak: LimitError
         yield "a late round", data[:25] + (2**32 - 1).to_bytes(4, "little") + data[BODY:]
     if isinstance(message, AUTHENTIC):

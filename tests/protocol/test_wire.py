@@ -467,7 +467,7 @@ def test_random_bytes_raise_only_message_errors(data, k):
         envelope(data)
 
 
-@given(st.integers(0, 18), st.binary(min_size=24, max_size=250), st.integers(1, 300))
+@given(st.integers(0, 19), st.binary(min_size=24, max_size=250), st.integers(1, 300))
 @settings(deadline=None, max_examples=500)
 def test_random_bodies_of_every_type_raise_only_message_errors(number, rest, k):
     refused_or_canonical(MAGIC + bytes([number]) + rest, k=k)

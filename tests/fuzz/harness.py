@@ -1,0 +1,176 @@
+"""What the fuzzer tries: a moment of a run, and bytes made of its messages, given to the one they are for.
+
+An input is one byte of scenario, one of the moment, two of the message that is changed (its number among all
+that were sent up to then), and edits of it: an operation (1), a place (2) and, for some, a length (1) and as
+many bytes. Nothing secret is in an input: what is sealed or signed in a message is made anew in each run.
+"""
+
+import tracemalloc
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+from support.wire import UnionWire, Wire, picture
+
+from secfc import params
+from secfc.errors import (
+    CheatError,
+    LimitError,
+    MessageError,
+    ParameterError,
+    TooManyFaultsError,
+    UnionError,
+)
+from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.messages import SERVER
+from secfc.protocol.wire import decode, encode
+
+_RNG = np.random.default_rng(5)
+FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
+MOMENTS = 16
+"""Moments of a run that are tried, evenly apart."""
+
+SERVER_STOPS = (ParameterError, TooManyFaultsError, UnionError)
+CLIENT_STOPS = (LimitError, CheatError, UnionError)
+"""What else `receive` raises of a message, which ends the run; MessageError does not."""
+
+_ROOM = 64
+"""Bytes of memory that a byte received may cost, beside what a role keeps: labels of a bit each are int32."""
+
+
+def _disputed() -> Wire:
+    net = Wire(FIVE, max_liars=1)
+    net.deal_badly(4, (2,))
+    return net
+
+
+SCENARIOS: tuple[Callable[[], Wire], ...] = (
+    lambda: Wire(FIVE, max_liars=1, comparison="rounds"),
+    lambda: Wire(FIVE, disclosure="distances"),
+    _disputed,
+    lambda: UnionWire(FIVE),
+    lambda: Wire(FIVE, starts=[[0] * 3, [1] * 2, [0] * 4, [1] * 3, [0] * 2]),
+)
+
+
+class Moment:
+    """A run after some deliveries, oldest first, and all that was sent."""
+
+    def __init__(self, scenario: int, deliveries: int | None) -> None:
+        self.net, self.sent, self.deliveries = SCENARIOS[scenario](), [], 0
+        while (links := self.net.pending()) and deliveries != self.deliveries:
+            message = self.net.take(links[0])
+            self.sent.append(bytes(encode(message, k=self.net.job.k)))
+            self.net.deliver(message)
+            self.deliveries += 1
+        self.sent += [bytes(self.net._links[link][0][1]) for link in self.net.pending()]
+
+
+class Harness:
+    """Runs inputs; a role that has refused one is used again, as it has not changed."""
+
+    def __init__(self) -> None:
+        params.PART_BYTES, params.PART_ROWS = 1, 2  # parts of two rows, so that every type has its turn
+        self._lengths: dict[int, int] = {}
+        self._moments: dict[tuple[int, int], Moment] = {}
+
+    def run(self, data: bytes, *, bounded: bool = False) -> str:
+        """Try an input; what became of it: "refused", "stopped" or "taken".
+
+        `bounded` also measures memory, which is slow.
+
+        Raises
+        ------
+        Exception
+            A defect: another exception than is documented, an encoding that is not the only one, a role that
+            refused a message and changed, or memory beyond what was received.
+        """
+        if len(data) < 4:
+            return "refused"
+        at = self.prepare(data)
+        here = self._moments[at]
+        received = edited(here.sent[int.from_bytes(data[2:4], "little") % len(here.sent)], data[4:])
+        if bounded:
+            tracemalloc.start()
+        try:
+            outcome = self._receive(here.net, received)
+            peak = tracemalloc.get_traced_memory()[1] if bounded else 0
+        finally:
+            if bounded:
+                tracemalloc.stop()
+        if outcome != "refused":
+            del self._moments[at]
+        assert outcome != "refused" or peak < (1 << 20) + _ROOM * len(received), f"{peak} bytes of memory"
+        return outcome
+
+    def prepare(self, data: bytes) -> tuple[int, int]:
+        """Have the moment that an input is about, as it is before anything else is tried; its place."""
+        at = data[0] % len(SCENARIOS), data[1] % MOMENTS
+        if at not in self._moments:
+            self._moments[at] = self._moment(*at)
+        return at
+
+    def _moment(self, scenario: int, moment: int) -> Moment:
+        if scenario not in self._lengths:
+            self._lengths[scenario] = Moment(scenario, None).deliveries
+        return Moment(scenario, self._lengths[scenario] * moment // MOMENTS)
+
+    def _receive(self, net: Wire, received: bytes) -> str:
+        try:
+            message = decode(received, k=net.job.k)
+        except MessageError:
+            return "refused"
+        assert encode(message, k=net.job.k) == received, "another encoding of the same message"
+        if message.recipient > net.job.n:
+            return "refused"
+        role = net.role(message.recipient)
+        before, stops = picture(role), SERVER_STOPS if message.recipient == SERVER else CLIENT_STOPS
+        try:
+            role.receive(message)
+        except MessageError as error:
+            if isinstance(error, ResidueError) and error.client != message.sender:
+                return "taken"  # it was the last of a part in which another's answer, named, is no answer
+            assert picture(role) == before, "a role that refused a message has changed"
+            return "refused"
+        except stops:
+            return "stopped"
+        return "taken"
+
+
+def edited(data: bytes, edits: bytes) -> bytes:
+    """A message changed as told."""
+    changed, at = bytearray(data), 0
+    while at + 3 <= len(edits):
+        operation, place = (
+            edits[at] % 6,
+            int.from_bytes(edits[at + 1 : at + 3], "little") % (len(changed) + 1),
+        )
+        at += 3
+        if operation == 0 and place < len(changed):
+            changed[place] ^= 1 << (edits[at] % 8 if at < len(edits) else 0)
+            at += 1
+        elif operation == 1:
+            del changed[place:]
+        elif operation in {2, 3, 4} and at < len(edits):
+            size = edits[at] % 64
+            new = edits[at + 1 : at + 1 + size]
+            changed[place : place if operation == 2 else place + len(new)] = new
+            at += 1 + size
+        elif operation == 5:
+            changed[21:25] = changed[23:25] + changed[21:23]  # as if the recipient had sent it
+    return bytes(changed)
+
+
+def random_input(rng: Random) -> bytes:
+    """An input for a first corpus: a message with a few edits, most of them of fields near its front."""
+    data = bytearray(rng.randbytes(4))
+    for _ in range(rng.randrange(4)):
+        operation, place = rng.randrange(6), rng.choice((4, 21, 22, 23, 25, 29, 30, 33, rng.randrange(200)))
+        data += bytes([operation]) + place.to_bytes(2, "little")
+        if operation == 0:
+            data.append(rng.randrange(8))
+        elif operation in {2, 3, 4}:
+            size = rng.choice((1, 1, 2, 4, rng.randrange(1, 20)))
+            data.append(size)
+            data += rng.choice((bytes(size), b"\xff" * size, rng.randbytes(size)))
+    return bytes(data)

@@ -1,0 +1,454 @@
+"""A fake wire that joins a server and its clients, and pictures of roles that show whether one changed."""
+
+import math
+import struct
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from support.union import KEY, SALT
+
+from secfc._payload import Payload
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES
+from secfc.field.residues import reduce
+from secfc.limits import Limits
+from secfc.params import Disclosure, Job, Layout, Parts
+from secfc.protocol import sharing
+from secfc.protocol.client import Client
+from secfc.protocol.consistency import ConsistencyCheck
+from secfc.protocol.dealing import columns_of, covers_of
+from secfc.protocol.disclosure import Decoder
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CentreShare,
+    Challenge,
+    CodedDistances,
+    Continue,
+    Dispute,
+    Evidence,
+    Finish,
+    Hello,
+    LeaveOut,
+    Message,
+    Plan,
+    Ready,
+    Report,
+    Share,
+    SignedReport,
+    Witness,
+)
+from secfc.protocol.server import Server
+from secfc.protocol.signed import report_statement, share_statement
+from secfc.protocol.states import State
+from secfc.protocol.wire import decode, encode
+from secfc.psu.tokens import tokens
+from secfc.randomness import MaskSource
+from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+from secfc.sealing.handshake import Introduction, Session, start_digest
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
+
+RUN = bytes(range(16))
+Link = tuple[int, int]
+
+
+class CountedMasks(MaskSource):
+    """Masks that tell how many were drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = 0
+
+    def uniform(self, p: int, shape: tuple[int, ...], kernels: Any = None) -> Any:
+        self.drawn += int(np.prod(shape))
+        return super().uniform(p, shape, kernels)
+
+
+class Wire:
+    """A server, its clients, and the mail between them: one queue for each sender and recipient."""
+
+    def __init__(
+        self,
+        rows: list[Any],
+        *,
+        k: int = 2,
+        t: int = 1,
+        ell: int = 1,
+        bound: float = 20.0,
+        precision: int = 28,
+        starts: list[Any] | None = None,
+        limits: Limits | None = None,
+        seed: int = 0,
+        disclosure: Disclosure = "coded",  # any R answers do; test_pairwise.py has the other
+        **parameters: Any,
+    ) -> None:
+        self.rows = [np.asarray(part, dtype=np.float64) for part in rows]
+        if starts is not None:
+            parameters["init"] = "labels"
+            starts = [np.asarray(part, dtype=np.int32) for part in starts]
+        self.job = Job(
+            n=len(rows),
+            k=k,
+            t=t,
+            ell=ell,
+            d=self.rows[0].shape[1],
+            bound=bound,
+            precision=precision,
+            disclosure=disclosure,
+            **parameters,
+        )
+        self.m = sum(part.shape[0] for part in self.rows)
+        self.identities = [Identity() for _ in rows]
+        roster = Roster(tuple(identity.public for identity in self.identities))
+        self.session = Session.of(job=self.job, roster=roster, run=RUN)
+        self.server = Server(job=self.job, session=self.session, rng=np.random.default_rng(seed))
+        self._given: dict[int, dict[str, Any]] = {
+            j: {
+                "number": j,
+                "rows": self.rows[j - 1],
+                "limits": limits,
+                "start": None if starts is None else starts[j - 1],
+            }
+            for j in range(1, self.job.n + 1)
+        }
+        self.clients = {j: self.client(j) for j in self._given}
+        self._meet()
+        self._links: dict[Link, deque[tuple[int, bytes]]] = defaultdict(deque)
+        self._posted = 0
+        for client in self.clients.values():
+            self.post(client.start())
+
+    def client(self, number: int, **other: Any) -> Client:
+        """A client as the run has it, some of what it is given replaced."""
+        given: dict[str, Any] = {
+            "job": self.job,
+            "session": self.session,
+            "identity": self.identities[number - 1],
+            "masks": CountedMasks(),
+        }
+        return Client(**given | self._given[number] | other)
+
+    def replace_client(self, number: int, **other: Any) -> Client:
+        """Put another client in a client's place, before anything is delivered."""
+        self.clients[number] = self.client(number, **other)
+        self._links.clear()
+        self._meet()
+        for client in self.clients.values():
+            self.post(client.start())
+        return self.clients[number]
+
+    def _meet(self) -> None:
+        """Channels of the clients that tests seal with as a client would."""
+        handshakes = {j: client._handshake for j, client in self.clients.items()}
+        self.introductions = [handshake.introduction for handshake in handshakes.values()]
+        self._channels = {j: one.channels(self.introductions) for j, one in handshakes.items()}
+
+    def seal(self, sender: int, recipient: int, part: int, payload: bytes, purpose: str = "Share") -> Sealed:
+        """What the sender would seal, whatever it has sealed before."""
+        channel = self._channels[sender][recipient]
+        channel._sealed.clear()
+        return channel.seal(purpose, part=part, payload=payload)
+
+    def opened(self, share: Share) -> PackedResidues:
+        """The residues of a share, as its recipient reads them."""
+        channel = self._channels[share.recipient][share.sender]
+        payload = channel.open("Share", part=share.part, sealed=share.sealed.payload)
+        rows = self.parts().share_rows(share.sender, share.part)
+        shape = (self.job.residues(self.m), self.job.width, rows.stop - rows.start)
+        return PackedResidues(shape=shape, payload=payload)
+
+    def introduction(self, number: int, **changes: Any) -> Introduction:
+        """A client's introduction, changed and signed by it all the same."""
+        said = replace(self.introductions[number - 1], **changes)
+        head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
+        signature = self.identities[number - 1].sign(head + said.start + said.ephemeral)
+        return replace(said, signature=signature)
+
+    def signed(self, hello: Hello, *, rows: int | None = None, start: Any = None) -> Hello:
+        """A Hello about other rows and start labels, signed."""
+        held = hello.introduction.rows if rows is None else rows
+        labels = hello.start if start is None else start
+        said = self.introduction(hello.sender, rows=held, start=start_digest(labels))
+        return replace(hello, introduction=said, start=labels)
+
+    def altered(self, message: Any, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
+        """An honest party's message with residues of another shape, or one residue replaced."""
+        if isinstance(message, Share):
+            size = len(message.sealed.payload) - TAG_BYTES
+            payload = bytearray(size if shape is None else 3 * math.prod(shape))
+            payload[:3] = first.to_bytes(3, "little") if first else payload[:3]
+            sealed = self.seal(message.sender, message.recipient, message.part, payload)
+            return replace(message, sealed=sealed)
+        residues = zeros(shape or message.residues.shape)
+        if first:
+            residues.payload[:3] = first.to_bytes(3, "little")
+        return replace(message, residues=residues)
+
+    def role(self, number: int) -> Server | Client:
+        return self.server if number == SERVER else self.clients[number]
+
+    def post(self, messages: list[Message]) -> None:
+        for message in messages:
+            self._posted += 1
+            link = message.sender, message.recipient
+            self._links[link].append((self._posted, encode(message, k=self.job.k)))
+
+    def pending(self) -> list[Link]:
+        """Links with mail, the one with the oldest message first."""
+        return sorted((link for link, mail in self._links.items() if mail), key=lambda at: self._links[at][0])
+
+    def take(self, link: Link) -> Message:
+        """Take the oldest message off a link without delivering it."""
+        return decode(self._links[link].popleft()[1], k=self.job.k)
+
+    def deliver(self, message: Message) -> None:
+        self.post(self.role(message.recipient).receive(message))
+
+    def run(
+        self,
+        *,
+        until: Callable[[], bool] = lambda: False,
+        choose: Callable[[list[Link]], Link] = lambda links: links[0],
+        drop: Callable[[Message], bool] = lambda message: False,
+    ) -> None:
+        """Deliver messages, the oldest first unless `choose` says otherwise."""
+        while not until() and (links := self.pending()):
+            message = self.take(choose(links))
+            if not drop(message):
+                self.deliver(message)
+
+    def hold(self, kind: type[Message], *, recipient: int, sender: int | None = None) -> Message:
+        """Deliver everything older than the first such message, and give that one out undelivered."""
+        while True:
+            message = self.take(self.pending()[0])
+            if (
+                isinstance(message, kind)
+                and message.recipient == recipient
+                and sender in (None, message.sender)
+            ):
+                return message
+            self.deliver(message)
+
+    def labels(self) -> list[list[int]]:
+        return [client.labels.tolist() for client in self.clients.values()]
+
+    def parts(self) -> Parts:
+        """How shares and answers are cut."""
+        return Layout(tuple(part.shape[0] for part in self.rows)).parts(self.job)
+
+    def residues(self, columns: int, rows: slice) -> PackedResidues:
+        """Zeros of the right number of primes; every round of these small jobs takes as many."""
+        assert self.job.residues(1) == self.job.residues(self.m)
+        return zeros((self.job.residues(self.m), columns, rows.stop - rows.start))
+
+    def turn(self, kind: type[Message], *, sender: int, recipient: int) -> tuple[int, int]:
+        """Round and part of the next message of a type that the recipient waits for, as far as it does."""
+        role = self.role(recipient)
+        if kind is CodedDistances and isinstance(role, Server):
+            return role._gathering._expected.get(sender, (1, 0))
+        if kind is Ready and isinstance(role, Server):
+            return 0, role._ready.get(sender, 0)
+        if kind is Share and isinstance(role, Client):
+            early = sum(held.sender == sender for held in role._early_shares._held)
+            return 0, role._sharing._received.get(sender, early) if hasattr(role, "_sharing") else early
+        if kind is Continue and isinstance(role, Client):
+            if not hasattr(role, "_sharing"):
+                return 0, 0
+            if role.state is State.SHARE:
+                return 0, role._sharing._shared
+            return role._answers.round, role._answers._sent
+        return int(kind is CodedDistances), 0
+
+    def message(
+        self, kind: type[Message], *, sender: int, recipient: int, at: tuple[int, int] | None = None
+    ) -> Message:
+        """A well-formed message of a type that the recipient can act on when it is its turn.
+
+        `at` is another round and part than those of its turn.
+        """
+        round_, part = at or self.turn(kind, sender=sender, recipient=recipient)
+        parts = self.parts()
+        labels = np.arange(self.m, dtype=np.int32) % self.job.k
+        envelope = {"run": RUN, "sender": sender, "recipient": recipient}
+        makers: dict[type[Message], Callable[[], Message]] = {
+            Hello: lambda: Hello(
+                **envelope,
+                agreement=self.session.agreement,
+                introduction=self.introductions[max(sender, 1) - 1],
+            ),
+            Plan: lambda: Plan(**envelope, introductions=tuple(self.introductions)),
+            Share: lambda: Share(**envelope, part=part, sealed=self._share(sender, recipient, part)),
+            Ready: lambda: Ready(**envelope, part=part),
+            Continue: lambda: Continue(**envelope, round=round_, part=part),
+            Assignment: lambda: Assignment(**envelope, round=1, sets=labels),
+            CodedDistances: lambda: CodedDistances(
+                **envelope,
+                round=round_,
+                part=part,
+                residues=self.residues(self.job.k, parts.answer_rows(part)),
+            ),
+            Witness: lambda: Witness(**envelope, round=300, sealed=self._witness(sender, recipient)),
+            CentreShare: lambda: CentreShare(**envelope, sealed=self._centre_share(sender, recipient)),
+            Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
+            Report: lambda: self._report(max(sender, 1), envelope),
+            Dispute: lambda: Dispute(**envelope, reports=self._reports()),
+            Evidence: lambda: Evidence(
+                **envelope, dealer=3, part=0, payload=bytes(30), signature=bytes(SIGNATURE_BYTES)
+            ),
+            LeaveOut: lambda: LeaveOut(**envelope, client=3),
+            Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
+        }
+        return makers[kind]()
+
+    def _witness(self, sender: int, recipient: int) -> Sealed:
+        """A digest, of an assignment that nobody was given."""
+        if SERVER in (sender, recipient):
+            return Sealed(payload=bytes(32 + TAG_BYTES))
+        channel = self._channels[sender][recipient]
+        channel._sealed.clear()
+        return channel.seal("Witness", part=0, payload=bytes(32), round_=300)
+
+    def share_signature(self, sender: int, recipient: int, part: int, payload: bytes) -> bytes:
+        """A dealer's signature of a part, residues and covers."""
+        statement = share_statement(
+            self.session, dealer=sender, recipient=recipient, part=part, payload=payload
+        )
+        return self.identities[max(sender, 1) - 1].sign(statement)
+
+    def _report(self, sender: int, envelope: dict[str, Any]) -> Report:
+        """All zeros, for the server's challenge if there was one, signed by its sender."""
+        counts, asked = tuple(part.shape[0] for part in self.rows), getattr(self.server, "_inquiry", None)
+        columns = columns_of(Layout(counts), self.parts())
+        residues = zeros((self.job.residues(self.m), covers_of(self.job), len(columns)))
+        seed = asked._seed if asked else bytes(32)
+        statement = report_statement(
+            self.session, reporter=sender, seed=seed, columns=columns, residues=residues
+        )
+        return Report(**envelope, residues=residues, signature=self.identities[sender - 1].sign(statement))
+
+    def lying(self, report: Report, dealers: set[int], *, by: Sequence[int] = (1,) * 8) -> Report:
+        """A client's report, off by a number for each prime in the columns of some dealers, and signed."""
+        inquiry, planes = self.server._inquiry, []
+        about = np.array([dealer in dealers for dealer, _ in inquiry._columns])
+        for plane, prime, off in zip(report.residues.planes(), PRIMES, by, strict=False):
+            planes.append(pack(reduce(unpack(plane) + off * about, prime.p), prime.p).tobytes())
+        residues = PackedResidues(shape=report.residues.shape, payload=b"".join(planes))
+        statement = report_statement(
+            self.session,
+            reporter=report.sender,
+            seed=inquiry._seed,
+            columns=inquiry._columns,
+            residues=residues,
+        )
+        signature = self.identities[report.sender - 1].sign(statement)
+        return replace(report, residues=residues, signature=signature)
+
+    def lie_about(self, recipient: int, dealers: set[int]) -> None:
+        """Let a client's report be wrong about what some dealers gave it."""
+        client = self.clients[recipient]
+        said = client._on_challenge
+
+        def on_challenge(message: Challenge) -> list[Message]:
+            (report,) = said(message)
+            said_of = client._sharing._testimony
+            said_of._said = self.lying(report, dealers)
+            return [said_of._said]
+
+        client._on_challenge = on_challenge
+
+    def _reports(self) -> tuple[SignedReport, ...]:
+        """Such reports of all clients."""
+        said = {j: self._report(j, {"run": RUN, "sender": j, "recipient": SERVER}) for j in self.clients}
+        return tuple(
+            SignedReport(client=j, residues=one.residues, signature=one.signature) for j, one in said.items()
+        )
+
+    def deal_badly(self, dealer: int, victims: tuple[int, ...], *, at: int = 0, on: str = "_on_plan") -> None:
+        """Let a client add one to a residue of each part that it deals to some others before it is asked."""
+        client, p = self.clients[dealer], PRIMES[0].p
+        honest = getattr(client, on)
+
+        def dealing(message: Message) -> list[Message]:
+            real = sharing.Sharer.share
+
+            def share(sharer: Any, rows: Any) -> Any:
+                packed = real(sharer, rows)
+                for victim in victims if rows.size else ():
+                    octets = packed[victim - 1].planes().reshape(-1)
+                    value = int.from_bytes(octets[3 * at : 3 * at + 3].tobytes(), "little")
+                    octets[3 * at : 3 * at + 3] = list(((value + 1) % p).to_bytes(3, "little"))
+                return packed
+
+            sharing.Sharer.share = share
+            try:
+                return honest(message)
+            finally:
+                sharing.Sharer.share = real
+
+        setattr(client, on, dealing)
+
+    def _centre_share(self, sender: int, recipient: int) -> Sealed:
+        payload = zeros((self.job.residues(self.m), self.job.width, self.job.k)).payload
+        if SERVER in (sender, recipient):
+            return Sealed(payload=bytes(payload) + bytes(TAG_BYTES))
+        return self.seal(sender, recipient, 0, bytes(payload), "CentreShare")
+
+    def _share(self, sender: int, recipient: int, part: int) -> Sealed:
+        rows = self.parts().share_rows(max(sender, 1), part)
+        payload = bytes(self.residues(self.job.width, rows).payload)
+        if covers_of(self.job):
+            payload += bytes(zeros((self.job.residues(self.m), covers_of(self.job), 1)).payload)
+            payload += self.share_signature(sender, recipient, part, payload)
+        if SERVER in (sender, recipient):
+            return Sealed(payload=payload + bytes(TAG_BYTES))
+        return self.seal(sender, recipient, part, payload)
+
+
+class UnionWire(Wire):
+    """A wire whose clients have IDs, all different."""
+
+    def __init__(self, rows: list[Any], **parameters: Any) -> None:
+        super().__init__(rows, **{"ids_cap": 40, "ids_salt": SALT.hex(), **parameters})
+
+    def client(self, number: int, **other: Any) -> Client:
+        ids = [f"{number}-{row}" for row in range(self.rows[number - 1].shape[0])]
+        held = tokens(ids, key=KEY, salt=SALT, name=f"client {number}")
+        return super().client(number, **{"tokens": held, **other})
+
+
+def zeros(shape: tuple[int, int, int]) -> PackedResidues:
+    return PackedResidues(shape=shape, payload=bytearray(3 * math.prod(shape)))
+
+
+def picture(value: Any) -> Any:
+    """All that a role holds, down to bytes of arrays and generator states, as values that == compares."""
+    match value:
+        case np.ndarray():
+            return value.shape, value.dtype.str, value.tobytes()
+        case PackedResidues():
+            return value.shape, bytes(value.payload)
+        case Payload():
+            return bytes(value.payload)
+        case Channel():
+            return value._sealed  # the rest follows from what it was given
+        case np.random.Generator():
+            return picture(value.bit_generator.state)
+        case Decoder() | ConsistencyCheck():
+            return None  # buffers and what follows from the job
+        case CountedMasks():
+            return value.drawn
+        case MaskSource():
+            return None  # of the server's coefficients, drawn and never used again
+        case dict():
+            return {key: picture(one) for key, one in value.items()}
+        case list() | tuple():
+            return [picture(one) for one in value]
+        case set() | Enum():
+            return frozenset(value) if isinstance(value, set) else value
+        case _ if hasattr(value, "__dict__"):
+            return type(value).__name__, picture(vars(value))
+    return value
