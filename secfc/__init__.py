@@ -10,6 +10,7 @@ learns anything about another's rows, and the coordinating server sees neither r
 
 from typing import TYPE_CHECKING, Any
 
+from secfc._predict import Prediction, predict
 from secfc._run import run
 from secfc.choose import Candidate, Choice, choose_k
 from secfc.errors import (
@@ -55,6 +56,7 @@ __all__ = [
     "MessageError",
     "ParameterError",
     "PartyError",
+    "Prediction",
     "PrivacyWarning",
     "Progress",
     "Result",
@@ -66,6 +68,7 @@ __all__ = [
     "TooManyFaultsError",
     "UnionError",
     "choose_k",
+    "predict",
     "run",
 ]
 

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
@@ -350,7 +350,7 @@ def _setup(
     """Check everything that can be checked before a party is started."""
     if bound is None:
         bound = max(largest_norm(member.rows, name=member.name) for member in members)
-    if not _is_number(bound):
+    if not is_number(bound):
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
         raise ParameterError("bound: it exceeds the largest float64")
@@ -383,7 +383,8 @@ def _setup(
     )
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number of Python or NumPy; bools are none."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
@@ -408,7 +409,7 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
             raise DataError(f"{member.name}: start labels must be a one-dimensional integer array") from None
         if labels.shape == (0,):
             labels = labels.astype(np.int32)
-        check_labels(labels, name=member.name, m=member.rows.shape[0], k=job.k)
+        check_labels(labels, name=member.name, m=member.rows.shape[0], k=job.k, least=job.least_label)
         starts.append(labels.astype(np.int32))
     job.check_start(np.concatenate(starts))
     return starts

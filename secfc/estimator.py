@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -14,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secfc._arrays import Floats, Labels
+from secfc._predict import predict
 from secfc._run import Driver, Recipients, Watcher, run
 from secfc.errors import DataError, ParameterError
 from secfc.limits import Limits
@@ -198,6 +200,43 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         labels: Labels = filled[nearest].astype(np.int32)
         return labels
 
+    def predict_parties(self, parties: Sequence[ArrayLike], new_rows: Sequence[ArrayLike]) -> list[Any]:
+        """The nearest centre of new rows of all parties, though nobody has the centres (`secfc.predict`).
+
+        A run of the protocol of its own, with this model's parameters, in which all parties take part: each
+        must consent (``Limits(predict=True)``).
+
+        Parameters
+        ----------
+        parties : sequence
+            The parties of the fit, whose rows the model does not keep; their shapes are checked.
+        new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
+            One a party.
+
+        Returns
+        -------
+        list of ndarray of shape (new rows,), int32
+            One a party; a pandas Series where the party was a DataFrame.
+
+        Raises
+        ------
+        DataError
+            When the parties have other shapes than those of the fit.
+        ParameterError
+            After a fit with IDs: a prediction tells how many rows each party holds.
+        SecFCError
+            As `secfc.predict`.
+        """
+        check_is_fitted(self)
+        self._check_parties(parties)
+        if self.result_.ids is not None:
+            raise ParameterError(
+                "ids: a prediction tells how many rows each party holds; not after such a fit"
+            )
+        names = inspect.signature(predict).parameters.keys() - {"parties", "labels", "new_rows", "k"}
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        return predict(parties, self.labels_, new_rows, self.n_clusters, **given).labels
+
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:
         """The negative of `inertia_`, greater is better.
 
@@ -215,14 +254,18 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             When the parties have other shapes than those of the fit.
         """
         check_is_fitted(self)
+        self._check_parties(parties)
+        return -self.inertia_
+
+    def _check_parties(self, parties: Sequence[ArrayLike]) -> None:
+        """Raise DataError unless these have the shapes of the fit's."""
         members = as_parties(parties)
         given = [member.rows.shape[0] for member in members]
         if given != self._counts or members[0].rows.shape[1] != self.n_features_in_:
             raise DataError(
                 f"parties: rows {given} of {members[0].rows.shape[1]} columns, the fit had rows "
-                f"{self._counts} of {self.n_features_in_} columns; only the rows of the fit have a score"
+                f"{self._counts} of {self.n_features_in_} columns; only the rows of the fit are known"
             )
-        return -self.inertia_
 
     def _set_names(self, parties: Sequence[Any]) -> None:
         if hasattr(self, "feature_names_in_"):

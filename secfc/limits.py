@@ -32,6 +32,9 @@ class Limits:
         Whether the party consents to opening the centres of the final clusters to the clients that the job
         names; it refuses such a job otherwise. What it opens are sums over at least `smallest_set` rows, a
         recipient's own not counted.
+    predict : bool
+        Whether the party consents to predicting the cluster of rows that no centre is made of; it refuses
+        such a job otherwise. `smallest_set` holds for the sets that the centres are the means of.
 
     Notes
     -----
@@ -42,13 +45,13 @@ class Limits:
     most_rounds: int | None = None
     never_shared: tuple[str, ...] = ()
     reveal_centres: bool = False
+    predict: bool = False
 
     def __post_init__(self) -> None:
         check_positive("limits.smallest_set", self.smallest_set)
-        if not isinstance(self.reveal_centres, bool):
-            raise ParameterError(
-                f"limits.reveal_centres: a bool is needed, {type(self.reveal_centres).__name__} was given"
-            )
+        for name in ("reveal_centres", "predict"):
+            if not isinstance(given := getattr(self, name), bool):
+                raise ParameterError(f"limits.{name}: a bool is needed, {type(given).__name__} was given")
         object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
         if self.most_rounds is not None:
             check_positive("limits.most_rounds", self.most_rounds)
@@ -80,16 +83,18 @@ class Limits:
                 f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
                 f"single rows"
             )
-        if m is not None and m < job.k * self.smallest_set:
+        if m is not None and not job.predict and m < job.k * self.smallest_set:
             raise LimitError(
                 f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "
                 f"k={job.k} of them"
             )
 
     def check_consent(self, job: Job, *, name: str) -> None:
-        """Raise LimitError, before anything is sent, if the job opens centres against the party's will."""
+        """Raise LimitError, before anything is sent, if the job does what the party does not consent to."""
         if job.reveal_to and not self.reveal_centres:
             raise LimitError(f"{name} does not consent to revealing centres (limits.reveal_centres)")
+        if job.predict and not self.predict:
+            raise LimitError(f"{name} does not consent to predicting (limits.predict)")
 
     def check_columns(self, columns: Sequence[str], *, name: str) -> None:
         """Raise LimitError if one of the columns is never shared."""

@@ -125,6 +125,9 @@ class Job:
     reveal_to : tuple of int
         Clients to whom the centres are opened in the end, ascending; every client must consent
         (`Limits.reveal_centres`). () for nobody.
+    predict : bool
+        A prediction: start labels are kept, and rows whose label is -1 get that of the nearest mean, in one
+        round; every client must consent (`Limits.predict`).
 
     Raises
     ------
@@ -151,6 +154,7 @@ class Job:
     comparison: Comparison = "end"
     compared: tuple[int, ...] = ()
     reveal_to: tuple[int, ...] = ()
+    predict: bool = False
 
     def __post_init__(self) -> None:
         for name in ("compared", "reveal_to"):
@@ -177,6 +181,7 @@ class Job:
         self._check_liars()
         self._check_compared()
         self._check_recipients()
+        self._check_predict()
         self._check_threshold()
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
@@ -222,6 +227,15 @@ class Job:
             check_positive("reveal_centres", client)
         if any(a >= b for a, b in pairwise(self.reveal_to)) or max(self.reveal_to, default=1) > self.n:
             raise ParameterError(f"reveal_centres: different clients of 1 to {self.n} are needed, ascending")
+
+    def _check_predict(self) -> None:
+        if not isinstance(self.predict, bool):
+            raise ParameterError(f"predict: a bool is needed, {type(self.predict).__name__} was given")
+        if self.predict and (self.init, self.max_iter, self.reveal_to) != ("labels", 1, ()):
+            raise ParameterError(
+                "predict: init='labels', max_iter=1 and no reveal_centres are needed: a prediction moves and "
+                "opens no centre"
+            )
 
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
@@ -279,8 +293,20 @@ class Job:
         except OverflowError:
             return sys.float_info.max
 
+    @property
+    def least_label(self) -> int:
+        """The least start label: -1, a row in no set, is for rows whose cluster is predicted."""
+        return -1 if self.predict else 0
+
     def check_start(self, start: Labels) -> None:
-        """Raise ParameterError unless every cluster has a row in the given start labels."""
+        """Raise ParameterError unless every cluster has a row in the given start labels.
+
+        For a prediction one cluster is enough: one without a row has no mean and is never the nearest.
+        """
+        if self.predict:
+            if start.max(initial=-1) < 0:
+                raise ParameterError("labels: no row has one, so there is no centre")
+            return
         missing = np.setdiff1d(np.arange(self.k), start)
         if missing.size:
             raise ParameterError(
@@ -292,11 +318,14 @@ class Job:
     def max_rounds(self) -> int:
         """Most rounds of a job: for each start those before it, its iterations and a last assignment.
 
-        With disclosure "distances" also one more for each spare client: what a responder left is asked again.
+        A prediction has one. With disclosure "distances" also one more for each spare client: what a
+        responder left is asked again.
         """
+        again = self.n - self.threshold if self.disclosure == "distances" else 0
+        if self.predict:
+            return 1 + again
         before = self.k if self.init == "k-means++" else 2
         starts = self.n_init * len(self.compared) + 1 if self.compared else self.n_init
-        again = self.n - self.threshold if self.disclosure == "distances" else 0
         return starts * (before + self.max_iter + 1) + again
 
     def privacy_warning(self) -> PrivacyWarning | None:

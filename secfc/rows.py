@@ -59,11 +59,13 @@ def largest_norm(rows: Floats, *, name: str) -> float:
     return norm
 
 
-def check_labels(labels: NDArray[np.integer], *, name: str, m: int, k: int) -> None:
-    """Raise DataError unless `labels` is an integer array of shape (m,) with values in 0..k-1."""
+def check_labels(
+    labels: NDArray[np.integer], *, name: str, m: int, k: int, least: int = 0, what: str = "start labels"
+) -> None:
+    """Raise DataError unless `labels` is an integer array of shape (m,) with values in least..k-1."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise DataError(f"{name}: start labels must be a one-dimensional integer array")
+        raise DataError(f"{name}: {what} must be a one-dimensional integer array")
     if labels.size != m:
-        raise DataError(f"{name}: {labels.size} start labels for {m} rows")
-    if labels.size and not (labels.min() >= 0 and labels.max() < k):
-        raise DataError(f"{name}: start labels must lie in 0..{k - 1}")
+        raise DataError(f"{name}: {labels.size} {what} for {m} rows")
+    if labels.size and not (labels.min() >= least and labels.max() < k):
+        raise DataError(f"{name}: {what} must lie in {least}..{k - 1}")

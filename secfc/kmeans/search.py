@@ -28,6 +28,7 @@ class _Step(Enum):
     SECOND_OF_START = auto()
     ITERATE = auto()
     LAST_ASSIGNMENT = auto()
+    PREDICT = auto()
 
 
 @dataclass(kw_only=True)
@@ -89,6 +90,9 @@ class Search:
     kernels : Kernels
     start : ndarray of shape (m,), int32, optional
         Given sets, when `init` is "labels".
+    predict : bool
+        Keep these sets: one question, after which rows in no set have the label of the nearest mean. There is
+        no inertia: of one such row it would be that row's distance.
     """
 
     def __init__(
@@ -103,7 +107,9 @@ class Search:
         rng: np.random.Generator,
         kernels: Kernels,
         start: Labels | None = None,
+        predict: bool = False,
     ) -> None:
+        self._predict = predict
         self._m, self._k, self._compared = m, k, compared
         self._max_iter, self._n_init, self._init, self._rng = max_iter, n_init, init, rng
         # One cluster comes first: its inertia is the sum of squares about the mean of all rows.
@@ -138,6 +144,7 @@ class Search:
             case "labels":
                 assert self._given is not None
                 self.sets = self._given
+                self._step = _Step.PREDICT if self._predict else _Step.ITERATE
             case _:
                 self.sets = random_partition(self._rng, self._m, self._k)
                 if init == "separation":
@@ -227,7 +234,7 @@ class Search:
         labels, own, sizes = self._labels.copy(), self._own, self.sizes()
         near_ties, self._near_ties = sum(self._near_ties.values()), {}
         sums, self._sums = self._sums, None
-        sets = relocate(labels, own, self._radix, sizes)
+        sets, run = relocate(labels, own, self._radix, sizes), self.current
         match self._step:
             case _Step.FIRST_OF_START:
                 self.sets, self._step = sets, _Step.SECOND_OF_START
@@ -236,7 +243,11 @@ class Search:
                 self.sets = separated_sets(sets, labels, self._core, self._k)
                 self.current.start, self._step = self.sets, _Step.ITERATE
                 return True
-        run = self.current
+            case _Step.PREDICT:
+                self.best = run
+                run.labels = np.where(self.sets < 0, labels, self.sets)
+                run.near_ties, run.converged = near_ties, True
+                return self._next_start()
         run.labels = labels
         run.inertia = _inertia(labels, own, self._radix, sizes)
         run.near_ties += near_ties

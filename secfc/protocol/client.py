@@ -111,7 +111,7 @@ class Client:
         limits.check_start(job, name=name)
         check_rows(rows, name=name, d=job.d, bound=job.bound)
         if start is not None:
-            check_labels(start, name=name, m=rows.shape[0], k=job.k)
+            check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
         check_tokens(tokens, name=name, m=rows.shape[0], job=job)
         self.number = number
         self.state = State.IDENTIFY
@@ -211,6 +211,8 @@ class Client:
         channels = self._handshake.channels(plan.introductions)
         starts = [None if one is None else one.start for one in plan.introductions]
         left_out = {j for j, one in enumerate(plan.introductions, 1) if one is None}
+        if left_out and self._job.predict:
+            raise MessageError(f"Plan: without client {min(left_out)}, whom a prediction cannot do without")
         if self._tokens is None:
             layout = Layout(tuple(0 if one is None else one.rows for one in plan.introductions))
             return self._begin_sharing(layout, channels, starts, left_out)
@@ -337,7 +339,7 @@ class Client:
         sizes = set_sizes(message.sets, self._job.k)
         if not sizes.any():
             raise MessageError("Assignment: every set is empty")
-        if message.round == 1 and self._job.init == "labels":
+        if self._job.init == "labels" and (message.round == 1 or self._job.predict):
             self._check_start(message, remaining)
         self._answers.check_responders(message.responders, self._sharing.left_out)
         smallest = int(sizes[sizes > 0].min())
@@ -409,10 +411,12 @@ class Client:
             self.state = State.DONE
 
     def _check_start(self, message: Assignment, remaining: Layout) -> None:
-        """The first sets are the start labels that each client has signed."""
+        """The first sets, of a prediction all, are the start labels that each client has signed."""
         for j, start in enumerate(self._starts, 1):
             if j not in self._sharing.left_out and start_digest(message.sets[remaining.rows(j)]) != start:
-                raise SealError(f"Assignment: round 1 has not the start labels that client {j} signed")
+                raise SealError(
+                    f"Assignment: round {message.round} has not the start labels that client {j} signed"
+                )
 
     def _on_finish(self, message: Finish) -> list[Message]:
         remaining = self._sharing.remaining()
@@ -423,8 +427,11 @@ class Client:
         if message.labels.min() < 0:
             raise MessageError("Finish: a row has no label")
         self._limits.check_revealed(self._job, name=self._name, layout=remaining, labels=message.labels)
+        own = self._sharing.own_labels(message.labels)
+        if self._job.predict and self._start is not None and (own != self._start)[self._start >= 0].any():
+            raise MessageError("Finish: a prediction has another label for a row that has one")
         messages = self._tell(END, self._witnesses.finished(message))
         self._witnesses.settle(END)
-        self.labels, self._final = self._sharing.own_labels(message.labels), message.labels
+        self.labels, self._final = own, message.labels
         self.state = State.COMPARE
         return messages + self._settle()

@@ -5,6 +5,7 @@ phi does so in all but R - 1 of them, in more than A. If they do not agree, liar
 here, or all that can come (docs/protocol.md, "Liars in the iteration").
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from secfc.errors import MessageError, TooManyFaultsError
@@ -89,6 +90,23 @@ class Gathering:
         self.round += 1
         self.head, self._doubted = 0, False
         self._answers = {}
+
+    def leave_out(self, clients: Mapping[int, str]) -> None:
+        """Go on without the rows of some clients, for a reason each.
+
+        Raises
+        ------
+        TooManyFaultsError
+            Too few clients are left, or the job is a prediction.
+        """
+        if clients and self._job.predict:
+            client, reason = next(iter(clients.items()))
+            raise TooManyFaultsError(
+                f"client {client}: {reason}; a prediction leaves nobody out, for the centres are means of "
+                f"everybody's rows"
+            )
+        self.left_out.update(clients)
+        self.require(len(self.members))
 
     def standing(self) -> dict[str, Any]:
         """Before the first answer to a round, all that is known of the clients, as a value of plain ones."""

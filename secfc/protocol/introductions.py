@@ -59,7 +59,7 @@ class Introductions:
                     f"Hello: {message.start.size} start labels for {introduction.rows} rows "
                     f"from client {message.sender}"
                 )
-            if message.start.size and message.start.min() < 0:
+            if message.start.size and message.start.min() < self._job.least_label:
                 raise MessageError(f"Hello: a row of client {message.sender} has no start label")
         if start_digest(message.start) != introduction.start:
             raise MessageError(f"Hello: client {message.sender} signed other start labels")

@@ -235,7 +235,6 @@ class Server:
         return self._questions()
 
     def _leave_out(self, client: int, reason: str) -> list[Message]:
-        gathering = self._gathering
         if self._job.ids_cap is not None:
             text = (
                 f"client {client} is absent before all rows were shared; with membership privacy nobody can "
@@ -247,9 +246,8 @@ class Server:
                     "rows that client held, and which to those who can guess IDs"
                 )
             raise TooManyFaultsError(text)
-        before = min(self._ready[j] for j in gathering.members)
-        gathering.left_out[client] = reason
-        gathering.require(len(gathering.members))
+        before = min(self._ready[j] for j in self._gathering.members)
+        self._gathering.leave_out({client: reason})
         if self.state is State.IDENTIFY:
             self._introductions.drop(client)
             return self._plan()
@@ -326,6 +324,7 @@ class Server:
             rng=self._rng,
             kernels=self._kernels,
             start=self._introductions.start(self._layout) if job.init == "labels" else None,
+            predict=job.predict,
         )
 
     def _on_ready(self, message: Ready) -> list[Message]:
@@ -376,8 +375,7 @@ class Server:
         left_out = self._gathering.left_out
         out = {j: reason for j, reason in self._inquiry.verdict().items() if j not in left_out}
         self._convicted = set(self._inquiry.convicted)
-        left_out.update(out)
-        self._gathering.require(len(self._gathering.members))
+        self._gathering.leave_out(out)
         return self._told(sorted(out)) + self._begin()
 
     def _continue(self, part: int, parts: int) -> list[Message]:

@@ -207,6 +207,8 @@ class ClientSharing:
         client = message.client
         if self.layout.common:
             raise MessageError(f"LeaveOut: of client {client}, who holds a part of every row")
+        if self._job.predict:
+            raise MessageError(f"LeaveOut: of client {client}, whom a prediction cannot do without")
         if not 1 <= client <= self._job.n or client in self.left_out:
             raise MessageError(f"LeaveOut: of client {client}, which is not in")
         self.left_out.add(client)

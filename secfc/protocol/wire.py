@@ -202,20 +202,31 @@ def _pack_introduction(one: Introduction) -> bytes:
     return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.signature)
 
 
+def _pack_sets(sets: Labels, k: int) -> bytes:
+    """One more value than labels: k stands for "in no set"."""
+    return _pack_labels(np.where(sets < 0, k, sets), k)
+
+
+def _unpack_sets(reader: _Reader, k: int) -> Labels:
+    sets = _unpack_labels(reader, k)
+    sets[sets == k] = -1
+    return sets
+
+
 def _unpack_introduction(reader: _Reader) -> Introduction:
     rows, start, ephemeral, signature = reader.unpack(_INTRODUCTION)
     return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
 
 
 def _pack_hello(message: Hello, k: int) -> bytes:
-    start = b"" if message.start is None else _pack_labels(message.start, k - 1)
+    start = b"" if message.start is None else _pack_sets(message.start, k)
     return message.agreement + _pack_introduction(message.introduction) + start
 
 
 def _unpack_hello(reader: _Reader, k: int) -> dict[str, Any]:
     (agreement,) = reader.unpack(_AGREEMENT)
     introduction = _unpack_introduction(reader)
-    start = _unpack_labels(reader, k - 1) if reader.left else None
+    start = _unpack_sets(reader, k) if reader.left else None
     return {"agreement": agreement, "introduction": introduction, "start": start}
 
 
@@ -255,14 +266,13 @@ def _unpack_leave_out(reader: _Reader, k: int) -> dict[str, Any]:
 
 
 def _pack_assignment(message: Assignment, k: int) -> bytes:
-    """One more value than labels: k stands for "in no set"."""
-    sets = _pack_labels(np.where(message.sets < 0, k, message.sets), k)
-    return sets + b"".join(map(_CLIENT.pack, (len(message.responders), *message.responders)))
+    return _pack_sets(message.sets, k) + b"".join(
+        map(_CLIENT.pack, (len(message.responders), *message.responders))
+    )
 
 
 def _unpack_assignment(reader: _Reader, k: int) -> dict[str, Any]:
-    sets = _unpack_labels(reader, k)
-    sets[sets == k] = -1
+    sets = _unpack_sets(reader, k)
     (count,) = reader.unpack(_CLIENT)
     responders = tuple(client for (client,) in _CLIENT.iter_unpack(reader.take(_CLIENT.size * count)))
     return {"sets": sets, "responders": responders}

@@ -1,0 +1,204 @@
+"""`predict`: the cluster of rows that were not in a run, from the labels of those that were."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from secfc._arrays import Labels
+from secfc._run import Driver, Watcher, is_number, limits_of, run_outcome
+from secfc.drivers.costs import Costs
+from secfc.errors import DataError, LimitError, ParameterError
+from secfc.limits import Limits
+from secfc.params import Comparison, Disclosure, Job, check_positive
+from secfc.parties import Party, as_parties
+from secfc.protocol.progress import Faults
+from secfc.rows import check_labels, check_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """The clusters of new rows.
+
+    Attributes
+    ----------
+    labels : list of ndarray of shape (new rows of the party,), int32
+        One array a party; a pandas Series with the DataFrame's index where the party gave a DataFrame.
+    near_ties : int
+        Comparisons that floating point could not decide and exact integers did.
+    faults : Faults
+        Clients, numbered from 1, that vanished or lied.
+    costs : Costs
+        Messages, bytes and CPU seconds per phase and role.
+    job : Job
+        The public parameters.
+    run_id : str
+        The run's identifier, 32 hexadecimal digits.
+    """
+
+    labels: list[Any] = field(repr=False)
+    near_ties: int
+    faults: Faults
+    costs: Costs
+    job: Job
+    run_id: str
+
+
+def predict(
+    parties: Sequence[Any],
+    labels: Sequence[Any],
+    new_rows: Sequence[Any],
+    k: int,
+    t: int = 4,
+    ell: int = 2,
+    *,
+    precision: int = 32,
+    bound: float | None = None,
+    disclosure: Disclosure = "distances",
+    limits: Limits | Sequence[Limits] | None = None,
+    storage: str | os.PathLike[str] | None = None,
+    driver: Driver = "in-process",
+    max_liars: int = 0,
+    comparison: Comparison = "end",
+    deadline: float | None = None,
+    progress: Watcher = None,
+) -> Prediction:
+    """The nearest centre of rows that were not in a run, shown to nobody, of centres shown to nobody.
+
+    The centres are the means of the rows of `parties` by their `labels`; new rows count in none. All rows are
+    shared anew, and one round of distances decides, in exact arithmetic on the quantised rows, ties to the
+    lowest cluster. The server learns the distance of every row, old and new, to every centre; all parties
+    learn the labels of all rows and which are new (docs/threat-model.md, What predicting gives away).
+
+    Parameters
+    ----------
+    parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
+        The rows of the run, one a party.
+    labels : sequence of integer array of shape (m_j,)
+        ``result.labels``. Rows with -1, those of a party that was left out, are not shared and count in no
+        centre. A cluster without rows has no centre and is predicted for nobody.
+    new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
+        One a party, with the columns of `parties`; a party may have none.
+    k : int
+        Clusters of the run.
+    t, ell, precision, disclosure, storage, driver, max_liars, comparison, deadline, progress
+        As for `secfc.run`.
+    bound : float, optional
+        Public bound on the Euclidean norm of a row, old and new. By default the largest norm in both, which
+        only a simulation can know.
+    limits : Limits or sequence of Limits, one per party
+        Every party must consent by ``Limits(predict=True)``; `smallest_set` holds for the clusters.
+
+    Returns
+    -------
+    Prediction
+
+    Raises
+    ------
+    SecFCError
+        Naming the party, the argument and the number that is wrong. A party that vanishes before all rows are
+        shared ends the prediction: without its rows the centres would be others.
+
+    Warns
+    -----
+    FaultWarning, PrivacyWarning
+        As `secfc.run`.
+
+    Examples
+    --------
+    >>> import numpy as np, secfc
+    >>> parties = [np.array([[0.0], [0.1]]), np.array([[9.0], [9.1]]), np.array([[0.2]])]
+    >>> labels = [[0, 0], [1, 1], [0]]
+    >>> new = [np.array([[1.0]]), [], np.array([[8.0], [0.3]])]
+    >>> consent = secfc.Limits(predict=True)
+    >>> prediction = secfc.predict(parties, labels, new, k=2, t=1, ell=1, limits=consent)
+    >>> [found.tolist() for found in prediction.labels]
+    [[0], [], [1, 0]]
+    """
+    check_positive("k", k)
+    members, added = _members(parties, new_rows)
+    _check_consent(limits_of(limits, members), members)
+    if is_number(bound) and 0 <= bound <= sys.float_info.max:
+        for one in (*members, *added):
+            check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound))
+    given = _labels(labels, members, k)
+    both, starts = [], []
+    for member, new, of_old in zip(members, added, given, strict=True):
+        kept = of_old >= 0
+        rows = np.concatenate([member.rows[kept], new.rows])
+        both.append(Party(name=member.name, rows=rows, columns=member.columns or new.columns))
+        starts.append(np.concatenate([of_old[kept], np.full(new.rows.shape[0], -1, dtype=np.int32)]))
+    outcome, job, _ = run_outcome(
+        both,
+        init=starts,
+        k=k,
+        t=t,
+        ell=ell,
+        max_iter=1,
+        predict=True,
+        precision=precision,
+        bound=bound,
+        disclosure=disclosure,
+        limits=limits,
+        storage=storage,
+        driver=driver,
+        max_liars=max_liars,
+        comparison=comparison,
+        deadline=deadline,
+        seed=None,
+        progress=progress,
+    )
+    return Prediction(
+        labels=[
+            new.align(found[start < 0])
+            for new, found, start in zip(added, outcome.labels, starts, strict=True)
+        ],
+        near_ties=outcome.near_ties,
+        faults=outcome.faults,
+        costs=outcome.costs,
+        job=job,
+        run_id=outcome.run_id,
+    )
+
+
+def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Party], list[Party]]:
+    """The parties with their old rows and with their new ones, of equal columns."""
+    members = as_parties(parties)
+    if not isinstance(new_rows, list | tuple):
+        raise ParameterError("new_rows: a list with one array or DataFrame per party is needed")
+    if len(new_rows) != len(members):
+        raise ParameterError(f"new_rows: of {len(new_rows)} parties, there are {len(members)}")
+    names = [member.name for member in members] + [f"new_rows[{j}]" for j in range(len(members))]
+    together = as_parties([*parties, *new_rows], names)
+    added = together[len(members) :]
+    if not sum(new.rows.shape[0] for new in added):
+        raise ParameterError("new_rows: no party has one")
+    return together[: len(members)], added
+
+
+def _check_consent(limits: list[Limits], members: list[Party]) -> None:
+    against = [member.name for member, own in zip(members, limits, strict=True) if not own.predict]
+    if against:
+        raise LimitError(f"predict: {', '.join(against)} did not consent (limits.predict); nothing was sent")
+
+
+def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
+    """Checked labels of the old rows, one array a party."""
+    if not isinstance(labels, list | tuple) or len(labels) != len(members):
+        raise ParameterError(
+            f"labels: a list with one integer array for each of {len(members)} parties is needed"
+        )
+    checked = []
+    for member, given in zip(members, labels, strict=True):
+        try:
+            array = np.asarray(given)
+        except ValueError:
+            raise DataError(f"{member.name}: labels must be a one-dimensional integer array") from None
+        if array.shape == (0,):
+            array = array.astype(np.int32)
+        check_labels(array, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")
+        checked.append(array.astype(np.int32))
+    return checked
