@@ -201,4 +201,6 @@ def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]
             array = array.astype(np.int32)
         check_labels(array, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")
         checked.append(array.astype(np.int32))
+    if max(array.max(initial=-1) for array in checked) < 0:
+        raise ParameterError("labels: no row has one, so there is no centre")
     return checked

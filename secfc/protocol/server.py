@@ -372,8 +372,7 @@ class Server:
             disputes = self._inquiry.compare()
             if disputes:
                 return disputes
-        left_out = self._gathering.left_out
-        out = {j: reason for j, reason in self._inquiry.verdict().items() if j not in left_out}
+        out = {j: reason for j, reason in self._inquiry.verdict().items() if j in members}
         self._convicted = set(self._inquiry.convicted)
         self._gathering.leave_out(out)
         return self._told(sorted(out)) + self._begin()

@@ -33,7 +33,7 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= {"ids_salt"}  # of each run
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
     derived |= {"reveal_to"}  # from the names of `reveal_centres`
-    derived |= {"predict"}  # a prediction has start labels, which no job file has: `secfc.predict` only
+    derived |= {"predict"}  # clusters of new rows are found by `secfc.predict` only
     agreed = set(ClusteringSchema.model_fields) - {"seed", "reveal_centres"}
     assert agreed == {field.name for field in fields(Job)} - derived
     for field in fields(Job):

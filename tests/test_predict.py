@@ -1,0 +1,272 @@
+"""The cluster of rows that were not in a run, through `secfc.predict` and `SecureKMeans`."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc import Limits, SecureKMeans
+from secfc.drivers import in_process
+from secfc.kmeans.search import Search
+from secfc.protocol.client import Client
+
+_RNG = np.random.default_rng(12)
+OLD = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 4 for m in (9, 6, 0, 7, 8)]
+NEW = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 4 for m in (0, 5, 3, 1, 11)]
+WILLING = Limits(predict=True)
+
+
+def predicted(old, labels, new, k, **more):
+    given = {"t": 1, "ell": 1, "limits": WILLING} | more
+    return secfc.predict(old, labels, new, k, **given)
+
+
+def nearest_means(old, labels, new, *, k, exponent):
+    """In fractions, on rows in 2**-exponent; shares no code with secfc."""
+
+    def whole(rows):
+        return [[int(value) for value in row] for row in np.rint(np.ldexp(np.asarray(rows, float), exponent))]
+
+    rows = [row for part in old for row in whole(part)]
+    label = [int(one) for part in labels for one in part]
+    means = {}
+    for h in range(k):
+        members = [row for row, own in zip(rows, label, strict=True) if own == h]
+        if members:
+            means[h] = [Fraction(sum(column), len(members)) for column in zip(*members, strict=True)]
+
+    def distance(row, h):
+        return sum((value - mean) ** 2 for value, mean in zip(row, means[h], strict=True))
+
+    return [[min(means, key=lambda h: (distance(row, h), h)) for row in whole(part)] for part in new]
+
+
+def plain(labels):
+    return [[int(one) for one in part] for part in labels]
+
+
+def test_four_points_by_hand():
+    # Means 1 and 9: 4 is nearer to 1, 5 is a tie, 6 nearer to 9.
+    old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
+    found = predicted(old, labels, [[[5.0]], [[4.0], [6.0]], []], 2)
+    assert plain(found.labels) == [[0], [0, 1], []]
+    assert [part.dtype for part in found.labels] == [np.int32] * 3
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+@pytest.mark.parametrize("options", [{}, {"disclosure": "coded", "max_liars": 1}])
+def test_labels_are_those_of_the_nearest_mean_in_exact_arithmetic(driver, options):
+    result = secfc.run(OLD, 3, 1, 1, seed=1)
+    found = predicted(OLD, result.labels, NEW, 3, driver=driver, **options)
+    expected = nearest_means(OLD, result.labels, NEW, k=3, exponent=found.job.exponent)
+    assert plain(found.labels) == expected
+    assert found.faults == secfc.Faults()
+
+
+def test_rows_of_exact_lloyd_that_converged_have_its_labels_as_new_rows():
+    starts = [np.arange(len(part)) % 3 for part in OLD]
+    model = ExactLloyd(3, init=starts, precision=32).fit(OLD)
+    assert model.converged_
+    assert plain(predicted(OLD, model.labels_, OLD, 3).labels) == plain(model.labels_)
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_on_a_grid_full_of_ties_labels_are_those_of_fractions(data):
+    k = data.draw(st.integers(1, 3))
+    old = [
+        np.array(data.draw(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), max_size=4))).reshape(
+            -1, 2
+        )
+        for _ in range(3)
+    ]
+    old[0] = np.concatenate([old[0], np.zeros((k, 2))])
+    labels = [
+        data.draw(st.lists(st.integers(0, k - 1), min_size=len(part), max_size=len(part))) for part in old
+    ]
+    new = [np.array([[x, y] for x in range(-2, 3)], dtype=float) for y in range(3)]
+    found = predicted(old, labels, new, k, bound=8.0)
+    assert plain(found.labels) == nearest_means(old, labels, new, k=k, exponent=found.job.exponent)
+
+
+def test_new_rows_count_in_no_centre():
+    # A hundred new rows at 4 would draw the mean of {0, 2} beyond the row at 5.2.
+    old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
+    crowd = np.full((100, 1), 4.0)
+    found = predicted(old, labels, [[[5.2]], crowd, []], 2)
+    assert plain(found.labels)[0] == [1]
+    assert set(plain(found.labels)[1]) == {0}
+
+
+def test_a_cluster_without_rows_is_predicted_for_nobody():
+    found = predicted([[[0.0]], [[9.0]], []], [[0], [2], []], [[[0.1]], [[8.0]], [[4.6]]], 3)
+    assert plain(found.labels) == [[0], [2], [2]]
+
+
+def test_rows_without_a_label_are_not_shared():
+    old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0], [500.0]]], [[0, 0], [1], [1, -1]]
+    found = predicted(old, labels, [[[4.0]], [], []], 2, bound=600.0)
+    assert plain(found.labels) == [[0], [], []]
+    with_it = predicted(old, [[0, 0], [1], [1, 1]], [[[4.0]], [], []], 2, bound=600.0)
+    kinds = [sum(one.size for one in each.costs.messages if one.kind == "Share") for each in (found, with_it)]
+    assert kinds[0] < kinds[1]
+
+
+def test_there_is_one_round_and_no_inertia_is_told(monkeypatch):
+    ended, end_round = [], Search.end_round
+
+    def end(search):
+        more = end_round(search)
+        ended.append((more, search.best.inertia, search.best.history, search.best.histogram))
+        return more
+
+    monkeypatch.setattr(Search, "end_round", end)
+    found = predicted(OLD, [[0] * len(part) for part in OLD], NEW, 1)
+    assert ended == [(False, 0, [], ([], 0.0))]
+    assert sum(one.kind == "Assignment" for one in found.costs.messages) == 5
+
+
+def test_frames_give_series_with_the_index_of_the_new_rows():
+    def frames(parties):
+        return [
+            pd.DataFrame(part, columns=["a", "b", "c"], index=np.arange(len(part)) * 2 + 7)
+            for part in parties
+        ]
+
+    labels = secfc.run(OLD, 3, 1, 1, seed=1).labels
+    of_arrays = predicted(OLD, labels, NEW, 3)
+    of_frames = predicted(frames(OLD), [pd.Series(part) for part in labels], frames(NEW), 3)
+    assert plain(of_frames.labels) == plain(of_arrays.labels)
+    assert [part.index.tolist() for part in of_frames.labels] == [
+        (np.arange(len(part)) * 2 + 7).tolist() for part in NEW
+    ]
+
+
+# Consent and limits
+
+
+def test_who_does_not_consent_is_named_and_nothing_is_sent(monkeypatch):
+    begun = []
+    monkeypatch.setattr(in_process, "roles_of", begun.append)
+    against = [WILLING, Limits(), WILLING, Limits(reveal_centres=True), WILLING]
+    labels = [[0] * len(part) for part in OLD]
+    with pytest.raises(secfc.LimitError, match=r"^predict: parties\[1\], parties\[3\] did not consent"):
+        predicted(OLD, labels, NEW, 1, limits=against)
+    with pytest.raises(secfc.LimitError, match="did not consent"):
+        predicted(OLD, labels, NEW, 1, limits=None)
+    assert not begun
+
+
+def test_a_client_that_does_not_consent_refuses_by_itself(monkeypatch):
+    real = Client.__init__
+
+    def begin(client, *, number, **given):
+        real(client, number=number, **given | ({"limits": Limits()} if number == 4 else {}))
+
+    monkeypatch.setattr(Client, "__init__", begin)
+    with pytest.raises(secfc.LimitError, match=r"^parties\[3\] does not consent to predicting"):
+        predicted(OLD, [[0] * len(part) for part in OLD], NEW, 1)
+
+
+def test_the_smallest_set_holds_for_the_clusters_and_not_for_new_rows():
+    old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
+    limits = Limits(predict=True, smallest_set=2)
+    assert plain(predicted(old, labels, [[[1.0]], [], []], 2, limits=limits).labels) == [[0], [], []]
+    with pytest.raises(secfc.LimitError, match="at least 2 rows, round 1 has one of 1"):
+        predicted(old, [[0, 0], [1], [0]], [[[1.0]], [], []], 2, limits=limits)
+
+
+def test_consent_is_a_bool():
+    with pytest.raises(secfc.ParameterError, match=r"^limits\.predict: a bool is needed, str was given$"):
+        Limits(predict="yes")
+
+
+# What cannot be used
+
+
+SMALL = [[[0.0], [2.0]], [[8.0]], [[10.0]]]
+LABELS = [[0, 0], [1], [1]]
+ADDED = [[[1.0]], [], []]
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "text"),
+    [
+        ({"labels": [[0, 2], [1], [1]]}, secfc.DataError, r"^parties\[0\]: labels must lie in -1\.\.1$"),
+        ({"labels": [[0, 0], [-2], [1]]}, secfc.DataError, r"^parties\[1\]: labels must lie in -1\.\.1$"),
+        ({"labels": [[0], [1], [1]]}, secfc.DataError, r"^parties\[0\]: 1 labels for 2 rows$"),
+        ({"labels": [[0, 0], [1.0], [1]]}, secfc.DataError, r"^parties\[1\]: labels must be a one-dim"),
+        ({"labels": [[0, [0]], [1], [1]]}, secfc.DataError, r"^parties\[0\]: labels must be a one-dim"),
+        ({"labels": LABELS[:2]}, secfc.ParameterError, "^labels: a list with one integer array for each"),
+        ({"labels": None}, secfc.ParameterError, "^labels: a list with one integer array"),
+        ({"labels": [[-1, -1], [-1], [-1]]}, secfc.ParameterError, "^labels: no row has one"),
+        ({"new": ADDED[:2]}, secfc.ParameterError, "^new_rows: of 2 parties, there are 3$"),
+        ({"new": np.zeros((3, 1))}, secfc.ParameterError, "^new_rows: a list with one array"),
+        ({"new": [[], [], []]}, secfc.ParameterError, "^new_rows: no party has one$"),
+        ({"new": [[[1.0, 2.0]], [], []]}, secfc.DataError, r"^new_rows\[0\]: 2 columns, parties\[0\] has 1$"),
+        ({"new": [[], [[np.nan]], []]}, secfc.DataError, r"^new_rows\[1\]: 1 values are NaN or infinite"),
+        ({"new": [[], [["a"]], []]}, secfc.DataError, r"^new_rows\[1\]: numbers are needed"),
+        ({"new": [[], [[99.0]], []], "bound": 10}, secfc.DataError, r"^new_rows\[1\]: 1 rows .* bound 10\.0"),
+        ({"old": [[[0.0], [2.0]], [[np.inf]], [[10.0]]]}, secfc.DataError, r"^parties\[1\]: 1 values"),
+        ({"old": SMALL[:2], "labels": LABELS[:2], "new": ADDED[:2]}, secfc.ThresholdError, "too few clients"),
+        ({"bound": "high"}, secfc.ParameterError, "^bound: a number is needed"),
+        ({"k": 0}, secfc.ParameterError, "^k: at least 1 is needed"),
+        ({"k": 9}, secfc.ParameterError, "^k: 9 clusters asked for, the parties hold 5 rows"),
+        ({"driver": "telepathy"}, secfc.ParameterError, "^driver"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named_and_nothing_is_sent(changes, kind, text, monkeypatch):
+    begun = []
+    monkeypatch.setattr(in_process, "roles_of", begun.append)
+    given = {"old": SMALL, "labels": LABELS, "new": ADDED, "k": 2} | changes
+    with pytest.raises(kind, match=text):
+        predicted(given.pop("old"), given.pop("labels"), given.pop("new"), given.pop("k"), **given)
+    assert not begun
+
+
+def test_frames_of_other_columns_are_refused():
+    old = [pd.DataFrame({"age": [float(j)], "dose": [1.0]}) for j in range(3)]
+    new = [pd.DataFrame({"dose": [float(j)], "age": [1.0]}) for j in range(3)]
+    with pytest.raises(
+        secfc.DataError, match=r"^new_rows\[0\]: column 0 is 'dose', in parties\[0\] it is 'age'$"
+    ):
+        predicted(old, [[0], [0], [0]], new, 1)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"init": "random"}, {"max_iter": 300}, {"reveal_to": (1,)}], ids=lambda one: next(iter(one))
+)
+def test_a_job_that_would_move_or_open_centres_is_no_prediction(changes):
+    given = {"n": 3, "k": 2, "t": 1, "ell": 1, "d": 1, "bound": 1.0, "init": "labels", "max_iter": 1}
+    assert secfc.Job(**given, predict=True).max_rounds == 1
+    with pytest.raises(
+        secfc.ParameterError, match=r"^predict: init='labels', max_iter=1 and no reveal_centres"
+    ):
+        secfc.Job(**given | changes, predict=True)
+    with pytest.raises(secfc.ParameterError, match=r"^predict: a bool is needed"):
+        secfc.Job(**given, predict=1)
+
+
+# scikit-learn's manners
+
+
+def test_an_estimator_without_centres_predicts_with_all_parties():
+    model = SecureKMeans(3, t=1, ell=1, limits=WILLING, random_state=1).fit(OLD)
+    assert not hasattr(model, "predict")
+    found = predicted(OLD, model.labels_, NEW, 3)
+    assert plain(model.predict_parties(OLD, NEW)) == plain(found.labels)
+    with pytest.raises(secfc.DataError, match=r"^parties: rows .*, the fit had rows"):
+        model.predict_parties(NEW, OLD)
+
+
+def test_after_a_fit_with_ids_no_rows_are_counted():
+    ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(OLD)]
+    model = SecureKMeans(3, t=1, ell=1, limits=WILLING, random_state=1).fit(OLD, ids=ids)
+    with pytest.raises(secfc.ParameterError, match=r"^ids: a prediction tells how many rows"):
+        model.predict_parties(OLD, NEW)
