@@ -29,7 +29,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
     It differs from ``sklearn.cluster.KMeans`` where the data does: `fit` takes one array per party, `labels_`
     has one array per party, and there are ``cluster_centers_`` and ``predict`` only where all parties agreed
-    to reveal the centres.
+    to reveal the centres. Without them all parties together predict (`predict_parties`).
 
     Parameters
     ----------

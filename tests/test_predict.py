@@ -148,6 +148,13 @@ def test_frames_give_series_with_the_index_of_the_new_rows():
     ]
 
 
+def test_chosen_rows_show_where_the_middle_between_two_centres_is():
+    old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
+    line = np.linspace(0.0, 10.0, 101)
+    of_line = predicted(old, labels, [line[:, None], [], []], 2).labels[0]
+    assert [line[of_line == h].min() for h in (0, 1)] == [0.0, pytest.approx(5.1)]
+
+
 # Consent and limits
 
 
