@@ -97,6 +97,13 @@ def test_parties_killed_at_random_go_on_and_the_result_is_exact(stored, monkeypa
     assert_survives(stored(kind), 1, monkeypatch, most=4)
 
 
+@pytest.mark.usefixtures("small_parts")
+def test_a_prediction_whose_parties_are_killed_at_random_is_exact(stored, monkeypatch):
+    setup = stored("labels", predict=True, max_iter=1, limits=Limits(predict=True))
+    with_new = [np.where(np.arange(part.size) % 3, part, -1).astype(np.int32) for part in setup.starts]
+    assert_survives(replace(setup, starts=with_new), 2, monkeypatch, most=4)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.usefixtures("small_parts")
