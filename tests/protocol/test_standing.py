@@ -91,7 +91,7 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
     gathering, search = net.server._gathering, net.server._search
     between_rounds = {"_job", "head", "_answers", "_doubted"}
     assert vars(gathering).keys() - between_rounds == ATTRIBUTES["gathering"]
-    given = {"_m", "_compared", "_max_iter", "_n_init", "_init", "_given", "_kernels"}
+    given = {"_m", "_compared", "_max_iter", "_n_init", "_init", "_given", "_kernels", "_predict"}
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
     assert vars(search).keys() - given - between_rounds == ATTRIBUTES["search"]
     assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked"} == ATTRIBUTES["seeds"]
