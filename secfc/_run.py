@@ -71,6 +71,7 @@ def run(
     count_duplicates: bool = False,
     disclosure: Disclosure = "distances",
     reveal_centres: Recipients = None,
+    reveal_spread: bool = False,
     limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver = "in-process",
@@ -129,6 +130,10 @@ def run(
         To which parties, by position, the centres of the final clusters are opened: they learn the exact
         means (docs/threat-model.md says what follows from these). Every party must consent by its
         `limits`; the server learns nothing of them. None: to nobody.
+    reveal_spread : bool
+        Whether the same parties also learn each column's standard deviation in each cluster. Every party must
+        consent by ``limits.reveal_spread``, the smallest cluster that it consents for; the largest of all
+        these holds for all, and a run that ends with a smaller cluster opens nothing and raises LimitError.
     disclosure : {"distances", "coded"}
         What the server receives. "distances": answers under masks that cancel in their sum, which leave it
         the distances alone. "coded": every client's coded distances, as in the paper, from which it can
@@ -204,6 +209,7 @@ def run(
             count_duplicates=count_duplicates,
             disclosure=disclosure,
             reveal_centres=reveal_centres,
+            reveal_spread=reveal_spread,
             limits=limits,
             storage=storage,
             driver=driver,
@@ -236,6 +242,7 @@ def run_outcome(
     id_key: bytes | None = None,
     ids_cap: int | None = None,
     reveal_centres: Recipients = None,
+    reveal_spread: bool = False,
     limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
     driver: Driver,
@@ -271,6 +278,7 @@ def run_outcome(
         journals=driver == "multiprocess",
         seed=seed,
         reveal_to=_recipients(reveal_centres, members, own),
+        reveal_spread=_smallest_spread(reveal_spread, members, own),
         deadline=None if deadline is None else float(deadline),
         **parameters,
     )
@@ -324,6 +332,21 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
             f"reveal_centres: {', '.join(against)} did not consent (limits.reveal_centres); nothing was sent"
         )
     return tuple(at + 1 for at in sorted(chosen))
+
+
+def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:
+    """The smallest cluster whose spread is opened, the largest of all limits; None opens none."""
+    if not isinstance(given, bool):
+        raise ParameterError(f"reveal_spread: a bool is needed, {type(given).__name__} was given")
+    if not given:
+        return None
+    consented = [own.reveal_spread for own in limits if own.reveal_spread is not None]
+    if len(consented) < len(members):
+        against = [one.name for one, own in zip(members, limits, strict=True) if own.reveal_spread is None]
+        raise LimitError(
+            f"reveal_spread: {', '.join(against)} did not consent (limits.reveal_spread); nothing was sent"
+        )
+    return max(consented)
 
 
 def _watched(progress: Watcher, job: Job) -> AbstractContextManager[OnProgress | None]:
@@ -434,6 +457,7 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership |
         ids=None if held is None else held.ids,
         union_rows=rows,
         cluster_centers=outcome.centres,
+        cluster_std=outcome.deviations,
         near_ties=outcome.near_ties,
         faults=outcome.faults,
         distance_counts=np.array(outcome.histogram, dtype=np.int64),

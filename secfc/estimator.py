@@ -53,7 +53,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     n_iter_ : int
     converged_ : bool
     cluster_centers_ : ndarray of shape (n_clusters, d), float64
-        Only when they were revealed (`reveal_centres`); NaN for a cluster without rows.
+        Only when they were revealed (`reveal_centres`); NaN for a cluster without rows. Spreads, if they were
+        revealed (`reveal_spread`), are ``result_.cluster_std``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,), object
         When every party has columns whose names are strings.
@@ -96,6 +97,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         count_duplicates: bool = False,
         disclosure: Disclosure = "distances",
         reveal_centres: Recipients = None,
+        reveal_spread: bool = False,
         limits: Limits | Sequence[Limits] | None = None,
         storage: str | os.PathLike[str] | None = None,
         driver: Driver = "in-process",
@@ -118,6 +120,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.count_duplicates = count_duplicates
         self.disclosure = disclosure
         self.reveal_centres = reveal_centres
+        self.reveal_spread = reveal_spread
         self.limits = limits
         self.storage = storage
         self.driver = driver

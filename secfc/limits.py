@@ -8,7 +8,7 @@ import numpy as np
 from secfc._arrays import Ints, Labels
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Job, Layout, check_positive
+from secfc.params import Job, Layout, check_positive, check_smallest_spread
 
 SINGLETON_STARTS = frozenset({"k-means++"})
 """Starts that ask for distances to single rows."""
@@ -35,6 +35,9 @@ class Limits:
     predict : bool
         Whether the party consents to predicting the cluster of rows that no centre is made of; it refuses
         such a job otherwise. `smallest_set` holds for the sets that the centres are the means of.
+    reveal_spread : int, optional
+        Whether the party consents to opening the spreads of the final clusters too, and the rows of others
+        that a cluster has at least then, 10 or more. None, the default, is no consent.
 
     Notes
     -----
@@ -46,6 +49,7 @@ class Limits:
     never_shared: tuple[str, ...] = ()
     reveal_centres: bool = False
     predict: bool = False
+    reveal_spread: int | None = None
 
     def __post_init__(self) -> None:
         check_positive("limits.smallest_set", self.smallest_set)
@@ -55,6 +59,8 @@ class Limits:
         object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
         if self.most_rounds is not None:
             check_positive("limits.most_rounds", self.most_rounds)
+        if self.reveal_spread is not None:
+            check_smallest_spread("limits.reveal_spread", self.reveal_spread)
 
     def enforce(self, job: Job, *, client: int, smallest: int, round_: int) -> None:
         """Raise LimitError when a round has too small a set, or is one too many."""
@@ -95,6 +101,15 @@ class Limits:
             raise LimitError(f"{name} does not consent to revealing centres (limits.reveal_centres)")
         if job.predict and not self.predict:
             raise LimitError(f"{name} does not consent to predicting (limits.predict)")
+        if job.reveal_spread is None:
+            return
+        if self.reveal_spread is None:
+            raise LimitError(f"{name} does not consent to revealing spreads (limits.reveal_spread)")
+        if job.reveal_spread < self.reveal_spread:
+            raise LimitError(
+                f"{name} consents to revealing spreads of at least {self.reveal_spread} rows "
+                f"(limits.reveal_spread), the job reveals those of {job.reveal_spread}"
+            )
 
     def check_columns(self, columns: Sequence[str], *, name: str) -> None:
         """Raise LimitError if one of the columns is never shared."""
@@ -121,16 +136,21 @@ class Limits:
         if not job.reveal_to:
             return
         sizes = set_sizes(labels, job.k)
-        self._check_opened(sizes, name=name, others="")
+        self._check_opened(job, sizes, name=name, others="")
         for client in job.reveal_to if not layout.common else ():
             own = set_sizes(labels[layout.rows(client)], job.k)
-            self._check_opened(sizes - own, name=name, others=f" that are not client {client}'s, who gets it")
+            # A cluster of a recipient's own rows alone tells it nothing, but that nobody else is in it.
+            self._check_opened(
+                job, sizes - own, name=name, others=f" that are not client {client}'s, who gets it"
+            )
 
-    def _check_opened(self, sizes: Ints, *, name: str, others: str) -> None:
-        small = np.flatnonzero((sizes > 0) & (sizes < self.smallest_set))
-        if small.size:
+    def _check_opened(self, job: Job, sizes: Ints, *, name: str, others: str) -> None:
+        for what, smallest in (("centres", self.smallest_set), ("spreads", job.reveal_spread or 1)):
+            small = np.flatnonzero((sizes > 0) & (sizes < smallest))
+            if not small.size:
+                continue
             raise LimitError(
-                f"{name} opens centres of at least {self.smallest_set} rows, cluster {small[0]} has "
+                f"{name} opens {what} of at least {smallest} rows, cluster {small[0]} has "
                 f"{sizes[small[0]]}{others}"
             )
 

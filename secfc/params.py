@@ -55,6 +55,9 @@ WINDOW = 2
 _HEADER_ROOM = 64
 """More than the fixed part of any message."""
 
+SMALLEST_SPREAD = 10
+"""Rows of others that a cluster has at least whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
+
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_PRECISION = 52
 MAX_CLUSTERS = (1 << 16) - 1
@@ -66,6 +69,15 @@ def check_positive(name: str, value: object) -> None:
         raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
     if value < 1:
         raise ParameterError(f"{name}: at least 1 is needed, {value} was given")
+
+
+def check_smallest_spread(name: str, value: object) -> None:
+    """Raise ParameterError unless a value is an integer of at least `SMALLEST_SPREAD`."""
+    check_positive(name, value)
+    if isinstance(value, int) and value < SMALLEST_SPREAD:
+        raise ParameterError(
+            f"{name}: at least {SMALLEST_SPREAD} rows are needed, or their sums tell them; {value} was given"
+        )
 
 
 def recovery_threshold(t: int, ell: int) -> int:
@@ -128,6 +140,10 @@ class Job:
     predict : bool
         A prediction: start labels are kept, and rows whose label is -1 get that of the nearest mean, in one
         round; every client must consent (`Limits.predict`).
+    reveal_spread : int, optional
+        Opens the spread of each column in each cluster too, to the same clients, if each cluster has at least
+        so many rows that are not a recipient's own, `SMALLEST_SPREAD` or more; every client must consent
+        (`Limits.reveal_spread`).
 
     Raises
     ------
@@ -155,6 +171,7 @@ class Job:
     compared: tuple[int, ...] = ()
     reveal_to: tuple[int, ...] = ()
     predict: bool = False
+    reveal_spread: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("compared", "reveal_to"):
@@ -182,6 +199,7 @@ class Job:
         self._check_compared()
         self._check_recipients()
         self._check_predict()
+        self._check_spread()
         self._check_threshold()
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
@@ -237,6 +255,22 @@ class Job:
                 "opens no centre"
             )
 
+    def _check_spread(self) -> None:
+        if self.reveal_spread is None:
+            return
+        check_smallest_spread("reveal_spread", self.reveal_spread)
+        if not self.reveal_to:
+            raise ParameterError(
+                "reveal_spread: only with reveal_centres, to whose parties spreads are opened"
+            )
+        if self.max_liars:
+            raise ParameterError(
+                f"reveal_spread: what hides sums of squares is not checked for lies, max_liars=0 is needed; "
+                f"{self.max_liars} was given"
+            )
+        if self.ids_cap is not None:
+            raise ParameterError("reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)")
+
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
             return
@@ -264,6 +298,11 @@ class Job:
     def width(self) -> int:
         """Columns of a segment."""
         return segment_width(self.d, self.ell)
+
+    @property
+    def sums_revealed(self) -> int:
+        """Numbers for each column of a segment and each cluster that a client tells: sums, and of squares."""
+        return 1 if self.reveal_spread is None else 2
 
     @property
     def exponent(self) -> int:
@@ -402,7 +441,9 @@ class Layout:
         primes = job.residues(self.m)
         columns = max(job.k, job.width) * PART_ROWS
         if job.reveal_to:
-            columns = max(columns, job.k * job.width)
+            columns = max(columns, job.sums_revealed * job.k * job.width)
+        if job.reveal_spread is not None:  # behind the first part of the shares
+            columns += job.k * job.width
         largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
         if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
             raise ParameterError(

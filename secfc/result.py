@@ -41,6 +41,9 @@ class Result:
     cluster_centers : ndarray of shape (k, d), float64, or None
         Means of the clusters in the data's units, if they were revealed (`reveal_centres`); NaN for a cluster
         without rows.
+    cluster_std : ndarray of shape (k, d), float64, or None
+        Population standard deviations of each column in each cluster, in the data's units, if they were
+        revealed (`reveal_spread`); NaN for a cluster without rows.
     near_ties : int
         Comparisons of the best start that floating point could not decide and exact integers did.
     faults : Faults
@@ -67,6 +70,7 @@ class Result:
     ids: list[list[Any]] | None = field(repr=False)
     union_rows: list[Ints] | None = field(repr=False)
     cluster_centers: Floats | None = field(repr=False)
+    cluster_std: Floats | None = field(repr=False)
     near_ties: int
     faults: Faults
     distance_counts: Ints = field(repr=False)
@@ -90,6 +94,42 @@ class Result:
             for names, labels in zip(self.ids, self.labels, strict=True)
             for name, label in zip(names, labels, strict=True)
         }
+
+    def cluster_report(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Mean, count and spread of each column in each cluster, as far as they were revealed.
+
+        Parameters
+        ----------
+        columns : sequence of d str, optional
+            Names; positions by default.
+
+        Returns
+        -------
+        list of dict
+            One for each cluster and column, cluster by cluster: cluster, column, count, mean, and std (None
+            where spreads were not revealed). ``pandas.DataFrame`` takes it as it is.
+
+        Raises
+        ------
+        ParameterError
+            Centres were not revealed, or there are other than d names.
+        """
+        if self.cluster_centers is None:
+            raise ParameterError("reveal_centres: centres were not revealed in this run")
+        names = [str(at) for at in range(self.job.d)] if columns is None else list(columns)
+        if len(names) != self.job.d:
+            raise ParameterError(f"columns: {self.job.d} names are needed, {len(names)} were given")
+        return [
+            {
+                "cluster": h,
+                "column": name,
+                "count": int(self.sizes[h]),
+                "mean": float(self.cluster_centers[h, at]),
+                "std": None if self.cluster_std is None else float(self.cluster_std[h, at]),
+            }
+            for h in range(self.job.k)
+            for at, name in enumerate(names)
+        ]
 
     def report(
         self,

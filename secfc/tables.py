@@ -168,7 +168,7 @@ def write_labels(path: Path, table: Table, labels: Labels) -> None:
 
 
 def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
-    """Write a CSV file with a line per cluster: its number from 0 and its mean in each column."""
+    """Write a CSV file with a line per cluster: its number from 0 and its mean, or spread, in each column."""
     name = "label" if "cluster" in columns else "cluster"
     numbers = {column: pa.array(centres[:, at]) for at, column in enumerate(columns)}
     pyarrow.csv.write_csv(pa.table({name: pa.array(np.arange(len(centres)))} | numbers), path)

@@ -52,6 +52,7 @@ class ClusteringSchema(Schema):
     max_liars: int = Job.max_liars
     comparison: Comparison = Job.comparison
     reveal_centres: list[str] = Field(default=[])
+    reveal_spread: int | None = Job.reveal_spread
     ids_cap: int | None = Job.ids_cap
     union: UnionMethod = Job.union
     count_duplicates: bool = Job.count_duplicates

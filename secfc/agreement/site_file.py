@@ -8,7 +8,7 @@ from pydantic import Field
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import Schema, TomlFile
 from secfc.errors import LimitError, ParameterError
-from secfc.params import Disclosure, UnionMethod
+from secfc.params import SMALLEST_SPREAD, Disclosure, UnionMethod
 from secfc.sources.query import Origin, Query
 
 
@@ -33,6 +33,7 @@ class LimitsSchema(Schema):
     most_precision: int | None = Field(default=None, ge=1)
     disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
     reveal_centres: list[str] = Field(default=[])
+    reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     union: list[UnionMethod] | None = Field(default=None, min_length=1)
     columns: list[str] | None = Field(default=None, min_length=1)
 
@@ -139,6 +140,12 @@ class Site:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
             told = f"the job reveals centres to {', '.join(strangers)}"
             broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
+        if job.reveal_spread is not None:
+            told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
+            if refuses.reveal_spread is None:
+                broken.append(("reveal_spread", f"{told}; no consent was given"))
+            elif job.reveal_spread < refuses.reveal_spread:
+                broken.append(("reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"))
         if refuses.union is not None and (job.ids_cap is None or job.union not in refuses.union):
             has = "no membership privacy" if job.ids_cap is None else f"union {job.union!r}"
             allowed = ", ".join(map(repr, refuses.union))

@@ -59,6 +59,12 @@ def show(file: JobFile) -> None:
                 "centres revealed to",
                 ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
             ),
+            (
+                "spreads",
+                "not revealed"
+                if task.reveal_spread is None
+                else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
+            ),
             ("membership", _membership(task)),
             ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
             (

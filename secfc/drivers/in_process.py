@@ -106,7 +106,13 @@ def run_in_process(
     held = [part.shape[0] for part in setup.rows]
     report = ServerReport.of(server, job)
     watch.ended(n_iter=report.n_iter, converged=report.converged)
-    centres = next((client.centres for client in clients if client.centres is not None), None)
+    told = next((client for client in clients if client.centres is not None), None)
     return report.outcome(
-        received, held, meter.costs(), rows or None, run_id=server.run.hex(), centres=centres
+        received,
+        held,
+        meter.costs(),
+        rows or None,
+        run_id=server.run.hex(),
+        centres=told and told.centres,
+        deviations=told and told.deviations,
     )

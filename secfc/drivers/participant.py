@@ -43,7 +43,7 @@ from secfc.psu.tokens import Tokens, tokens
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.tables import write_centres, write_labels
 
-LABELS, CENTRES, STATEMENT = "labels.csv", "centres.csv", "statement.json"
+LABELS, CENTRES, SPREADS, STATEMENT = "labels.csv", "centres.csv", "spreads.csv", "statement.json"
 """Files of a run in the site's folder of results."""
 
 
@@ -210,8 +210,12 @@ class Participant:
                 ephemeral=self._secrets.get("ephemeral"),
                 masks=MaskSource(self._secrets.get("masks")),
                 # Those of the job: they are at least as strict as the site's own, and the site consents to
-                # whom centres are revealed, or it would have refused.
-                limits=replace(self.agreement.limits, reveal_centres=True),
+                # what is revealed to whom, or it would have refused.
+                limits=replace(
+                    self.agreement.limits,
+                    reveal_centres=True,
+                    reveal_spread=self.agreement.job.reveal_spread,
+                ),
                 start=rows.start,
                 tokens=self._tokens(rows, bytes.fromhex(job.ids_salt)),
                 name=self.name,
@@ -265,7 +269,7 @@ class Participant:
             return self._encoded(replies)
 
     def close(self, ended: str) -> SignedStatement | None:
-        """Write labels, own centres and the signed statement into a folder of the run; forget the rest.
+        """Write labels, own centres and spreads, and the signed statement into a folder of the run; forget the rest.
 
         Parameters
         ----------
@@ -283,6 +287,7 @@ class Participant:
         client, self._client = self._client, None
         done = client if client is not None and client.state is State.DONE else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
+        spreads = None if done is None else done.deviations
         results = self._site.results
         if self._journal is not None and (results / run.hex()).exists():
             # It was killed when it had written the run down.
@@ -300,6 +305,8 @@ class Participant:
                 write_labels(draft / LABELS, self._rows.table, labels)
             if centres is not None:
                 write_centres(draft / CENTRES, list(self.agreement.columns), centres)
+            if spreads is not None:
+                write_centres(draft / SPREADS, list(self.agreement.columns), spreads)
             text = json.dumps(signed.model_dump(), indent=2)
             (draft / STATEMENT).write_text(text + "\n", encoding="utf-8")
             os.replace(draft, results / run.hex())

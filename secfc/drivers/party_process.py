@@ -163,7 +163,8 @@ def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> 
         if role.labels is not None and role.union_rows is not None:
             array = np.stack([role.labels, role.union_rows])
         report["left_out"] = role.labels is None
-        report["centres"] = None if role.centres is None else role.centres.tolist()
+        for name, opened in (("centres", role.centres), ("deviations", role.deviations)):
+            report[name] = None if opened is None else opened.tolist()
     framing.write_json(outbox, {"report": report})
     framing.write_array(outbox, array)
 

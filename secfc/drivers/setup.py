@@ -117,6 +117,8 @@ class Outcome:
     found_labels : ndarray of shape (len(found), m), int32
     centres : ndarray of shape (k, d), float64, or None
         In the data's units, where they were revealed to a client.
+    deviations : ndarray of shape (k, d), float64, or None
+        Likewise.
     costs : Costs
     run_id : str
         The run's identifier in hexadecimal.
@@ -140,6 +142,7 @@ class Outcome:
     costs: Costs
     run_id: str
     centres: Floats | None = field(default=None, repr=False)
+    deviations: Floats | None = field(default=None, repr=False)
     lost: dict[int, str] = field(default_factory=dict)
 
 
@@ -223,6 +226,7 @@ class ServerReport:
         *,
         run_id: str,
         centres: Floats | None = None,
+        deviations: Floats | None = None,
         lost: Mapping[int, str] | None = None,
     ) -> Outcome:
         """The outcome: labels as clients received them, and the server's for the others.
@@ -237,7 +241,7 @@ class ServerReport:
             With membership privacy: nobody but a client knows which rows are its own.
         run_id : str
             In hexadecimal.
-        centres : ndarray of shape (k, d), float64, optional
+        centres, deviations : ndarray of shape (k, d), float64, optional
             As a client that they were revealed to received them.
         lost : mapping from client to str, optional
         """
@@ -263,6 +267,7 @@ class ServerReport:
             costs=costs,
             run_id=run_id,
             centres=centres,
+            deviations=deviations,
             lost=dict(lost or {}),
             histogram=self.histogram,
             largest=self.largest,

@@ -18,6 +18,10 @@ _FEW = 2
 """Sums are updated by the rows that moved when fewer than one row in this many did."""
 
 
+_SQUARED_ROWS = 1 << 14
+"""Rows whose shares are squared at a time."""
+
+
 class CodedPoints:
     """A client's shares of every row, and what it answers about sets of them.
 
@@ -100,6 +104,24 @@ class CodedPoints:
         for index, (p, plane) in enumerate(zip(self._primes, packed.planes(), strict=True)):
             sums = reduce(self._updated_sums(index, sets), p)
             plane[:] = pack(np.ascontiguousarray(sums[:, :-1].T), p)
+        return packed
+
+    def square_shares(self, sets: Labels) -> PackedResidues:
+        """Squares of the shares, column by column, summed over each set, (P, width, k).
+
+        They lie on polynomials of degree 2(ell + t - 1) that tell more than sums of squares: to be masked.
+        """
+        planes, columns, m = self._shares.shape
+        packed = PackedResidues.empty((planes, columns - 1, self._k))
+        for index, (p, plane) in enumerate(zip(self._primes, packed.planes(), strict=True)):
+            sums = np.zeros((self._k, columns - 1))
+            for start in range(0, m, _SQUARED_ROWS):
+                rows = slice(start, min(start + _SQUARED_ROWS, m))
+                block = np.zeros((columns, rows.stop - rows.start), dtype=np.float32)
+                # Reduced residues are below 2**23 + 4 and integers: float32 holds them. 2**29 add up exactly.
+                block[:-1] = reduce(self.shares(index, rows).astype(np.float64) ** 2, p)
+                sums += self._kernels.set_sums(block, sets[rows], self._k)[:, :-1]
+            plane[:] = pack(np.ascontiguousarray(reduce(sums, p).T), p)
         return packed
 
     def _updated_sums(self, index: int, sets: Labels) -> Floats:

@@ -77,6 +77,8 @@ class Client:
         With membership privacy, the numbers of its own rows in the union, once that is found.
     centres : ndarray of shape (k, d), float64, or None
         When the run has ended, at a client that the job reveals them to; in the data's units.
+    deviations : ndarray of shape (k, d), float64, or None
+        Likewise, where the job reveals spreads.
 
     Raises
     ------
@@ -118,6 +120,7 @@ class Client:
         self.labels: Labels | None = None
         self.union_rows: Ints | None = None
         self.centres: Floats | None = None
+        self.deviations: Floats | None = None
         self._final: Labels | None = None  # of all rows
         self._rows: Floats | None = rows
         self._m = rows.shape[0]
@@ -406,7 +409,7 @@ class Client:
         return []
 
     def _end(self) -> None:
-        self.centres = self._reveal.centres
+        self.centres, self.deviations = self._reveal.centres, self._reveal.deviations
         if self.state is State.REVEAL and not self._reveal.waits:
             self.state = State.DONE
 

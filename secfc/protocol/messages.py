@@ -251,7 +251,10 @@ class CodedDistances(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CentreShare(Message):
-    """Client to client, sealed: its shares of the sums over the final clusters, (primes, width, k)."""
+    """Client to client, sealed: its shares of the sums over the final clusters, (primes, width, k).
+
+    Where spreads are opened, (primes, 2 width, k): below them those of the sums of squares.
+    """
 
     phase = work = "reveal"
     sealed: Sealed

@@ -25,11 +25,14 @@ class Dealt:
         c is 0 where shares are not checked.
     signature : bytes
         The dealer's, where they are.
+    zeros : PackedResidues of shape (P, width, k), or None
+        Of the dealer's first part, where spreads are opened.
     """
 
     residues: PackedResidues
     covers: PackedResidues
     signature: bytes = field(repr=False)
+    zeros: PackedResidues | None
 
 
 def open_share(
@@ -50,7 +53,9 @@ def open_share(
         )
     shape = len(primes), job.width, rows.stop - rows.start
     covers = len(primes), covers_of(job), 1
-    proof = proof_bytes(job, len(primes))
+    zeros = len(primes), job.width, job.k
+    with_zeros = job.reveal_spread is not None and message.part == 0
+    proof = proof_bytes(job, len(primes)) + with_zeros * packed_bytes(zeros)  # there is never both
     size, expected = len(message.sealed.payload), packed_bytes(shape) + proof + TAG_BYTES
     if size != expected:
         raise MessageError(
@@ -62,15 +67,16 @@ def open_share(
     dealt = Dealt(
         residues=PackedResidues(shape=shape, payload=payload[:size]),
         covers=PackedResidues(shape=covers, payload=payload[size:signed]),
-        signature=bytes(payload[signed:]),
+        signature=b"" if with_zeros else bytes(payload[signed:]),
+        zeros=PackedResidues(shape=zeros, payload=bytes(payload[signed:])) if with_zeros else None,
     )
-    for residues in (dealt.residues, dealt.covers):
+    for residues in (dealt.residues, dealt.covers, *([dealt.zeros] if dealt.zeros else [])):
         for plane, p in zip(residues.planes(), primes, strict=True):
             if not kernels.below(plane.reshape(-1), p):
                 raise MessageError(
                     f"Share: a residue from client {message.sender} is not below its prime {p}"
                 )
-    if proof:
+    if dealt.signature:
         statement = share_statement(
             session,
             dealer=message.sender,

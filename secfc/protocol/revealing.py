@@ -1,9 +1,9 @@
-"""Centres by consent: clients send the recipients that all agreed on their shares of the sums over clusters.
+"""Centres and spreads by consent: clients send the recipients that all agreed on their shares of the sums over clusters.
 
 A client's shares, summed over a cluster, are a share of the sum of its rows: a value of
 ``F_h = sum_{i in S_h} f_i``, whose degree is that of f_i. So ell + t of them determine the sum, t tell
 nothing, and whoever holds F_h knows the sum and, beyond it, uniform numbers (docs/protocol.md, "Centres by
-consent").
+consent"). Sums of squares travel with them, hidden as secfc.protocol.spreading says.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,7 @@ from secfc.lagrange.sharing import recover
 from secfc.params import Job
 from secfc.protocol.messages import CentreShare, Message
 from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.spreading import decode_squares, deviations
 from secfc.sealing.channel import TAG_BYTES, Channel
 
 
@@ -45,6 +46,8 @@ class ClientReveal:
     ----------
     centres : ndarray of shape (k, d), float64, or None
         A recipient's, once enough shares are here; NaN for a cluster without rows. In the data's units.
+    deviations : ndarray of shape (k, d), float64, or None
+        With the centres, where the job opens spreads: population standard deviations.
     """
 
     def __init__(
@@ -58,11 +61,12 @@ class ClientReveal:
     ) -> None:
         self._number, self._job, self._run, self._channels = number, job, run, channels
         self._sharing = sharing
-        self._shape = (len(sharing.primes), job.width, job.k)
+        self._shape = (len(sharing.primes), job.sums_revealed * job.width, job.k)
         self._shares: dict[int, PackedResidues] = {}  # until they are used
         self._heard: set[int] = set()
         self._labels: Labels | None = None
         self.centres: Floats | None = None
+        self.deviations: Floats | None = None
 
     def __repr__(self) -> str:
         return f"ClientReveal(number={self._number}, shares={len(self._shares)})"
@@ -74,7 +78,7 @@ class ClientReveal:
 
     def tell(self, labels: Labels) -> list[Message]:
         """Send the recipients the own shares of the sums over these clusters, once."""
-        own = self._sharing.points.set_shares(labels)
+        own = self._own_shares(labels)
         self._labels = labels
         messages: list[Message] = []
         for j in self._job.reveal_to:
@@ -85,6 +89,16 @@ class ClientReveal:
                 messages.append(CentreShare(run=self._run, sender=self._number, recipient=j, sealed=sealed))
         self._open()
         return messages
+
+    def _own_shares(self, labels: Labels) -> PackedResidues:
+        """Of sums, and below them of sums of squares where these are opened."""
+        sums = self._sharing.points.set_shares(labels)
+        if self._job.reveal_spread is None:
+            return sums
+        both = PackedResidues.empty(self._shape)
+        both.planes()[:, : self._job.width] = sums.planes()
+        both.planes()[:, self._job.width :] = self._sharing.hidden_squares(labels).planes()
+        return both
 
     def on_share(self, message: CentreShare) -> None:
         """Keep another client's share; the one that makes enough of them opens the centres.
@@ -120,19 +134,31 @@ class ClientReveal:
             self._open()
 
     def _open(self) -> None:
-        """Decode once R + A shares are here, the own one among them: as many as any round needs."""
+        """Decode once R + A shares are here, the own one among them: as many as any round needs.
+
+        R are what sums of squares take, so whoever gets centres gets spreads.
+        """
         enough = self._job.threshold + self._job.max_liars
         if self._labels is None or self.centres is not None or len(self._shares) < enough:
             return
+        job, primes, sizes = self._job, self._sharing.primes, set_sizes(self._labels, self._job.k)
         planes = {j: unpack(share.planes()) for j, share in sorted(self._shares.items())}
-        self.centres = open_centres(
-            planes, job=self._job, primes=self._sharing.primes, sizes=set_sizes(self._labels, self._job.k)
+        sums = open_sums(
+            {j: own[:, : job.width] for j, own in planes.items()}, job=job, primes=primes, sizes=sizes
         )
+        if job.reveal_spread is not None:
+            squares = decode_squares(
+                {j: own[:, job.width :] for j, own in planes.items()}, job=job, primes=primes
+            )
+            self.deviations = deviations(sums, squares, job=job, sizes=sizes)
+        self.centres = centres_of(sums, job=job, sizes=sizes)
         self._shares.clear()
 
 
-def open_centres(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...], sizes: Ints) -> Floats:
-    """Centres from shares of the sums over clusters.
+def open_sums(
+    shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...], sizes: Ints
+) -> list[list[int]]:
+    """Sums over clusters from shares of them.
 
     Parameters
     ----------
@@ -145,8 +171,8 @@ def open_centres(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, .
 
     Returns
     -------
-    ndarray of shape (k, d), float64
-        In the data's units, each the float64 nearest to the quotient; NaN where there is no row.
+    list of d lists of k ints
+        Signed, of quantised rows.
 
     Raises
     ------
@@ -160,19 +186,30 @@ def open_centres(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, .
         words = np.array([shares[j][index] for j in clients])
         residues[index] = _segments(words, clients, job=job, index=index, p=p)
     radix = MixedRadix(primes)
-    sums, modulus = radix.integers(radix.digits(residues[:, : job.d])), radix.radices[-1] * primes[-1]
+    found, modulus = radix.integers(radix.digits(residues[:, : job.d])), radix.radices[-1] * primes[-1]
+    sums = [[int(one) - (modulus if 2 * int(one) > modulus else 0) for one in line] for line in found]
+    for h in np.flatnonzero(sizes).tolist():
+        if any(abs(line[h]) > int(sizes[h]) * job.radius for line in sums):
+            raise TooManyFaultsError(
+                f"centres: a sum over cluster {h} is larger than its {sizes[h]} rows allow: some client's "
+                f"share of it is wrong"
+            )
+    return sums
+
+
+def centres_of(sums: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
+    """Means from sums.
+
+    Returns
+    -------
+    ndarray of shape (k, d), float64
+        In the data's units, each the float64 nearest to the quotient; NaN where there is no row.
+    """
     centres = np.full((job.k, job.d), np.nan)
     for h in np.flatnonzero(sizes).tolist():
-        size = int(sizes[h])
         for column in range(job.d):
-            total = int(sums[column, h])
-            total -= modulus if 2 * total > modulus else 0
-            if abs(total) > size * job.radius:
-                raise TooManyFaultsError(
-                    f"centres: a sum over cluster {h} is larger than its {size} rows allow: some client's "
-                    f"share of it is wrong"
-                )
-            centres[h, column] = copysign(job.distance_in_data_units(abs(total) / size), total)
+            total = sums[column][h]
+            centres[h, column] = copysign(job.distance_in_data_units(abs(total) / int(sizes[h])), total)
     return centres
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from secfc._arrays import Labels, Shares
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.kernels import Choose
 from secfc.kmeans.coded_distance import CodedPoints
@@ -18,6 +18,7 @@ from secfc.protocol.dealing import columns_of, covers_of, proof_bytes
 from secfc.protocol.messages import SERVER, Challenge, Dispute, LeaveOut, Message, Ready, Share
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.testimony import Testimony
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
@@ -50,6 +51,8 @@ class EarlyShares:
         if message.part != known or known == WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
         most = most_share_bytes(job) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
+        if job.reveal_spread is not None:
+            most += packed_bytes((len(PRIMES), job.width, job.k))
         if len(message.sealed.payload) > most:
             raise MessageError(
                 f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
@@ -139,6 +142,8 @@ class ClientSharing:
         self._testimony = Testimony(
             job=job, session=session, number=number, identity=identity, primes=self.primes
         )
+        self._masks = masks
+        self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
         self._shared = 0  # parts of the own rows that were shared
         self._announced = 0  # parts that everybody has sent
 
@@ -238,6 +243,16 @@ class ClientSharing:
             return labels[self.remaining().rows(self._number)]
         return self._own.labels(labels)
 
+    def hidden_squares(self, labels: Labels) -> PackedResidues:
+        """Shares of the sums of squares over these clusters, (P, width, k), hidden by all zero-sharings.
+
+        Of all dealers that are in, which everybody has since rows are complete: values of different clients
+        lie on one polynomial whoever of them is still there.
+        """
+        zeros = [one for dealer, one in sorted(self._zeros.items()) if dealer not in self.left_out]
+        self._zeros.clear()  # used once
+        return add_residues([self.points.square_shares(labels), *zeros], self.primes)
+
     def _share_part(self, part: int) -> list[Message]:
         """Encode a part of the own rows; keep the own share, send the others theirs."""
         rows = self.parts.share_rows(self._number, part)
@@ -247,6 +262,10 @@ class ClientSharing:
         if covers_of(self._job) and rows.stop > rows.start:
             covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
             self._testimony.keep((self._number, part), covers[self._number])
+        zeros: dict[int, PackedResidues] = {}
+        if self._job.reveal_spread is not None and part == 0 and rows.stop > rows.start:
+            zeros = dict(enumerate(deal_zeros(self._job, primes=self.primes, masks=self._masks), 1))
+            self._zeros[self._number] = zeros[self._number]
         self._shared += 1
         if self._shared == self.parts.shares:
             self._own.forget()
@@ -256,6 +275,8 @@ class ClientSharing:
             if covers:
                 signed = b"".join((payload, covers[j].payload))
                 payload = signed + self._testimony.sign(recipient=j, part=part, payload=signed)
+            if zeros:
+                payload = b"".join((payload, zeros[j].payload))
             sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
             shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
         return shares + self._ready()
@@ -274,6 +295,8 @@ class ClientSharing:
     def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
         start = self.parts.share_rows(message.sender, message.part).start
         self._keeper.store(dealt.residues, message.part, start)
+        if dealt.zeros is not None:
+            self._zeros[message.sender] = dealt.zeros
         if dealt.signature:
             self._testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
         self._received[message.sender] += 1

@@ -43,6 +43,8 @@ class Figures:
         For the server's copy.
     own : list of int or None
         Rows of each cluster of the party whose copy it is.
+    revealed : list of dict
+        As `Result.cluster_report` gives them; empty where centres were not revealed.
     """
 
     n_iter: int
@@ -55,6 +57,7 @@ class Figures:
     convergence: Chart
     distances: Chart | None = None
     own: list[int] | None = None
+    revealed: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +158,7 @@ def page_of(
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
     own = None if party is None else np.asarray(result.labels[party])
+    told = result.cluster_centers is not None and (party is None or party + 1 in job.reveal_to)
     distances = None
     if party is None:
         distances = bars(
@@ -179,6 +183,7 @@ def page_of(
             convergence=curve(result.history.tolist(), x_label="iteration", y_label="inertia"),
             distances=distances,
             own=None if own is None else set_sizes(own[own >= 0], job.k).tolist(),
+            revealed=result.cluster_report() if told else [],
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds),
         agreement=None if pooled is None else agreement(result, pooled),
@@ -201,6 +206,7 @@ def render(page: Page) -> str:
         version=secfc.__version__,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
+        recipients=[page.names[client - 1] for client in page.job.reveal_to],
     )
 
 

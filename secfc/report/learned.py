@@ -49,6 +49,14 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
                 "the exact mean of every final cluster and, its own rows taken off, of the others' in it",
             )
         )
+        if job.reveal_spread is not None:
+            lines.append(
+                Learned(
+                    f"client {client}, because all consented to that too",
+                    "the exact standard deviation of every column in every final cluster, and of the others' "
+                    f"rows in it, which are at least {job.reveal_spread}",
+                )
+            )
     if job.init == "k-means++":
         lines.append(
             Learned(

@@ -15,7 +15,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.limits import Limits
 from secfc.params import Job, Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish
-from secfc.protocol.revealing import open_centres
+from secfc.protocol.revealing import centres_of, open_sums
 from secfc.protocol.states import State
 from secfc.sealing.channel import TAG_BYTES
 
@@ -226,7 +226,8 @@ class TestWrongShares:
         for j in wrong:
             shares[j][0, 0, 0] = (shares[j][0, 0, 0] + 1) % primes[0].p
         sizes = np.full(job.k, size, dtype=np.int64)
-        return open_centres(shares, job=job, primes=tuple(one.p for one in primes), sizes=sizes)
+        found = open_sums(shares, job=job, primes=tuple(one.p for one in primes), sizes=sizes)
+        return centres_of(found, job=job, sizes=sizes)
 
     JOB = Job(n=9, k=2, t=1, ell=2, d=3, bound=4.0, precision=20)
     SUMS = ((1 << 20, 3), (-5, -(1 << 21)), (7, 0), (0, 0))

@@ -1,0 +1,126 @@
+"""Sums of squares over clusters: zero-sharings that hide the rest of their polynomial, and decoding.
+
+A client's squared shares, summed over a cluster, are a value of ``sum_{i in S_h} f_i**2``, of degree
+2(ell + t - 1) = R - 1. That polynomial tells more than its values at the beta, which are the sums of squares
+wanted. So everybody with rows deals a uniform polynomial of that degree that vanishes at beta_1 .. beta_ell,
+and shares of these are added (docs/protocol.md, "Spreads by consent").
+"""
+
+from collections.abc import Mapping
+from math import isqrt
+
+import numpy as np
+
+from secfc._arrays import Floats, Ints
+from secfc.errors import TooManyFaultsError
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES
+from secfc.field.residues import matmul, reduce
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.params import Job
+from secfc.randomness import MaskSource
+
+_ROOT_BITS = 128
+"""Bits after the point of a square root: many more than a float64 keeps."""
+
+
+def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[PackedResidues]:
+    """Shares of uniform polynomials of degree below R that vanish at beta_1 .. beta_ell.
+
+    Returns
+    -------
+    list of n PackedResidues of shape (P, width, k)
+        Entry j - 1 belongs to client j alone. One polynomial for each column, cluster and prime.
+
+    Notes
+    -----
+    Such a polynomial is determined by its values at R - ell more points, here those of the first clients: it
+    is uniform if these are.
+    """
+    free, size = job.threshold - job.ell, job.width * job.k
+    packed = [PackedResidues.empty((len(primes), job.width, job.k)) for _ in range(job.n)]
+    for index, p in enumerate(primes):
+        points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
+        values = np.empty((job.n, size))
+        values[:free] = masks.uniform(p, (free, size))
+        if free < job.n:
+            nodes = [*points.beta[: job.ell], *points.alpha[:free]]
+            basis = lagrange_basis(nodes, points.alpha[free:], p)[
+                :, job.ell :
+            ]  # zeros at the beta add nothing
+            values[free:] = matmul(np.ascontiguousarray(basis), values[:free], p)
+        for share, residues in zip(values, packed, strict=True):
+            residues.planes()[index] = pack(share.reshape(job.width, job.k), p)
+    return packed
+
+
+def add_residues(terms: list[PackedResidues], primes: tuple[int, ...]) -> PackedResidues:
+    """The sum of one residue or more in each place; all of one shape, (P, width, k)."""
+    total = PackedResidues.empty(terms[0].shape)
+    for index, p in enumerate(primes):
+        # At most 4096 terms below 2**24.
+        total.planes()[index] = pack(reduce(sum(unpack(term.planes()[index]) for term in terms), p), p)
+    return total
+
+
+def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...]) -> list[list[int]]:
+    """Sums of squares from R shares of them.
+
+    Parameters
+    ----------
+    shares : mapping from client to ndarray of shape (P, width, k), float64
+        Canonical residues of R clients or more; those of the first R are used.
+
+    Returns
+    -------
+    list of d lists of k ints
+        0 to Q - 1.
+    """
+    clients = sorted(shares)[: job.threshold]
+    residues = np.empty((len(primes), job.ell * job.width, job.k))
+    for index, p in enumerate(primes):
+        points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
+        basis = lagrange_basis([points.alpha[j - 1] for j in clients], points.beta[: job.ell], p)
+        words = reduce(np.array([shares[j][index] for j in clients]).reshape(len(clients), -1), p)
+        residues[index] = matmul(basis, words, p).reshape(job.ell * job.width, job.k)
+    radix = MixedRadix(primes)
+    return [[int(one) for one in line] for line in radix.integers(radix.digits(residues[:, : job.d]))]
+
+
+def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
+    """Population standard deviations from exact sums and sums of squares.
+
+    Parameters
+    ----------
+    sums, squares : list of d lists of k ints
+        Of quantised rows; sums are signed.
+    job : Job
+    sizes : ndarray of shape (k,), int64
+        Rows of each cluster.
+
+    Returns
+    -------
+    ndarray of shape (k, d), float64
+        In the data's units; NaN where there is no row.
+
+    Raises
+    ------
+    TooManyFaultsError
+        No integers have these sums: some client's share is wrong.
+    """
+    found = np.full((job.k, job.d), np.nan)
+    for h in np.flatnonzero(sizes).tolist():
+        size = int(sizes[h])
+        for column in range(job.d):
+            total, square = sums[column][h], squares[column][h]
+            # size**2 times the variance. x and x**2 are even together.
+            scaled = size * square - total**2
+            if scaled < 0 or square > size * job.radius**2 or (total - square) % 2:
+                raise TooManyFaultsError(
+                    f"spreads: no {size} rows of cluster {h} have such sums: some client's share is wrong"
+                )
+            root = isqrt(scaled << 2 * _ROOT_BITS)
+            found[h, column] = job.distance_in_data_units(root / (size << _ROOT_BITS))
+    return found
