@@ -56,7 +56,7 @@ _HEADER_ROOM = 64
 """More than the fixed part of any message."""
 
 SMALLEST_SPREAD = 10
-"""Rows of others that a cluster has at least whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
+"""Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_PRECISION = 52

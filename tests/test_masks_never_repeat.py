@@ -110,6 +110,9 @@ SCENES = {
     "series": lambda: run(ids=IDS),
     "sketch": lambda: run(ids=IDS, union="sketch"),
     "centres": lambda: run(reveal_centres="all", limits=Limits(reveal_centres=True)),
+    "spreads": lambda: run(
+        reveal_centres="all", reveal_spread=True, limits=Limits(reveal_centres=True, reveal_spread=10)
+    ),
     "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3),
     "lost responders": lost_responders,
     "preparing": prepared,

@@ -1,5 +1,7 @@
 """Centres by consent through `secfc.run` and `SecureKMeans`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,3 +179,106 @@ class TestEstimator:
     def test_frames_predict_too(self):
         model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
         assert model.predict(pd.DataFrame(FIVE[0])).tolist() == model.labels_[0].tolist()
+
+
+MANY = [np.concatenate([rows] * 6 + [rows + 0.25] * 6) for rows in FIVE]
+
+
+class TestSpread:
+    WILLING = Limits(reveal_centres=True, reveal_spread=10)
+
+    def open(self, parties=MANY, **more):
+        return reveal(parties, **{"reveal_spread": True, "limits": self.WILLING} | more)
+
+    def assert_spreads(self, result, parties=MANY):
+        rows, labels = np.concatenate(parties), np.concatenate(result.labels)
+        expected = [rows[labels == h].std(axis=0) for h in range(result.job.k)]
+        np.testing.assert_allclose(result.cluster_std, expected, atol=ROUNDING)
+
+    @pytest.mark.processes
+    @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+    @pytest.mark.parametrize("options", [{}, {"disclosure": "coded"}, {"n_init": 2}])
+    def test_it_is_the_population_standard_deviation(self, driver, options):
+        result = self.open(driver=driver, **options)
+        self.assert_spreads(result)
+        assert_means(result, MANY)
+
+    @pytest.mark.processes
+    def test_parties_with_journals_have_it_too(self, tmp_path):
+        self.assert_spreads(self.open(driver="multiprocess", storage=tmp_path))
+
+    def test_there_is_none_unless_it_is_asked_for(self):
+        assert reveal(MANY, limits=self.WILLING).cluster_std is None
+
+    @pytest.mark.parametrize("scale", [1e-300, 1e300])
+    def test_it_is_in_the_units_of_the_data(self, scale):
+        scaled = self.open([rows * scale for rows in MANY])
+        np.testing.assert_allclose(scaled.cluster_std / scale, self.open().cluster_std, atol=ROUNDING)
+
+    def test_the_largest_of_all_limits_holds(self):
+        limits = [replace(self.WILLING, reveal_spread=least) for least in (10, 12, 11, 10, 10)]
+        assert self.open(limits=limits).job.reveal_spread == 12
+        limits[3] = replace(self.WILLING, reveal_spread=400)
+        with pytest.raises(secfc.LimitError, match=r"opens spreads of at least 400 rows, cluster \d has"):
+            self.open(limits=limits)
+
+    def test_who_does_not_consent_is_named_and_nothing_is_sent(self, monkeypatch):
+        begun = []
+        monkeypatch.setattr(in_process, "roles_of", begun.append)
+        limits = [self.WILLING, WILLING, self.WILLING, self.WILLING, WILLING]
+        with pytest.raises(
+            secfc.LimitError, match=r"^reveal_spread: parties\[1\], parties\[4\] did not consent"
+        ):
+            self.open(limits=limits)
+        assert not begun
+
+    @pytest.mark.parametrize(
+        ("more", "text"),
+        [
+            ({"reveal_spread": 10}, "a bool is needed, int was given"),
+            ({"reveal_centres": None}, "only with reveal_centres"),
+            ({"max_liars": 1, "disclosure": "coded"}, "max_liars=0 is needed; 1 was given"),
+        ],
+    )
+    def test_what_it_does_not_go_with_is_refused(self, more, text):
+        with pytest.raises(secfc.ParameterError, match=rf"^reveal_spread: .*{text}"):
+            self.open(**more)
+
+    def test_with_membership_privacy_it_is_refused(self):
+        ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(MANY)]
+        with pytest.raises(secfc.ParameterError, match=r"^reveal_spread: not with ids"):
+            self.open(ids=ids)
+
+    def test_the_table_has_a_line_for_each_cluster_and_column(self):
+        result = self.open()
+        frame = pd.DataFrame(result.cluster_report(["a", "b", "c"])).set_index(["cluster", "column"])
+        assert frame.shape == (9, 3)
+        for h in range(3):
+            for at, name in enumerate("abc"):
+                line = frame.loc[(h, name)]
+                assert line["count"] == result.sizes[h]
+                assert line["mean"] == result.cluster_centers[h, at]
+                assert line["std"] == result.cluster_std[h, at]
+
+    def test_the_table_has_means_alone_where_spreads_were_not_revealed(self):
+        assert {line["std"] for line in reveal().cluster_report()} == {None}
+        with pytest.raises(secfc.ParameterError, match=r"^columns: 3 names are needed, 1 were given$"):
+            reveal().cluster_report(["a"])
+        with pytest.raises(secfc.ParameterError, match=r"^reveal_centres: centres were not revealed"):
+            reveal(reveal_centres=None).cluster_report()
+
+    def test_the_page_shows_it_to_its_recipients_alone(self, tmp_path):
+        result = self.open()
+        spread = f"{result.cluster_std[0, 0]:.6g}"
+        pages = {
+            party: result.report(tmp_path / "page.html", party=party).read_text() for party in (None, 0, 1)
+        }
+        assert [spread in page for page in pages.values()] == [True, False, True]
+        assert "Revealed to party 2 by consent of all." in pages[1]
+        assert all("because all consented to that too" in page for page in pages.values())
+
+    def test_the_estimator_takes_it(self):
+        model = SecureKMeans(
+            3, t=1, ell=1, random_state=4, reveal_centres="all", reveal_spread=True, limits=self.WILLING
+        )
+        self.assert_spreads(model.fit(MANY).result_)

@@ -134,18 +134,7 @@ class Site:
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
             broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
-        recipients = [agreement.names[client - 1] for client in job.reveal_to]
-        strangers = [party for party in recipients if party not in refuses.reveal_centres]
-        if strangers:
-            consented = ", ".join(refuses.reveal_centres) or "nobody"
-            told = f"the job reveals centres to {', '.join(strangers)}"
-            broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
-        if job.reveal_spread is not None:
-            told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
-            if refuses.reveal_spread is None:
-                broken.append(("reveal_spread", f"{told}; no consent was given"))
-            elif job.reveal_spread < refuses.reveal_spread:
-                broken.append(("reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"))
+        broken += self._against_reveals(agreement)
         if refuses.union is not None and (job.ids_cap is None or job.union not in refuses.union):
             has = "no membership privacy" if job.ids_cap is None else f"union {job.union!r}"
             allowed = ", ".join(map(repr, refuses.union))
@@ -159,6 +148,24 @@ class Site:
             texts = [(self._file.line("limits", key), f"limits.{key}: {text}") for key, text in broken]
             refusal = f"{self.party} refuses the job"
             raise LimitError("\n".join(f"{self.path}:{line}: {refusal}: {text}" for line, text in texts))
+
+    def _against_reveals(self, agreement: Agreement) -> list[tuple[str, str]]:
+        """What the job reveals without this site's consent."""
+        job, refuses = agreement.job, self.refuses
+        broken = []
+        recipients = [agreement.names[client - 1] for client in job.reveal_to]
+        strangers = [party for party in recipients if party not in refuses.reveal_centres]
+        if strangers:
+            consented = ", ".join(refuses.reveal_centres) or "nobody"
+            told = f"the job reveals centres to {', '.join(strangers)}"
+            broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
+        if job.reveal_spread is not None:
+            told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
+            if refuses.reveal_spread is None:
+                broken.append(("reveal_spread", f"{told}; no consent was given"))
+            elif job.reveal_spread < refuses.reveal_spread:
+                broken.append(("reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"))
+        return broken
 
     def check_inputs(self, agreement: Agreement) -> None:
         """Raise ParameterError when the file lacks what the job needs, or names what it has no use for."""

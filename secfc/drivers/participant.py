@@ -269,7 +269,7 @@ class Participant:
             return self._encoded(replies)
 
     def close(self, ended: str) -> SignedStatement | None:
-        """Write labels, own centres and spreads, and the signed statement into a folder of the run; forget the rest.
+        """Write labels, own centres and spreads and the signed statement into a folder; forget the rest.
 
         Parameters
         ----------

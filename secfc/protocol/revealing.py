@@ -1,4 +1,4 @@
-"""Centres and spreads by consent: clients send the recipients that all agreed on their shares of the sums over clusters.
+"""Centres and spreads by consent: clients send the recipients that all agreed on shares of sums of clusters.
 
 A client's shares, summed over a cluster, are a share of the sum of its rows: a value of
 ``F_h = sum_{i in S_h} f_i``, whose degree is that of f_i. So ell + t of them determine the sum, t tell

@@ -64,6 +64,7 @@ CHANGES = {
     "precision": ("k = 2", "k = 2\nprecision = 31"),
     "start": ("k = 2", 'k = 2\ninit = "separation"'),
     "recipients": ("k = 2", 'k = 2\nreveal_centres = ["south"]'),
+    "spreads": ("k = 2", 'k = 2\nreveal_centres = ["south"]\nreveal_spread = 10'),
     "limits": ("[columns]", "[limits]\nsmallest_set = 2\n[columns]"),
     "membership privacy": ("k = 2", "k = 2\nids_cap = 100"),
 }

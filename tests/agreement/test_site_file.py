@@ -97,6 +97,27 @@ def test_a_job_that_reveals_centres_to_whom_the_site_did_not_consent_is_refused(
     read_site(path).check(organisations.agreement)
 
 
+@pytest.mark.parametrize(
+    ("limits", "consented"),
+    [("", "no consent was given"), ("reveal_spread = 13", "consent was given for 13")],
+)
+def test_a_job_that_reveals_spreads_without_the_sites_consent_is_refused(organisations, limits, consented):
+    organisations.replace(organisations.job, "k = 2", 'k = 2\nreveal_centres = ["west"]\nreveal_spread = 12')
+    path = organisations.write_site("south", more=f'[limits]\nreveal_centres = ["west"]\n{limits}\n')
+    with pytest.raises(
+        LimitError, match=rf"limits\.reveal_spread: .* of 12 rows of others or more; {consented}$"
+    ):
+        read_site(path).check(organisations.agreement)
+    path = organisations.write_site("south", more='[limits]\nreveal_centres = ["west"]\nreveal_spread = 12\n')
+    read_site(path).check(organisations.agreement)
+
+
+def test_a_site_cannot_consent_to_spreads_of_fewer_than_ten_rows(organisations):
+    path = organisations.write_site("south", more="[limits]\nreveal_spread = 9\n")
+    with pytest.raises(ParameterError, match="reveal_spread"):
+        read_site(path)
+
+
 def test_a_job_within_all_limits_is_not_refused(organisations):
     limits = "smallest_set = 1\nmost_rounds = 303\nleast_t = 1\nleast_segment_columns = 2\n"
     limits += 'most_precision = 32\ndisclosure = ["distances"]\ncolumns = ["bmi", "age", "more"]\n'

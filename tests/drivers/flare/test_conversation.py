@@ -263,6 +263,20 @@ def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_re
     ]
 
 
+def test_spreads_go_to_the_named_sites(organisations):
+    made = organisations(40, 30, 50, 35, reveal_centres=["site-2"], reveal_spread=10)
+    for name in made.sites:
+        made.configure(name, more='[limits]\nreveal_centres = ["site-2"]\nreveal_spread = 10\n')
+    network = Network(made)
+    network.run()
+    assert_exact(made, network)
+    (path,) = made.folder.glob("results-*/*/spreads.csv")
+    assert path.parent.parent.name == "results-site-2"
+    spreads = np.loadtxt(path, delimiter=",", skiprows=1)[:, 1:]
+    assert spreads.shape == (made.agreement.job.k, made.agreement.job.d)
+    assert (spreads > 0).all()
+
+
 def test_too_many_sites_lost_in_round_3_end_the_run_with_the_inequality(organisations, monkeypatch):
     spoil = third_round(monkeypatch, 3, 4)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 4 < 3 \+ 2.*lost of 4: site-3, site-4"):

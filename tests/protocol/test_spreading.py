@@ -1,0 +1,318 @@
+"""Spreads by consent: who gets them, what is refused, and that nothing but sums of squares is learned."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from secfc.errors import LimitError, MessageError, ParameterError, TooManyFaultsError
+from secfc.field.packing import PackedResidues, unpack
+from secfc.field.primes import PRIMES
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.limits import Limits
+from secfc.params import Job, Layout
+from secfc.protocol.messages import CentreShare, Share
+from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.spreading import add_residues, deal_zeros, decode_squares, deviations
+from secfc.protocol.states import State
+from secfc.randomness import MaskSource
+
+_RNG = np.random.default_rng(12)
+ROWS = [
+    np.concatenate([_RNG.normal(size=(m, 3)), _RNG.normal(size=(m, 3)) + 9.0]).tolist()
+    for m in (6, 5, 7, 8, 6)
+]
+WILLING = Limits(reveal_centres=True, reveal_spread=10)
+
+
+@pytest.fixture
+def five(wire):
+    """Five clients where three are enough; spreads go to clients 1 and 3 unless told otherwise."""
+
+    def make(rows=ROWS, **more):
+        given = {"reveal_to": (1, 3), "reveal_spread": 10, "limits": WILLING, "seed": 2, "precision": 24}
+        return wire(rows, **given | more)
+
+    return make
+
+
+def quantised(net, numbers=None):
+    chosen = range(1, net.job.n + 1) if numbers is None else numbers
+    rows = np.concatenate([net.rows[j - 1] for j in chosen])
+    return np.rint(np.ldexp(rows, net.job.exponent)).astype(np.int64)
+
+
+def spreads(net, numbers=None):
+    """Of the final clusters, from the rows as they were quantised."""
+    chosen = range(1, net.job.n + 1) if numbers is None else numbers
+    labels = np.concatenate([net.clients[j].labels for j in chosen])
+    rows = quantised(net, chosen)
+    return np.array([np.ldexp(rows[labels == h].std(axis=0), -net.job.exponent) for h in range(net.job.k)])
+
+
+def found(net):
+    return {j: client.deviations for j, client in net.clients.items() if client.deviations is not None}
+
+
+def assert_spreads(net, numbers=None):
+    for one in found(net).values():
+        np.testing.assert_allclose(one, spreads(net, numbers), rtol=1e-12)
+
+
+class TestWhoGetsThem:
+    @pytest.mark.parametrize("disclosure", ["coded", "distances"])
+    @pytest.mark.parametrize(("t", "ell"), [(1, 1), (2, 1), (1, 2)])
+    def test_the_clients_that_centres_go_to_and_nobody_else(self, five, disclosure, t, ell):
+        net = five(disclosure=disclosure, t=t, ell=ell)
+        net.run()
+        assert sorted(found(net)) == [1, 3]
+        assert_spreads(net)
+        assert {client.state for client in net.clients.values()} == {State.DONE}
+
+    def test_nobody_where_the_job_opens_centres_alone(self, five):
+        net = five(reveal_spread=None)
+        net.run()
+        assert found(net) == {}
+        assert net.clients[1].centres is not None
+
+    @pytest.mark.parametrize("lost", [(2, 3), (4, 5), (2, 5)])
+    def test_dealers_that_vanish_after_sharing_are_not_needed(self, five, lost):
+        net = five(reveal_to=(1,))
+        net.run(drop=lambda message: isinstance(message, CentreShare) and message.sender in lost)
+        assert sorted(found(net)) == [1]
+        assert_spreads(net)
+
+    def test_with_fewer_than_r_shares_there_are_none(self, five):
+        net = five(reveal_to=(1,))
+        net.run(drop=lambda message: isinstance(message, CentreShare) and message.sender > 2)
+        assert found(net) == {}
+        assert net.clients[1].state is State.REVEAL
+
+    def test_zeros_of_a_client_that_is_left_out_are_not_summed(self, five):
+        net = five(reveal_to=(1,))
+
+        # Client 5 deals to clients 1 and 2 alone, and is not heard again.
+        def gone(message):
+            early = type(message).__name__ in {"Hello", "Plan"}
+            dealt = isinstance(message, Share) and message.recipient in {1, 2}
+            return 5 in (message.sender, message.recipient) and not (early or dealt)
+
+        net.run(drop=gone)
+        assert net.clients[1].labels is None
+        assert 5 in net.clients[2]._sharing._zeros
+        assert 5 not in net.clients[3]._sharing._zeros
+        net.post(net.server.absent(5))
+        net.run(drop=lambda message: 5 in (message.sender, message.recipient))
+        assert_spreads(net, range(1, 5))
+        assert sorted(found(net)) == [1]
+
+    def test_a_client_without_rows_deals_nothing_and_tells_its_share(self, five):
+        rows = [*ROWS[:4], np.empty((0, 3))]
+        net = five(rows, reveal_to=(1, 5))
+        net.run()
+        assert sorted(found(net)) == [1, 5]
+        assert_spreads(net)
+
+    def test_of_a_cluster_without_rows_there_is_none(self, five):
+        rows = [np.zeros((6, 2)) for _ in range(5)]
+        net = five(rows, starts=[[0, 1, 0, 1, 0, 1]] * 5)
+        net.run()
+        np.testing.assert_array_equal(found(net)[1], [[0, 0], [np.nan, np.nan]])
+
+    def test_rows_come_in_many_parts_and_zeros_once(self, five, part_rows):
+        part_rows(3)
+        net = five()
+        net.run()
+        assert_spreads(net)
+        assert sorted(found(net)) == [1, 3]
+
+
+class TestConsent:
+    def test_to_centres_is_none_to_spreads(self, five):
+        with pytest.raises(LimitError, match=r"^client 1 does not consent to revealing spreads"):
+            five(limits=Limits(reveal_centres=True))
+
+    def test_to_larger_clusters_is_none_to_smaller_ones(self, five):
+        with pytest.raises(LimitError, match=r"spreads of at least 11 rows .*, the job reveals those of 10$"):
+            five(limits=replace(WILLING, reveal_spread=11))
+        five(limits=WILLING, reveal_spread=11)
+
+    def test_any_client_may_refuse(self, five):
+        net = five()
+        with pytest.raises(LimitError, match=r"^client 2 does not consent to revealing spreads"):
+            net.client(2, limits=Limits(reveal_centres=True))
+
+    def test_a_cluster_that_is_too_small_opens_nothing_at_all(self, five):
+        net = five(reveal_spread=30)
+        with pytest.raises(
+            LimitError, match=r"^client \d opens spreads of at least 30 rows, cluster \d has "
+        ):
+            net.run()
+        assert found(net) == {}
+        assert all(client.centres is None for client in net.clients.values())
+
+    def test_a_recipients_own_rows_do_not_count(self):
+        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=10)
+        layout = Layout((5, 3, 5))
+        for labels, fits in ((np.zeros(13), True), (np.r_[-1, np.zeros(12)], False)):
+            given = {"name": "client 1", "layout": layout, "labels": labels.astype(np.int32)}
+            if fits:
+                WILLING.check_revealed(job, **given)
+            else:
+                with pytest.raises(
+                    LimitError, match=r"cluster 0 has 9 that are not client 2's, who gets it$"
+                ):
+                    WILLING.check_revealed(job, **given)
+
+    @pytest.mark.parametrize("least", [0, 1, 9, True, 10.0])
+    def test_of_fewer_than_ten_rows_cannot_be_given(self, least):
+        with pytest.raises(ParameterError, match=r"^limits\.reveal_spread: "):
+            Limits(reveal_spread=least)
+        with pytest.raises(ParameterError, match=r"^reveal_spread: "):
+            Job(n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=least)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"reveal_to": ()},
+            {"max_liars": 1, "disclosure": "coded"},
+            {"ids_cap": 100, "ids_salt": "00" * 16},
+        ],
+    )
+    def test_not_without_centres_and_not_with_liars_or_ids(self, other):
+        given = {"n": 7, "k": 1, "t": 1, "ell": 1, "d": 2, "bound": 1.0, "reveal_to": (2,)}
+        with pytest.raises(ParameterError, match=r"^reveal_spread: "):
+            Job(**given | other, reveal_spread=10)
+
+
+class TestRefused:
+    def hold(self, five):
+        """The first part that client 2 sends client 1, and what it says."""
+        net = five()
+        share = net.hold(Share, recipient=1, sender=2)
+        channel = net._channels[1][2]
+        return net, share, bytearray(channel.open("Share", part=0, sealed=share.sealed.payload))
+
+    def test_a_first_part_without_zeros(self, five, refuses):
+        net, share, payload = self.hold(five)
+        size = 3 * len(net.clients[1]._sharing.primes) * 3 * 2
+        other = replace(share, sealed=net.seal(2, 1, 0, bytes(payload[:-size])))
+        refuses(net.clients[1], other, MessageError, "^Share: .* sealed bytes from client 2, shape ")
+
+    def test_zeros_that_are_no_residues(self, five, refuses):
+        net, share, payload = self.hold(five)
+        payload[-3:] = b"\xff\xff\xff"
+        other = replace(share, sealed=net.seal(2, 1, 0, bytes(payload)))
+        refuses(net.clients[1], other, MessageError, "^Share: a residue from client 2 is not below its prime")
+
+    @pytest.mark.parametrize("liar", [1, 2, 3])
+    def test_wrong_shares_of_squares_make_sums_that_no_rows_have(self, five, monkeypatch, liar):
+        honest = ClientSharing.hidden_squares
+
+        def lie(sharing, labels):
+            shares = honest(sharing, labels)
+            if sharing._number == liar:
+                shares.payload[0] ^= 1
+            return shares
+
+        monkeypatch.setattr(ClientSharing, "hidden_squares", lie)
+        net = five(ROWS[:3], reveal_to=(1,))
+        with pytest.raises(TooManyFaultsError, match=r"^spreads: no \d+ rows of cluster \d have such sums"):
+            net.run()
+        assert found(net) == {}
+
+    def test_sums_that_no_integers_have(self):
+        job, sizes = Job(n=3, k=1, t=1, ell=1, d=1, bound=1.0, precision=4), np.array([2])
+        assert deviations([[2]], [[10]], job=job, sizes=sizes) == 2.0 / 16  # -1 and 3
+        for total, square in ((2, 1), (2, 11), (0, 2 * job.radius**2 + 2)):
+            with pytest.raises(TooManyFaultsError, match=r"^spreads: no 2 rows of cluster 0"):
+                deviations([[total]], [[square]], job=job, sizes=sizes)
+
+
+def rank(matrix, p):
+    """Of a matrix of residues, by elimination."""
+    lines, found = [[int(one) % p for one in line] for line in matrix], 0
+    for column in range(len(lines[0])):
+        pivot = next((line for line in lines if line[column]), None)
+        if pivot is None:
+            continue
+        lines.remove(pivot)
+        found, inverse = found + 1, pow(pivot[column], -1, p)
+        lines = [
+            [(x - line[column] * inverse * y) % p for x, y in zip(line, pivot, strict=True)] for line in lines
+        ]
+    return found
+
+
+class TestZeros:
+    @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (8, 1, 1), (5, 2, 1), (9, 2, 2), (12, 1, 3)])
+    def test_any_r_shares_decode_to_zeros(self, n, t, ell):
+        job = Job(n=n, k=2, t=t, ell=ell, d=5, bound=1.0)
+        primes = tuple(prime.p for prime in PRIMES[:3])
+        dealt = [deal_zeros(job, primes=primes, masks=MaskSource()) for _ in range(2)]
+        shares = {
+            j: unpack(add_residues([one[j - 1] for one in dealt], primes).planes()) for j in range(1, n + 1)
+        }
+        for chosen in list(combinations(shares, job.threshold))[:20]:
+            squares = decode_squares({j: shares[j] for j in chosen}, job=job, primes=primes)
+            assert squares == [[0, 0]] * 5
+        assert np.unique(np.concatenate([one.ravel() for one in shares.values()])).size > n
+
+    @pytest.mark.parametrize(("t", "ell"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2)])
+    def test_values_at_any_r_minus_ell_clients_are_uniform(self, t, ell):
+        # They follow from what is drawn by an invertible matrix: so t values leave the others free.
+        prime, n = PRIMES[0], 2 * (t + ell) + 1
+        points, free = evaluation_points(prime, n=n, coded=ell + t), 2 * (t + ell) - 1 - ell
+        nodes = [*points.beta[:ell], *points.alpha[:free]]
+        rest = lagrange_basis(nodes, points.alpha[free:], prime.p)[:, ell:].astype(np.int64)
+        matrix = np.concatenate([np.eye(free, dtype=np.int64), rest])
+        for chosen in combinations(range(n), free):
+            assert rank(matrix[list(chosen)], prime.p) == free
+
+    def test_the_sum_of_residues_is_reduced(self):
+        p = PRIMES[0].p
+        most = PackedResidues(shape=(1, 1, 1), payload=(p - 1).to_bytes(3, "little"))
+        assert unpack(add_residues([most] * 4096, (p,)).planes()).item() == (-4096) % p
+
+
+class TestNothingElse:
+    """Tried out at a prime so small that all masks can be: t = 1, ell = 1, R = 3, two rows in the cluster."""
+
+    P = 7
+    BETA, ALPHA = (0, 1), (2, 3, 4)
+
+    def views(self, rows, client, *, zeros=True):
+        """How often a recipient sees its own shares with what it is told: sums, squares, its own zeros."""
+        p = self.P
+        basis = lagrange_basis(self.BETA, self.ALPHA, p).astype(int)
+        free = lagrange_basis((self.BETA[0], *self.ALPHA[:2]), self.ALPHA[2:], p).astype(int)[:, 1:]
+        seen = Counter()
+        for masks in product(range(p), repeat=len(rows)):
+            shares = np.array([basis @ (x, z) % p for x, z in zip(rows, masks, strict=True)])
+            for drawn in product(range(p), repeat=2) if zeros else [(0, 0)]:
+                hidden = np.r_[drawn, free @ drawn] % p
+                told = (shares**2).sum(axis=0) + hidden
+                seen[(*shares[:, client], *(shares.sum(axis=0) % p), *(told % p), hidden[client])] += 1
+        return seen
+
+    # In the field of seven: sum 5 and sum of squares 6, and no other pair but these two.
+    ALIKE, OTHER = ((2, 3), (3, 2)), (1, 4)
+
+    @pytest.mark.parametrize("client", range(3))
+    def test_rows_with_one_sum_and_one_sum_of_squares_look_the_same(self, client):
+        one, two = (self.views(rows, client) for rows in self.ALIKE)
+        assert one == two
+
+    @pytest.mark.parametrize("client", range(3))
+    def test_three_rows_with_both_sums_alike_look_the_same(self, client):
+        # 0 + 1 + 5 = 2 + 2 + 2 = 6 and 0 + 1 + 25 = 4 + 4 + 4 = 5 modulo 7.
+        assert self.views((0, 1, 5), client) == self.views((2, 2, 2), client)
+
+    def test_rows_with_another_sum_of_squares_do_not(self):
+        assert self.views(self.ALIKE[0], 0) != self.views(self.OTHER, 0)
+
+    def test_without_zeros_squares_tell_more_than_their_sum(self):
+        assert self.views((0, 1, 5), 0, zeros=False) != self.views((2, 2, 2), 0, zeros=False)
