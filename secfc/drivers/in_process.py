@@ -113,6 +113,6 @@ def run_in_process(
         meter.costs(),
         rows or None,
         run_id=server.run.hex(),
-        centres=told and told.centres,
-        deviations=told and told.deviations,
+        centres=None if told is None else told.centres,
+        deviations=None if told is None else told.deviations,
     )

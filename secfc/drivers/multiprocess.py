@@ -30,7 +30,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 import secfc
-from secfc._arrays import Floats, Ints
+from secfc._arrays import Ints
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import ends_run, error_of
@@ -110,11 +110,8 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         rows = {j: both[1] for j, both in reported.items()}
         reported = {j: both[0].astype(np.int32) for j, both in reported.items()}
     held = [part.shape[0] for part in setup.rows]
-    recipient = next((one for one in reports.values() if one.get("centres") is not None), None)
-    opened: dict[str, Floats] = {}
-    for name in ("centres", "deviations") if recipient is not None else ():
-        if recipient[name] is not None:
-            opened[name] = np.array(recipient[name])
+    told = next((one for one in reports.values() if one.get("centres") is not None), {})
+    opened = {name: np.array(told[name]) for name in ("centres", "deviations") if told.get(name) is not None}
     return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run, lost=gone, **opened)
 
 

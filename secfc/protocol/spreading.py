@@ -61,7 +61,10 @@ def add_residues(terms: list[PackedResidues], primes: tuple[int, ...]) -> Packed
     total = PackedResidues.empty(terms[0].shape)
     for index, p in enumerate(primes):
         # At most 4096 terms below 2**24.
-        total.planes()[index] = pack(reduce(sum(unpack(term.planes()[index]) for term in terms), p), p)
+        added = np.zeros(total.shape[1:])
+        for term in terms:
+            added += unpack(term.planes()[index])
+        total.planes()[index] = pack(reduce(added, p), p)
     return total
 
 
