@@ -77,8 +77,8 @@ def records(monkeypatch):
     return Records(monkeypatch)
 
 
-def run(**options):
-    return secfc.run(FIVE, 3, 1, 1, **{"seed": 3} | options)
+def run(parties=FIVE, **options):
+    return secfc.run(parties, 3, 1, 1, **{"seed": 3} | options)
 
 
 def lost_responders():
@@ -111,7 +111,10 @@ SCENES = {
     "sketch": lambda: run(ids=IDS, union="sketch"),
     "centres": lambda: run(reveal_centres="all", limits=Limits(reveal_centres=True)),
     "spreads": lambda: run(
-        reveal_centres="all", reveal_spread=True, limits=Limits(reveal_centres=True, reveal_spread=10)
+        [np.concatenate([rows] * 6) for rows in FIVE],
+        reveal_centres="all",
+        reveal_spread=True,
+        limits=Limits(reveal_centres=True, reveal_spread=10),
     ),
     "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3),
     "lost responders": lost_responders,
