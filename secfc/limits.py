@@ -25,6 +25,9 @@ class Limits:
         clusters makes sets of one row.
     most_rounds : int, optional
         Rounds answered; the job's own largest number by default.
+    most_rows : int, optional
+        Rows of all parties together, of each of which a client keeps a share; a job of more ends the run for
+        this party before memory is taken for them. Only `MAX_ROWS` bounds them by default.
     never_shared : tuple of str
         Columns whose presence among those to be clustered ends the run for this party before anything is made
         of its rows. Names are known where a DataFrame or a file gives them.
@@ -46,6 +49,7 @@ class Limits:
 
     smallest_set: int = 1
     most_rounds: int | None = None
+    most_rows: int | None = None
     never_shared: tuple[str, ...] = ()
     reveal_centres: bool = False
     predict: bool = False
@@ -57,8 +61,9 @@ class Limits:
             if not isinstance(given := getattr(self, name), bool):
                 raise ParameterError(f"limits.{name}: a bool is needed, {type(given).__name__} was given")
         object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
-        if self.most_rounds is not None:
-            check_positive("limits.most_rounds", self.most_rounds)
+        for name in ("most_rounds", "most_rows"):
+            if (most := getattr(self, name)) is not None:
+                check_positive(f"limits.{name}", most)
         if self.reveal_spread is not None:
             check_smallest_spread("limits.reveal_spread", self.reveal_spread)
 
@@ -74,7 +79,7 @@ class Limits:
             raise LimitError(f"client {client} answers {most} rounds, the server asks for round {round_}")
 
     def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
-        """Raise LimitError, before a share is made, if the job cannot do without sets that are too small.
+        """Raise LimitError, before a share is made, for too many rows or sets that must be too small.
 
         Parameters
         ----------
@@ -89,6 +94,8 @@ class Limits:
                 f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
                 f"single rows"
             )
+        if m is not None and self.most_rows is not None and m > self.most_rows:
+            raise LimitError(f"{name} keeps shares of {self.most_rows} rows at most, the parties have {m}")
         if m is not None and not job.predict and m < job.k * self.smallest_set:
             raise LimitError(
                 f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "

@@ -344,7 +344,7 @@ def test_bad_input_calls_no_progress(arguments):
 
 
 @pytest.mark.parametrize("number", [0, -2])
-@pytest.mark.parametrize("name", ["smallest_set", "most_rounds"])
+@pytest.mark.parametrize("name", ["smallest_set", "most_rounds", "most_rows"])
 def test_limits_below_1_are_a_parameter_error(name, number):
     text = rf"^limits\.{name}: at least 1 is needed, {number} was given$"
     with pytest.raises(ParameterError, match=text):
@@ -367,7 +367,7 @@ def test_a_column_that_is_never_shared_ends_the_run_before_it_begins(monkeypatch
 
 
 @pytest.mark.parametrize("value", [2.5, float("nan"), "2", True])
-@pytest.mark.parametrize("name", ["smallest_set", "most_rounds"])
+@pytest.mark.parametrize("name", ["smallest_set", "most_rounds", "most_rows"])
 def test_limits_that_are_no_integers_are_a_parameter_error(name, value):
     with pytest.raises(ParameterError, match=rf"^limits\.{name}: "):
         secfc.Limits(**{name: value})

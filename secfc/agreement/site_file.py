@@ -28,6 +28,7 @@ class LimitsSchema(Schema):
 
     smallest_set: int = Field(default=1, ge=1)
     most_rounds: int | None = Field(default=None, ge=1)
+    most_rows: int | None = Field(default=None, ge=1)
     least_t: int = Field(default=1, ge=1)
     least_segment_columns: int = Field(default=1, ge=1)
     most_precision: int | None = Field(default=None, ge=1)

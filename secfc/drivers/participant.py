@@ -213,6 +213,7 @@ class Participant:
                 # what is revealed to whom, or it would have refused.
                 limits=replace(
                     self.agreement.limits,
+                    most_rows=self._site.refuses.most_rows,
                     reveal_centres=True,
                     reveal_spread=self.agreement.job.reveal_spread,
                 ),

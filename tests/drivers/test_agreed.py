@@ -175,6 +175,13 @@ def test_a_run_that_a_site_ends_is_stated_by_all(organisations):
 
 
 @pytest.mark.processes
+def test_a_site_keeps_shares_of_no_more_rows_than_its_own_file_says(organisations):
+    organisations.write_site("south", more="[limits]\nmost_rows = 3\n")
+    with pytest.raises(LimitError, match=r"south.* keeps shares of 3 rows at most, the parties have \d+$"):
+        run(organisations)
+
+
+@pytest.mark.processes
 def test_a_site_with_another_job_refuses_by_name(organisations):
     copy = organisations.folder / "copy"
     copy.mkdir()

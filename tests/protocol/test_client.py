@@ -377,6 +377,20 @@ def test_a_round_beyond_most_rounds_is_refused_with_both_numbers(wire, refuses):
     refuses(net.clients[1], replace(first, round=2), LimitError, text)
 
 
+def test_more_rows_than_most_rows_are_refused_before_memory_is_taken_for_them(wire, refuses):
+    net = wire(ROWS, limits=Limits(most_rows=5))
+    plan = net.hold(Plan, recipient=1)
+    net.clients[1]._allocate = None  # calling it would be a TypeError
+    text = "keeps shares of 5 rows at most, the parties have 6$"
+    refuses(net.clients[1], plan, LimitError, text)
+
+
+def test_as_many_rows_as_most_rows_are_kept(wire):
+    net = wire(ROWS, limits=Limits(most_rows=6))
+    net.run()
+    assert net.server.state is State.DONE
+
+
 def answered_to_the_jobs_end(net):
     """Let client 1 answer as many rounds as the job can have; its next question."""
     question = net.hold(Assignment, recipient=1)
