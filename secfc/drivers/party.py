@@ -11,10 +11,12 @@ from typing import Any
 
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
-from secfc.errors import StorageError, TooManyFaultsError
+from secfc.drivers.failures import ends_run
+from secfc.errors import MessageError, StorageError, TooManyFaultsError
 from secfc.journal.records import Buffer
 from secfc.params import Job
 from secfc.protocol.client import Client
+from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import SERVER, Assignment, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
@@ -178,6 +180,28 @@ class SimulatedServer(SimulatedParty):
             text = f"{error}; nothing was heard from those waited for: {waited}"
             raise TooManyFaultsError(text) from None
         return messages
+
+    def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> list[Buffer]:
+        """Take a frame; a client whose message is refused is judged as one that reports an error."""
+        try:
+            return super().take(kind, payload, obsolete=obsolete)
+        except MessageError as error:
+            if kind == framing.JSON:
+                raise
+            messages = self._lose(envelope(payload).sender, error)
+        return self._encoded(messages, "iterate")
+
+    def _lose(self, client: int, error: MessageError) -> list[Message]:
+        """Go on without a client, or end the run."""
+        role = self.role
+        if role is None or ends_run(error, shared=role.state in (State.ITERATE, State.DONE)):
+            raise error
+        if isinstance(error, ResidueError):
+            client = error.client  # found when answers are decoded, with somebody else's message
+        try:
+            return role.absent(client)
+        except MessageError as other:
+            return self._lose(client, other)
 
     def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
         assert self.role is not None

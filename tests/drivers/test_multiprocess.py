@@ -225,9 +225,9 @@ def test_identities_are_made_in_the_parties_processes_and_only_public_keys_leave
 ):
     told, real = {}, multiprocess._Parties.identify
 
-    def identify(self, party, public):
+    def identify(self, party, public, **more):
         told[party] = public
-        real(self, party, public)
+        real(self, party, public, **more)
 
     monkeypatch.setattr(multiprocess._Parties, "identify", identify)
     run_multiprocess(setup_of())
@@ -260,8 +260,8 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
 def test_a_relay_that_gives_a_client_another_key_in_the_roster_is_found(setup_of, monkeypatch):
     real = multiprocess._Parties.identify
 
-    def identify(self, party, public):
-        real(self, party, Identity().public.hex() if party == 2 else public)
+    def identify(self, party, public, **more):
+        real(self, party, Identity().public.hex() if party == 2 else public, **more)
 
     monkeypatch.setattr(multiprocess._Parties, "identify", identify)
     with pytest.raises(ParameterError, match=r"client 2: its identity is not the one pinned in the roster$"):
@@ -508,6 +508,37 @@ def test_a_client_that_breaks_while_rows_are_shared_is_left_out(setup_of, sabota
 def test_a_client_that_refuses_something_while_rows_are_shared_ends_the_run(setup_of, sabotage):
     sabotage(4, BROKEN.format(kind="Plan", round=0, error="MessageError"))
     with pytest.raises(MessageError, match=r"^client 4 \(parties\[3\]\): "):
+        run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+
+
+FORGED = """
+    from dataclasses import replace
+    from secfc.protocol.client import Client
+    from secfc.protocol.messages import CodedDistances, Ready
+    real = Client.receive
+
+    def receive(self, message, **options):
+        return [
+            replace(one, part=one.part + 7) if type(one) is {kind} and one.round == {round} else one
+            for one in real(self, message, **options)
+        ]
+
+    Client.receive = receive
+"""
+
+
+def test_a_client_whose_answer_is_refused_is_absent_from_then_on(setup_of, sabotage):
+    setup = setup_of((4, 3, 5, 6, 2))  # client 2 is one of those that a round cannot do without
+    sabotage(2, FORGED.format(kind="CodedDistances", round=2))
+    outcome = run_multiprocess(setup)
+    assert outcome.faults.absent == (2,)
+    honest = run_in_process(setup)
+    assert [list(part) for part in outcome.labels] == [list(part) for part in honest.labels]
+
+
+def test_a_client_whose_message_is_refused_while_rows_are_shared_ends_the_run(setup_of, sabotage):
+    sabotage(2, FORGED.format(kind="Ready", round=0))
+    with pytest.raises(MessageError, match=r"Ready: .*client 2"):
         run_multiprocess(setup_of((4, 3, 5, 6, 2)))
 
 
