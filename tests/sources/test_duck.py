@@ -280,7 +280,7 @@ def test_a_site_asks_its_file(place, tmp_path, kind):
     text = "SELECT alter AS age, bmi FROM data WHERE year = 2026"
     organisations.write_site("north", data=f'{key} = "{name}"\nquery = "{text}"\n')
     site = read_site(organisations.site("north"))
-    np.testing.assert_array_equal(read_rows(site, organisations.agreement).rows, rows)
+    np.testing.assert_array_equal(read_rows(site, organisations.agreement).table.rows, rows)
 
 
 @pytest.mark.processes

@@ -407,7 +407,7 @@ def test_a_site_reads_its_rows_from_its_database(postgres, tmp_path):
     organisations = Organisations(tmp_path)
     ask_sites(organisations, postgres)
     site = read_site(organisations.site("north"))
-    table = read_rows(site, organisations.agreement)
+    table = read_rows(site, organisations.agreement).table
     np.testing.assert_array_equal(table.rows, organisations.rows["north"])
     assert table.ids[2].as_py() == "north-2"
     assert "visits" not in repr(site)
