@@ -14,27 +14,24 @@ then it can neither read nor change what it carries from client to client.
 """
 
 import json
-import os
 import queue
 import secrets
 import struct
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-import secfc
 from secfc._arrays import Ints
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import ends_run, error_of
 from secfc.drivers.outbox import Outbox
+from secfc.drivers.processes import how_it_ended, start_program
 from secfc.drivers.run_folder import RunFolder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch, logger
@@ -55,11 +52,6 @@ _COMPARE_SECONDS = 30.0
 
 _TRIES = 3
 """How often a process is started that ends before it has come any further."""
-
-_ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
-"""n + 1 processes share the cores; threads of their own would only get in each other's way."""
 
 # (party, frame kind, payload); a kind of b"" is the end of the party's output, its payload what broke it.
 _Event = tuple[int, bytes, bytes]
@@ -375,11 +367,7 @@ class _Parties:
 
     def exit(self, party: int) -> str:
         """How a party's process ended, in words."""
-        try:
-            status = self._processes[party].wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "it still runs"
-        return f"signal {-status}" if status < 0 else f"exit status {status}"
+        return how_it_ended(self._processes[party])
 
     def _read(self, party: int, process: subprocess.Popen[bytes]) -> None:
         stream = cast(BinaryIO, process.stdout)
@@ -479,13 +467,5 @@ class _Parties:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """A new interpreter that imports this very secfc, in a session of its own: Ctrl-C is ours to handle."""
-    package = str(Path(secfc.__file__).resolve().parent.parent)
-    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "secfc.drivers.party_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
-        start_new_session=True,
-    )
+    """A new process for a party."""
+    return start_program("secfc.drivers.party_process")

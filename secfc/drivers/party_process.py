@@ -5,7 +5,6 @@ identity is made here, for this run alone, and its private key stays here; a cli
 `secfc.drivers.site_process`.
 """
 
-import os
 import secrets
 import sys
 from collections.abc import Iterable
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
-from secfc.drivers.failures import as_error
 from secfc.drivers.line import Line
 from secfc.drivers.party import SimulatedClient, SimulatedServer, party_name
+from secfc.drivers.processes import speak
 from secfc.drivers.setup import ServerReport
 from secfc.drivers.storage import allocator
 from secfc.journal.beginning import as_bytes, open_journal
@@ -42,19 +41,7 @@ SEED_BYTES = 16
 
 def main() -> int:
     """Run one party to its end."""
-    inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
-    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)
-    # Nothing that a library prints may end up between frames.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    try:
-        _run(inbox, outbox)
-    except (EOFError, BrokenPipeError):
-        return 1  # the driver has gone; nobody is left to tell
-    except Exception as error:
-        told = as_error(error)
-        framing.write_json(outbox, {"error": type(told).__name__, "text": str(told)})
-        return 1
-    return 0
+    return speak(_run)
 
 
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
