@@ -133,7 +133,7 @@ class _Tampering:
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
         """Keep shares; one residue of a rotten part becomes another."""
-        if any(fault.hits(self._stored) for fault in self._rotten):
+        if packed.size and any(fault.hits(self._stored) for fault in self._rotten):
             packed = packed.copy()
             _add_one(packed.reshape(-1)[:BYTES_PER_RESIDUE], p)
         self._kernels.store(packed, p, shares, start)

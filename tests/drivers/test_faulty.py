@@ -190,6 +190,7 @@ KEPT = {
     "a memory that changes, of own shares": ([fault("rot", 3, at=0)], {3}, {3}, set()),
     "a memory that changes, of another's": ([fault("rot", 3, at=3)], {3}, set(), set()),
     "a memory that changes and all dealers disputed": ([fault("rot", 3, at=0, count=90)], {3}, {3}, set()),
+    "a memory that changes where no rows are": ([fault("rot", 5, at=0)], set(), set(), set()),
     "a lie in the first answer": ([fault("lie", 4, at=SHARED, count=1000)], set(), set(), {4}),
     "a report that never comes": ([fault("mute", 7, at=SHARED)], {7}, set(), set()),
     "a challenge that is not heard": ([fault("deaf", 7, at=7, count=1000)], {7}, set(), set()),
