@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from secfc._arrays import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kernels import loops
+from secfc.kernels import client_loops, residue_loops, server_loops
+from secfc.kernels.blocks import PAIR
 from secfc.kernels.interface import Bytes, EncodingTransform
 from secfc.kernels.vectorised import VectorisedKernels
 
@@ -24,11 +25,11 @@ class CompiledKernels:
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """See `Kernels.encode`."""
-        loops.encode(values, _padded(basis), p, out)
+        client_loops.encode(values, _padded(basis), p, out)
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
         """See `Kernels.encode_by_transform`."""
-        loops.encode_by_transform(
+        client_loops.encode_by_transform(
             values,
             transform.before,
             transform.spectrum,
@@ -41,17 +42,17 @@ class CompiledKernels:
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
         """See `Kernels.store`."""
-        loops.store(packed, p, shares, start)
+        client_loops.store(packed, p, shares, start)
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
         """See `Kernels.set_sums`."""
         sums = np.zeros((k, shares.shape[0]))
-        loops.set_sums(shares, sets, sums)
+        client_loops.set_sums(shares, sets, sums)
         return sums
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         """See `Kernels.move_rows`."""
-        loops.move_rows(shares, rows, old, new, sums)
+        client_loops.move_rows(shares, rows, old, new, sums)
 
     def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
         """See `Kernels.prepare`: both padded with zeros to multiples of four."""
@@ -72,24 +73,24 @@ class CompiledKernels:
             or out.shape[1] != 3 * (stop - start)
         ):
             raise ValueError("rows do not fit the shares or the buffer")
-        loops.answer(shares, start, stop, matrix, constant, p, out)
+        client_loops.answer(shares, start, stop, matrix, constant, p, out)
 
     def below(self, packed: Bytes, p: int) -> bool:
         """See `Kernels.below`."""
-        return bool(loops.below(packed, p))
+        return bool(residue_loops.below(packed, p))
 
     def beyond(self, packed: Bytes, p: int) -> Ints:
         """See `Kernels.beyond`."""
-        if loops.below(packed, p):
+        if residue_loops.below(packed, p):
             return np.empty(0, dtype=np.int64)
-        found: Ints = loops.beyond(packed, p)
+        found: Ints = residue_loops.beyond(packed, p)
         return found
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """See `Kernels.add_masks`."""
         if masks.shape != (signs.size, packed.size) or packed.size % 3:
             raise ValueError("masks or signs do not fit the residues")
-        loops.add_masks(packed, masks, signs, p)
+        client_loops.add_masks(packed, masks, signs, p)
 
     def decode(
         self,
@@ -111,9 +112,9 @@ class CompiledKernels:
             raise ValueError("the buffer or the primes do not fit the answers")
         addresses = np.array([packed.__array_interface__["data"][0] for packed in answers], dtype=np.uint64)
         modulo = np.array(primes, dtype=np.int64)
-        if not loops.decode(addresses, weights, modulo, shape[2] // 3, start, out):
+        if not server_loops.decode(addresses, weights, modulo, shape[2] // 3, start, out):
             return self._small.decode(answers, weights, primes, start, stop, out)  # it says whose
-        done = (stop - start) // loops.PAIR * loops.PAIR
+        done = (stop - start) // PAIR * PAIR
         if done == stop - start:
             return -1
         return self._small.decode(answers, weights, primes, start + done, stop, out[:, :, done:])
@@ -124,7 +125,7 @@ class CompiledKernels:
         # The loop checks no bounds.
         if 3 * coefficients.shape[1] != k * stride or out.shape != coefficients.shape[:1]:
             raise ValueError("coefficients or buffer do not fit the answer")
-        return bool(loops.combine(packed, coefficients, p, out))
+        return bool(server_loops.combine(packed, coefficients, p, out))
 
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
@@ -135,7 +136,7 @@ class CompiledKernels:
             self._value = np.empty((k, rows))
         labels = np.zeros(rows, dtype=np.int32)
         contested = np.empty(rows, dtype=np.bool_)
-        loops.nearest(
+        server_loops.nearest(
             residues,
             np.array(radix.primes, dtype=np.int64),
             radix.inverses,
@@ -150,7 +151,7 @@ class CompiledKernels:
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""
-        return int(loops.accept(words, (1 << p.bit_length()) - 1, p, kept))
+        return int(residue_loops.accept(words, (1 << p.bit_length()) - 1, p, kept))
 
 
 def _padded(matrix: Floats) -> Floats:

@@ -4,7 +4,7 @@ Three bytes to a lane and back is a shuffle, for which there is no NumPy express
 terms, for whatever instructions the machine has. Addresses are those of arrays that the caller keeps alive
 and has checked; everything is little endian, as the packed bytes are.
 
-Numba's cache is keyed by the file that calls these, `secfc.kernels.loops`, not by this one.
+Numba's cache is keyed by the file that calls these (`secfc.kernels.blocks` and the loops), not by this one.
 """
 
 from llvmlite import ir
@@ -21,7 +21,7 @@ _AHEAD = 512
 _I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
 _CONTRACT = ("contract",)
-_ROUND = 1.5 * 2.0**52  # as in secfc.kernels.loops
+_ROUND = 1.5 * 2.0**52  # as in secfc.kernels.blocks
 
 
 def _indices(values):

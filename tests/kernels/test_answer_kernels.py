@@ -25,7 +25,7 @@ from support.kernel_samples import (
 
 from secfc._arrays import Floats
 from secfc.field.packing import pack, unpack
-from secfc.kernels import Kernels, loops
+from secfc.kernels import Kernels, blocks
 from secfc.params import MAX_ROWS
 
 
@@ -206,9 +206,9 @@ class TestBelow:
     @each_kernels
     @pytest.mark.parametrize("value", [P, P + 1, 2**24 - 1])
     def test_one_large_integer_is_found_anywhere(self, kernels: Kernels, value: int) -> None:
-        count = 2 * loops._LONG + 9
+        count = 2 * blocks.LONG + 9
         octets = np.frombuffer((P - 1).to_bytes(3, "little") * count, dtype=np.uint8)
-        for at in {0, 1, 7, 8, count - 1, count - 2, *around(loops._LONG, 2 * loops._LONG), *ROWS}:
+        for at in {0, 1, 7, 8, count - 1, count - 2, *around(blocks.LONG, 2 * blocks.LONG), *ROWS}:
             changed = octets.copy()
             changed[3 * at : 3 * at + 3] = list(value.to_bytes(3, "little"))
             assert kernels.below(changed, P) is False

@@ -186,7 +186,7 @@ from secfc.kernels import choose
 
 kernels = choose(1 << 50)
 if kernels.name == "compiled":
-    from secfc.kernels.loops import one
+    from secfc.kernels.client_loops import one
     assert one(1) == 2
 print(kernels.name, os.environ.get("NUMBA_CACHE_DIR"))
 child = "import os; print(os.environ.get('NUMBA_CACHE_DIR'))"
@@ -202,10 +202,11 @@ print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=Tr
 class TestUnwritableFolders:
     @pytest.fixture
     def place(self, tmp_path: Path) -> Iterator[Path]:
-        """A folder with a package that cannot be written, one quick loop in it, and a folder for the rest."""
+        """A folder with a package that cannot be written, quick loops in it, and a folder for the rest."""
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PACKAGE, tmp_path / "site" / "secfc", ignore=ignored)
-        (tmp_path / "site/secfc/kernels/loops.py").write_text(QUICK_LOOPS)
+        for loops in (tmp_path / "site/secfc/kernels").glob("*_loops.py"):
+            loops.write_text(QUICK_LOOPS)
         (tmp_path / "temporary").mkdir()
         (tmp_path / "home").mkdir()
         (tmp_path / "site/secfc/kernels").chmod(0o555)

@@ -22,7 +22,7 @@ from support.kernel_samples import (
 from secfc._arrays import Floats
 from secfc.field.packing import pack
 from secfc.field.residues import canonical
-from secfc.kernels import Kernels, loops
+from secfc.kernels import Kernels, blocks
 
 
 class TestDecode:
@@ -92,11 +92,11 @@ class TestDecode:
     def test_the_answer_with_an_integer_that_is_no_residue_is_found(
         self, count: int, value: int, kernels: Kernels
     ) -> None:
-        k, rows, rng = 3, loops._LONG + 9, np.random.default_rng(count)
+        k, rows, rng = 3, blocks.LONG + 9, np.random.default_rng(count)
         honest = pack(canonicals("plus", (k, rows), P), P)
         for _ in range(12):
             at, h = int(rng.integers(count)), int(rng.integers(k))
-            row = int(rng.choice([0, 1, 7, rows - 1, loops._LONG - 1, loops._LONG, int(rng.integers(rows))]))
+            row = int(rng.choice([0, 1, 7, rows - 1, blocks.LONG - 1, blocks.LONG, int(rng.integers(rows))]))
             bad = honest.copy()
             bad[h, 3 * row : 3 * row + 3] = list(value.to_bytes(3, "little"))
             answers = [bad[np.newaxis] if j == at else honest[np.newaxis] for j in range(count)]

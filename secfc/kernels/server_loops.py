@@ -1,0 +1,149 @@
+"""Compiled loops of the server: decoding answers, combining them, the nearest centre.
+
+`secfc.kernels.compiled` gives them types and shapes; what they hold to is said in `secfc.kernels.blocks`.
+"""
+
+import numpy as np
+from numba import boolean, float64, int32, int64, njit, uint64, void
+
+from secfc.kernels import lanes
+from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, unpack
+from secfc.kernels.lanes import LANES
+
+_SUMS = 64
+"""Sums kept side by side, so that a vector of them is added to at once and none waits for another."""
+
+_AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
+"""For quotients that are no integers: rounded as NumPy rounds them."""
+
+
+@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, float64[:, :, ::1]), **OPTIONS)
+def decode(addresses, weights, primes, rows, start, total):
+    """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
+
+    Columns of `total` beyond a multiple of PAIR are not written. Returns whether all integers were
+    residues.
+    """
+    count, k, wanted = total.shape
+    groups = wanted // PAIR
+    largest = np.empty(LANES, dtype=np.int32)
+    for q in range(count):
+        inverse, modulus = 1.0 / primes[q], float(primes[q])
+        largest[:] = 0
+        for h in range(k):
+            target = total[q, h, : groups * PAIR]
+            for i in range(target.size):
+                target[i] = 0.0
+            offset = uint64(3 * ((q * k + h) * rows + start))
+            # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
+            for first in range(0, addresses.size, 63):
+                some = min(63, addresses.size - first)
+                lanes.weigh(
+                    uint64(addresses[first:].ctypes.data),
+                    uint64(weights[q, first:].ctypes.data),
+                    some,
+                    offset,
+                    groups,
+                    uint64(target.ctypes.data),
+                    uint64(largest.ctypes.data),
+                )
+                for i in range(target.size):
+                    quotient = (target[i] * inverse + ROUND) - ROUND
+                    target[i] -= quotient * modulus
+        if largest.max() >= primes[q]:
+            return False
+    return True
+
+
+@njit(boolean(BYTES_2, float64[:, ::1], int64, float64[::1]), **OPTIONS)
+def combine(packed, coefficients, p, out):
+    """out[c] = sum of coefficients[c] times the integers, reduced; whether every integer is below p."""
+    inverse, modulus = 1.0 / p, float(p)
+    k, rows = packed.shape[0], packed.shape[1] // 3
+    residues = np.zeros(LONG, dtype=np.int32)
+    sums = np.empty(_SUMS)
+    out[:] = 0.0
+    for h in range(k):
+        for low in range(0, rows, LONG):
+            b = min(LONG, rows - low)
+            unpack(packed[h, 3 * low : 3 * (low + b)], b, residues)
+            largest = np.int32(0)
+            for i in range(b):
+                largest = max(largest, residues[i])
+            if largest >= p:
+                return False
+            whole = b // _SUMS * _SUMS
+            for c in range(out.size):
+                factors = coefficients[c, h * rows + low : h * rows + low + b]
+                sums[:] = 0.0
+                # A sum adds at most 33 products below 2**47: below 2**53.
+                for start in range(0, whole, _SUMS):
+                    source, factor = residues[start : start + _SUMS], factors[start : start + _SUMS]
+                    for i in range(_SUMS):
+                        sums[i] += factor[i] * source[i]
+                for i in range(b - whole):
+                    sums[i] += factors[whole + i] * residues[whole + i]
+                total = out[c]
+                for i in range(_SUMS):
+                    quotient = (sums[i] * inverse + ROUND) - ROUND
+                    total += sums[i] - quotient * modulus
+                quotient = (total * inverse + ROUND) - ROUND
+                out[c] = total - quotient * modulus
+    return True
+
+
+@njit(
+    void(
+        float64[:, :, ::1],
+        int64[::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        float64,
+        float64[:, ::1],
+        int32[::1],
+        boolean[::1],
+    ),
+    **_AS_WRITTEN,
+)
+def nearest(digits, primes, inverses, radices, squares, tolerance, value, labels, contested):
+    """Residues to mixed-radix digits in place, quotients D / |S|^2, their argmin, and where it is in doubt.
+
+    squares[h] is 0 for an empty set, which is never chosen.
+    """
+    count, k, b = digits.shape
+    best, second = np.full(b, np.inf), np.full(b, np.inf)
+    for h in range(k):
+        row = value[h]
+        if squares[h] == 0.0:
+            for i in range(b):
+                row[i] = np.inf
+            continue
+        for i in range(b):
+            row[i] = 0.0
+        for q in range(count):
+            digit = digits[q, h]
+            inverse, modulus = 1.0 / primes[q], float(primes[q])
+            for i in range(b):
+                quotient = (digit[i] * inverse + ROUND) - ROUND
+                digit[i] -= quotient * modulus
+            for j in range(q):
+                earlier, factor = digits[j, h], inverses[q, j]
+                for i in range(b):
+                    v = (digit[i] - earlier[i]) * factor
+                    quotient = (v * inverse + ROUND) - ROUND
+                    digit[i] = v - quotient * modulus
+            radix = radices[q]
+            for i in range(b):
+                digit[i] += modulus if digit[i] < 0.0 else 0.0
+                row[i] += digit[i] * radix
+        square = squares[h]
+        for i in range(b):
+            v = row[i] / square
+            row[i] = v
+            better = v < best[i]
+            second[i] = best[i] if better else min(second[i], v)
+            labels[i] = np.int32(h) if better else labels[i]
+            best[i] = v if better else best[i]
+    for i in range(b):
+        contested[i] = second[i] <= best[i] * tolerance
