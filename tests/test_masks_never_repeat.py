@@ -67,7 +67,7 @@ class Records:
         return Cipher(algorithm, mode)
 
     def _of_a_pair(self, algorithm, mode):
-        assert mode.nonce == bytes(16)
+        assert mode.initialization_vector == bytes(12)
         self.shared[algorithm.key] += 1
         return Cipher(algorithm, mode)
 

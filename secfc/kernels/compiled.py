@@ -79,16 +79,15 @@ class CompiledKernels:
         """See `Kernels.below`."""
         return bool(residue_loops.below(packed, p))
 
-    def beyond(self, packed: Bytes, p: int) -> Ints:
-        """See `Kernels.beyond`."""
-        if residue_loops.below(packed, p):
-            return np.empty(0, dtype=np.int64)
-        found: Ints = residue_loops.beyond(packed, p)
-        return found
+    def redraw(self, words: Bytes, count: int, p: int) -> bool:
+        """See `Kernels.redraw`."""
+        if words.size % 3 or not 0 <= 3 * count <= words.size:
+            raise ValueError("words do not fit their number")  # the loop checks no bounds
+        return bool(residue_loops.redraw(words, count, p))
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """See `Kernels.add_masks`."""
-        if masks.shape != (signs.size, packed.size) or packed.size % 3:
+        if masks.shape[0] != signs.size or masks.shape[1] < packed.size or packed.size % 3:
             raise ValueError("masks or signs do not fit the residues")
         client_loops.add_masks(packed, masks, signs, p)
 

@@ -120,8 +120,21 @@ class Kernels(Protocol):
     def below(self, packed: Bytes, p: int) -> bool:
         """Whether every packed integer is below p (one-dimensional input)."""
 
-    def beyond(self, packed: Bytes, p: int) -> Ints:
-        """Positions, ascending, of packed integers that are not below p (one-dimensional input)."""
+    def redraw(self, words: Bytes, count: int, p: int) -> bool:
+        """Replace, in place, each of the first words that is not below p by the next spare word that is.
+
+        Parameters
+        ----------
+        words : ndarray of shape (3 * (count + spare),), uint8
+            Words of 24 bits.
+        count : int
+        p : int
+
+        Returns
+        -------
+        bool
+            Whether there were enough spare words; if not, some of the first words are still not below p.
+        """
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """Add ``signs @ masks`` to packed residues, modulo p, in place.
@@ -130,8 +143,8 @@ class Kernels(Protocol):
         ----------
         packed : ndarray of shape (3 * count,), uint8
             Residues below p.
-        masks : ndarray of shape (c, 3 * count), uint8
-            Residues below p, c < 2**12.
+        masks : ndarray of shape (c, 3 * count) or more columns, uint8
+            Residues below p, c < 2**12. What stands beyond 3 * count is not read.
         signs : ndarray of shape (c,), int64
             1 or -1.
         p : int

@@ -87,6 +87,25 @@ def unpack(_, source, groups, target):
 
 
 @intrinsic
+def beyond(_, source, groups, p, found):
+    """uint8 found[: groups] = a bit for each 24-bit integer of a group at `source` that is not below p."""
+
+    def generate(context, builder, signature, arguments):
+        source, groups, p, found = arguments
+        modulus = builder.insert_element(
+            ir.Constant(_INTEGERS, ir.Undefined), builder.trunc(p, _I32), ir.Constant(_I32, 0)
+        )
+        modulus = builder.shuffle_vector(modulus, ir.Constant(_INTEGERS, ir.Undefined), _indices([0] * LANES))
+        with cgutils.for_range(builder, groups) as loop:
+            eight = _eight(builder, builder.add(source, builder.mul(loop.index, _I64(3 * LANES))))
+            bits = builder.bitcast(builder.icmp_signed(">=", eight, modulus), _I8)
+            _store(builder, bits, builder.add(found, loop.index))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64, types.int64, types.uint64), generate
+
+
+@intrinsic
 def widen(_, source, groups, target, ahead):
     """float64 target[: 16 groups] = float32 `source`; the memory `ahead` bytes further on is asked for."""
 

@@ -4,9 +4,16 @@
 """
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint32
+from numba import boolean, float64, int64, njit, types, uint8, uint32, uint64
 
+from secfc.kernels import lanes
 from secfc.kernels.blocks import BYTES_1, LONG, OPTIONS, unpack
+from secfc.kernels.lanes import LANES
+
+
+@njit(int64(uint8[::1], int64), **OPTIONS)
+def _word(words, at):
+    return int64(words[3 * at]) | int64(words[3 * at + 1]) << 8 | int64(words[3 * at + 2]) << 16
 
 
 @njit(boolean(BYTES_1, int64), **OPTIONS)
@@ -25,21 +32,28 @@ def below(packed, p):
     return True
 
 
-@njit(int64[::1](BYTES_1, int64), **OPTIONS)
-def beyond(packed, p):
-    """Positions of the 24-bit integers that are not below p."""
-    residues = np.empty(LONG, dtype=np.int32)
-    count = packed.size // 3
-    found = np.empty(count, dtype=np.int64)
-    filled = 0
-    for low in range(0, count, LONG):
-        b = min(LONG, count - low)
-        unpack(packed[3 * low : 3 * (low + b)], b, residues)
-        for i in range(b):
-            if residues[i] >= p:
-                found[filled] = low + i
-                filled += 1
-    return found[:filled].copy()
+@njit(boolean(uint8[::1], int64, int64), **OPTIONS)
+def redraw(words, count, p):
+    """Spare words below p for those of the first `count` that are not; whether there are enough."""
+    groups = count // LANES
+    few = np.empty(groups + 1, dtype=np.uint8)
+    lanes.beyond(uint64(words.ctypes.data), groups, p, uint64(few.ctypes.data))
+    few[groups] = count % LANES
+    last, spare = words.size // 3, count
+    for group in range(groups + 1):
+        if few[group] == 0:
+            continue
+        for i in range(group * LANES, min((group + 1) * LANES, count)):
+            if _word(words, i) < p:
+                continue
+            while spare < last and _word(words, spare) >= p:
+                spare += 1
+            if spare == last:
+                return False
+            for byte in range(3):
+                words[3 * i + byte] = words[3 * spare + byte]
+            spare += 1
+    return True
 
 
 @njit(int64(types.Array(uint32, 1, "C", readonly=True), uint32, uint32, float64[::1]), **OPTIONS)

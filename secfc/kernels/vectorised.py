@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from secfc._arrays import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
 from secfc.kernels.interface import Bytes, EncodingTransform
@@ -82,15 +82,19 @@ class VectorisedKernels:
             bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
         )
 
-    def beyond(self, packed: Bytes, p: int) -> Ints:
-        """See `Kernels.beyond`."""
-        return np.flatnonzero(unpack(packed) >= p).astype(np.int64)
+    def redraw(self, words: Bytes, count: int, p: int) -> bool:
+        """See `Kernels.redraw`."""
+        values, places = unpack(words), words.reshape(-1, BYTES_PER_RESIDUE)
+        wanted = np.flatnonzero(values[:count] >= p)
+        spare = count + np.flatnonzero(values[count:] < p)[: wanted.size]
+        places[wanted[: spare.size]] = places[spare]
+        return spare.size == wanted.size
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """See `Kernels.add_masks`: sums of fewer than 2**12 integers below 2**24 are exact."""
         step = 3 * _BLOCK_ELEMENTS
         for start in range(0, packed.size, step):
-            part = slice(start, start + step)
+            part = slice(start, min(start + step, packed.size))
             total = unpack(packed[part]) + signs.astype(np.float64) @ unpack(masks[:, part])
             packed[part] = pack(reduce(total, p), p)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
 
 from secfc.errors import SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
@@ -21,8 +22,11 @@ from secfc.sealing.channel import Channel
 _BLOCK_BYTES = 3 << 16
 """Masks made at a time, of each neighbour: with the usual few neighbours they stay in an L2 cache."""
 
-_ZEROS = memoryview(bytes(_BLOCK_BYTES))
-"""What a keystream is added to."""
+_ZEROS = memoryview(bytes(2 * _BLOCK_BYTES))
+"""What a keystream is added to: of a block and its spare words."""
+
+_NONCE = bytes(12)
+"""Of a key that is used for one keystream."""
 
 
 def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
@@ -85,8 +89,8 @@ class PairwiseMasks:
         chosen = harary_neighbours(len(responders), t + 1)[at]
         neighbours = sorted(responders[other] for other in chosen)
         self._primes, self._kernels, self._process = tuple(primes), kernels, os.getpid()
+        self._words = np.empty((0, 0), dtype=np.uint8)
         self._signs = np.array([1 if me < other else -1 for other in neighbours], dtype=np.int64)
-        self._masks = np.empty((len(neighbours), _BLOCK_BYTES), dtype=np.uint8)
         self._streams = [
             [
                 _keystream(channels[other].mask_key(round_=round_, index=index, question=question))
@@ -109,30 +113,39 @@ class PairwiseMasks:
             flat = plane.reshape(-1)
             for low in range(0, flat.size, _BLOCK_BYTES):
                 part = flat[low : low + _BLOCK_BYTES]
-                # The last block of a plane has a buffer of its own size: kernels take contiguous arrays.
-                masks = (
-                    self._masks if part.size == _BLOCK_BYTES else np.empty_like(self._masks[:, : part.size])
-                )
-                for stream, mask in zip(streams, masks, strict=True):
-                    stream.update_into(_ZEROS[: part.size], mask.data)
-                    redraw(stream, mask, p, self._kernels)
-                self._kernels.add_masks(part, masks, self._signs, p)
+                words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
+                for stream, row in zip(streams, words, strict=True):
+                    draw(stream, row, part.size // BYTES_PER_RESIDUE, p, self._kernels)
+                self._kernels.add_masks(part, words, self._signs, p)
+
+    def _buffer(self, count: int, p: int) -> NDArray[np.uint8]:
+        """Room for `count` masks of each neighbour and for spare words."""
+        shape = (len(self._signs), BYTES_PER_RESIDUE * (count + spare_words(count, p)))
+        if self._words.shape != shape:
+            self._words = np.empty(shape, dtype=np.uint8)
+        return self._words
 
 
-def redraw(stream: CipherContext, mask: np.ndarray, p: int, kernels: Kernels) -> None:
-    """Replace every word of 24 bits that is not below p by the keystream's next one that is.
+def spare_words(count: int, p: int) -> int:
+    """Words of 24 bits drawn beyond `count`, ten standard deviations more than are not below p on average."""
+    beyond = count * (1 - p / 2**24)
+    return int(beyond + 10 * beyond**0.5) + 32
 
-    A word is uniform below 2**24, so what is left is uniform below p, in each place independently.
+
+def draw(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, kernels: Kernels) -> None:
+    """Make the first `count` words independent, uniform residues below p; the rest is spare.
+
+    A word of the keystream is uniform below 2**24. Each that is not below p is replaced by the next spare
+    word that is, so what is left is uniform below p, in each place independently.
     """
-    words = mask.reshape(-1, BYTES_PER_RESIDUE)
-    left = kernels.beyond(mask, p)
-    while left.size:
-        words[left] = np.frombuffer(
-            stream.update(bytes(BYTES_PER_RESIDUE * left.size)), dtype=np.uint8
-        ).reshape(-1, BYTES_PER_RESIDUE)
-        left = left[kernels.beyond(np.ascontiguousarray(words[left]).reshape(-1), p)]
+    stream.update_into(_ZEROS[: words.size], words.data)
+    spare = words[BYTES_PER_RESIDUE * count :]
+    while not kernels.redraw(words, count, p):
+        stream.update_into(_ZEROS[: spare.size], spare.data)
 
 
 def _keystream(key: bytes) -> CipherContext:
-    # The key is used for this one keystream, so a counter that starts at zero repeats nothing.
-    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+    # AES-256 in counter mode as GCM has it (NIST SP 800-38D, 6.5): what it adds to zeros; no tag is made. The
+    # key is used for this one keystream, so a counter that starts anew repeats nothing. It is GCM because
+    # OpenSSL computes that with wider instructions than plain counter mode.
+    return Cipher(algorithms.AES256(key), modes.GCM(_NONCE)).encryptor()

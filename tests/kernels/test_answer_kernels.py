@@ -8,6 +8,7 @@ from support.kernel_samples import (
     BOTH,
     CLUSTERS,
     COLUMNS,
+    COMPILED,
     MODULI,
     NUMPY,
     ROWS,
@@ -232,3 +233,76 @@ class TestBelow:
             octets = np.zeros(3 * count, dtype=np.uint8)
             octets[3 * at : 3 * at + 3] = 255
             assert not NUMPY.below(octets, P)
+
+
+def octets_of(values: list[int]) -> np.ndarray:
+    return np.frombuffer(b"".join(v.to_bytes(3, "little") for v in values), dtype=np.uint8).copy()
+
+
+class TestRedraw:
+    @laws
+    @given(
+        words=st.lists(st.integers(0, 2**24 - 1) | st.integers(P - 2, P + 2), max_size=60),
+        spare=st.lists(st.integers(0, 2**24 - 1) | st.integers(P - 2, P + 2), max_size=20),
+    )
+    def test_both_agree_with_python(self, words: list[int], spare: list[int]) -> None:
+        left = iter([v for v in spare if v < P])
+        wanted = [v if v < P else next(left, v) for v in words]
+        for kernels in BOTH:
+            octets = octets_of(words + spare)
+            assert kernels.redraw(octets, len(words), P) is (max(wanted, default=0) < P)
+            assert unpack(octets[: 3 * len(words)]).tolist() == wanted
+            assert unpack(octets[3 * len(words) :]).tolist() == spare
+
+    @each_kernels
+    @pytest.mark.parametrize("count", [1, 7, 8, 9, 257, 5000])
+    def test_one_large_word_is_replaced_anywhere(self, kernels: Kernels, count: int) -> None:
+        for at in {0, 1, 7, 8, count // 2, count - 2, count - 1} & set(range(count)):
+            words = list(range(count))
+            octets = octets_of([*words[:at], 2**24 - 1, *words[at + 1 :], P, 3])
+            assert kernels.redraw(octets, count, P)
+            assert unpack(octets).tolist() == [*words[:at], 3, *words[at + 1 :], P, 3]
+
+    @each_kernels
+    def test_spare_words_that_come_later_go_on_where_they_were_missing(self, kernels: Kernels) -> None:
+        octets = octets_of([P, 5, P + 1, P + 2, 1])
+        assert not kernels.redraw(octets, 4, P)
+        octets[12:] = list((2).to_bytes(3, "little"))
+        assert not kernels.redraw(octets, 4, P)
+        octets[12:] = list((3).to_bytes(3, "little"))
+        assert kernels.redraw(octets, 4, P)
+        assert unpack(octets).tolist() == [1, 5, 2, 3, 3]
+
+    def test_compiled_code_refuses_a_number_beyond_the_words(self) -> None:
+        for count in (-1, 3):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.redraw(octets_of([1, 2]), count, P)
+
+
+class TestAddMasks:
+    @laws
+    @given(st.data(), st.integers(0, 40), st.integers(1, 6), st.sampled_from(MODULI))
+    def test_both_agree_with_python(self, data: st.DataObject, count: int, masks: int, p: int) -> None:
+        def residues() -> list[int]:
+            return data.draw(st.lists(st.integers(0, p - 1), min_size=count, max_size=count))
+
+        start, rows = residues(), [residues() for _ in range(masks)]
+        signs = data.draw(st.lists(st.sampled_from([1, -1]), min_size=masks, max_size=masks))
+        wanted = [
+            (v + sum(s * row[i] for s, row in zip(signs, rows, strict=True))) % p for i, v in enumerate(start)
+        ]
+        for kernels in BOTH:
+            packed = octets_of(start)
+            kernels.add_masks(
+                packed, np.array([octets_of([*row, p, 2**24 - 1]) for row in rows]), np.array(signs), p
+            )
+            assert unpack(packed).tolist() == wanted
+
+    @each_kernels
+    def test_blocks_cover_all(self, kernels: Kernels) -> None:
+        count = (1 << 17) + 3
+        packed, rng = octets_of([P - 1] * count), np.random.default_rng(1)
+        values = rng.integers(0, P, size=(2, count + 2))
+        masks = np.array([pack(row.astype(float), P) for row in values])
+        kernels.add_masks(packed, masks, np.array([1, -1]), P)
+        np.testing.assert_array_equal(unpack(packed), (P - 1 + values[0] - values[1])[:count] % P)

@@ -6,6 +6,8 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from scipy.stats import binom
 
 from secfc.bench.privacy.coded import per_segment, segment_distances, true_segment_distances
 from secfc.bench.privacy.measure import blobs
@@ -19,13 +21,31 @@ from secfc.params import Job
 from secfc.protocol.disclosure import Weights, question_digest
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
-from secfc.protocol.pairwise import _BLOCK_BYTES, PairwiseMasks, harary_neighbours
+from secfc.protocol.pairwise import (
+    _BLOCK_BYTES,
+    PairwiseMasks,
+    _keystream,
+    draw,
+    harary_neighbours,
+    spare_words,
+)
 from secfc.sealing.channel import Channel
 
 P = PRIMES[0].p
 ROWS = [[[0, 0], [1, 0]], [[10, 10], [10, 11], [0, 1]], [[11, 10]]]
 KERNELS = [VectorisedKernels(), CompiledKernels()]
 each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda one: one.name)
+
+
+class Words:
+    """A stream of given words of 24 bits."""
+
+    def __init__(self, words):
+        self.left = list(words)
+
+    def update_into(self, data, out):
+        for at in range(0, len(data), 3):
+            out[at : at + 3] = self.left.pop(0).to_bytes(3, "little")
 
 
 def connected(vertices: set[int], edges: set[frozenset[int]]) -> bool:
@@ -221,19 +241,27 @@ class TestMasks:
 
     @each_kernels
     def test_words_that_are_not_below_the_prime_are_drawn_again(self, kernels):
-        # The stream's first words are too large; what replaces them is too large once more, then not.
-        from secfc.protocol.pairwise import redraw  # noqa: PLC0415
+        # Five words and two to spare of which one is too large, so that two more have to be drawn.
+        stream = Words([1, P, 2, 2**24 - 1, P - 1, P + 1, 7, P, 8])
+        words = np.empty(3 * 7, dtype=np.uint8)
+        draw(stream, words, 5, P, kernels)
+        assert unpack(words[: 3 * 5]).tolist() == [1, 7, 2, 8, P - 1]
+        assert stream.left == []
 
-        class Stream:
-            words = iter([P, P + 1, 7, 8, 9])
+    def test_spare_words_are_hardly_ever_too_few(self):
+        # Exact binomial tail, above what a block and its spare words may lack at each prime.
+        for prime in PRIMES:
+            for count in (1, 1000, _BLOCK_BYTES // 3):
+                drawn = count + spare_words(count, prime.p)
+                assert binom.sf(drawn - count, drawn, 1 - prime.p / 2**24) < 2.0**-50
 
-            def update(self, data):
-                return b"".join(next(self.words).to_bytes(3, "little") for _ in range(len(data) // 3))
-
-        mask = np.frombuffer(b"".join(x.to_bytes(3, "little") for x in (1, P, 2, 2**24 - 1, P - 1)), np.uint8)
-        mask = mask.copy()
-        redraw(Stream(), mask, P, kernels)
-        assert unpack(mask).tolist() == [1, 7, 2, 8, P - 1]
+    def test_a_keystream_is_aes_in_counter_mode(self):
+        # GCM counts from 2 after its 12 bytes of nonce (NIST SP 800-38D, 7.1).
+        key = bytes(range(32))
+        counter = modes.CTR(bytes(12) + (2).to_bytes(4, "big"))
+        expected = Cipher(algorithms.AES256(key), counter).encryptor().update(bytes(1000))
+        stream = _keystream(key)
+        assert stream.update(bytes(300)) + stream.update(bytes(700)) == expected
 
     def test_they_refuse_to_be_pickled_and_show_nothing(self):
         masks = masks_of(1)
