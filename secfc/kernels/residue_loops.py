@@ -36,23 +36,25 @@ def below(packed, p):
 def redraw(words, count, p):
     """Spare words below p for those of the first `count` that are not; whether there are enough."""
     groups = count // LANES
-    few = np.empty(groups + 1, dtype=np.uint8)
-    lanes.beyond(uint64(words.ctypes.data), groups, p, uint64(few.ctypes.data))
-    few[groups] = count % LANES
+    found = np.zeros(groups // LANES + 1, dtype=np.uint64)  # a bit for each word
+    lanes.beyond(uint64(words.ctypes.data), groups, p, uint64(found.ctypes.data))
+    for i in range(groups * LANES, count):
+        if _word(words, i) >= p:
+            found[i // 64] |= uint64(1) << uint64(i % 64)
     last, spare = words.size // 3, count
-    for group in range(groups + 1):
-        if few[group] == 0:
-            continue
-        for i in range(group * LANES, min((group + 1) * LANES, count)):
-            if _word(words, i) < p:
-                continue
-            while spare < last and _word(words, spare) >= p:
+    for at in range(found.size):
+        bits, i = found[at], 64 * at
+        while bits != 0:
+            if bits & uint64(1):
+                while spare < last and _word(words, spare) >= p:
+                    spare += 1
+                if spare == last:
+                    return False
+                for byte in range(3):
+                    words[3 * i + byte] = words[3 * spare + byte]
                 spare += 1
-            if spare == last:
-                return False
-            for byte in range(3):
-                words[3 * i + byte] = words[3 * spare + byte]
-            spare += 1
+            bits >>= uint64(1)
+            i += 1
     return True
 
 
