@@ -18,7 +18,7 @@ from support.signals import heed_ctrl_c
 
 import secfc
 from secfc.cli.app import app
-from secfc.cli.files import label_names
+from secfc.cli.inputs import label_names
 from secfc.cli.render import bytes_text
 
 pytestmark = pytest.mark.processes
@@ -221,6 +221,12 @@ def test_an_output_folder_with_something_in_it_is_not_touched(files):
     assert [path.name for path in (files / "result").iterdir()] == ["old"]
 
 
+def test_an_output_folder_that_cannot_be_made_is_refused_before_anything_runs(files):
+    done = secfc_command("run", "missing.csv", "-k", 2, "--out", "a.csv/result", cwd=files)
+    assert done.returncode == 2
+    assert "--out: a.csv/result: nothing can be made in" in done.stderr
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
     for j in range(3):
@@ -280,6 +286,8 @@ def test_demo_shows_identical_labels(tmp_path):
 def test_label_files_of_inputs_with_one_name_are_told_apart(tmp_path):
     paths = [tmp_path / "a" / "x.csv", tmp_path / "b" / "x.csv", tmp_path / "y.csv"]
     assert label_names(paths) == ["x-1.labels.csv", "x-2.labels.csv", "y.labels.csv"]
+    paths[2] = tmp_path / "x-1.csv"
+    assert label_names(paths) == ["x-1.labels.csv", "x-2.labels.csv", "x-1-3.labels.csv"]
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2e9, "2.00 GB")])
@@ -361,7 +369,7 @@ def test_choose_k_hides_whose_rows_are_whose(files):
     ("options", "text"),
     [
         (("--membership",), "--membership: --id must name the column of row IDs"),
-        (("--id", "patient", "--ids-cap", 9), "only with ids"),
+        (("--id", "patient", "--ids-cap", 9), "--ids-cap: only with --membership"),
         (("--id", "patient", "--bound", 0.001), "rows have a norm above the bound"),
         (("--id", "patient", "--max-iter", 0), "max_iter: at least 1 is needed"),
         (("--id", "patient", "--precision", 99), "precision: at most 52 bits"),

@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
+from secfc.cli.options import Precision
 from secfc.cli.render import console, error_console
 from secfc.params import Job
 
@@ -21,16 +22,13 @@ bench = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON list of rows and nothing else.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Small sizes: seconds instead of minutes.")]
-Precision = Annotated[int, typer.Option(help="Bits of a row relative to the bound.")]
-
-_PRECISION: int = Job.precision
 
 
 @bench.command(epilog="Example: secfc bench iteration --json --cases 20000,50,8,11,4,2")
 def iteration(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = _PRECISION,
+    precision: Precision = Job.precision,
     cases: Annotated[
         list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
     ] = None,
@@ -45,7 +43,7 @@ def iteration(
 
 
 @bench.command(epilog="Example: secfc bench sharing --quick")
-def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Quantise, mask, encode and pack rows for all clients: MB per second per core."""
     with plain_endings():
         from secfc.bench.sharing import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
@@ -54,7 +52,7 @@ def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
 
 @bench.command(epilog="Example: secfc bench figure1 --quick")
-def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """The paper's Figure 1: an iteration against n, d and m, beside a whole run of k-FED."""
     with plain_endings():
         from secfc.bench.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1  # noqa: PLC0415
@@ -64,7 +62,7 @@ def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
 
 @bench.command(epilog="Example: secfc bench scaling --quick")
-def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Fitted exponents of n, t, ell, d, m and k, beside the paper's complexity."""
     with plain_endings():
         from secfc.bench.scaling import (  # noqa: PLC0415
@@ -80,7 +78,7 @@ def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
 
 @bench.command(epilog="Example: secfc bench runs --quick")
-def runs(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+def runs(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Whole runs with both drivers against n + 1 plaintext runs from the same start."""
     with plain_endings():
         from secfc.bench.runs import CASES, QUICK_CASES, REPEATS, measure_cases  # noqa: PLC0415
@@ -90,7 +88,7 @@ def runs(as_json: Json = False, quick: Quick = False, precision: Precision = _PR
 
 
 @bench.command(name="bytes", epilog="Example: secfc bench bytes --quick")
-def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Bytes of each phase against the fewest that its elements could take."""
     with plain_endings():
         from secfc.bench.traffic import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
@@ -99,7 +97,7 @@ def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
 
 @bench.command(epilog="Example: secfc bench resilience --quick")
-def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = _PRECISION) -> None:
+def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""
     with plain_endings():
         from secfc.bench.resilience import measure_resilience  # noqa: PLC0415
@@ -111,7 +109,7 @@ def resilience(as_json: Json = False, quick: Quick = False, precision: Precision
 def memory(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = _PRECISION,
+    precision: Precision = Job.precision,
     cases: Annotated[
         list[str] | None,
         typer.Option(help="m,d,k,n,t,ell instead of the usual sizes, shares in files; may be repeated."),
@@ -135,7 +133,7 @@ def memory(
 def membership(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = _PRECISION,
+    precision: Precision = Job.precision,
     cases: Annotated[
         list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual size; may be repeated.")
     ] = None,
@@ -160,7 +158,7 @@ def membership(
 def disclosure(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = _PRECISION,
+    precision: Precision = Job.precision,
     cases: Annotated[
         list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
     ] = None,

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
+from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.progress import progress_bar
@@ -155,10 +156,7 @@ def run(
         Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
     report: Report = None,
-    deadline: Annotated[
-        float | None,
-        typer.Option(help="Seconds without progress after which parties that are waited for are given up."),
-    ] = None,
+    deadline: Deadline = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Run a job on this machine with a process per party; each reads its own site file and nobody else's.

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.files import sources
+from secfc.cli.inputs import sources
+from secfc.cli.options import Dropped, Queries, Urls, names_of
 from secfc.cli.render import console
 from secfc.errors import ParameterError
 
@@ -22,14 +23,8 @@ def prepare(
     files: Annotated[
         list[Path] | None, typer.Argument(help="One file per party: .csv with a header, or .parquet.")
     ] = None,
-    urls: Annotated[
-        list[str] | None,
-        typer.Option("--from", help="A party's database or file to query, as for secfc run; repeatable."),
-    ] = None,
-    queries: Annotated[
-        list[str] | None,
-        typer.Option("--query", help="SELECT for each --from, or one for all; a file is the table 'data'."),
-    ] = None,
+    urls: Urls = None,
+    queries: Queries = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The agreed schema, a TOML file.")] = None,
     by: Annotated[
         Path | None,
@@ -41,7 +36,7 @@ def prepare(
     t: Annotated[
         int, typer.Option("--t", help="Colluding parties that learn totals alone; 2t + 1 are needed.")
     ] = 4,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
+    drop: Dropped = "",
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of row IDs: written beside the prepared columns.")
     ] = None,
@@ -57,7 +52,7 @@ def prepare(
             raise ParameterError("--schema: name a schema, or the preparation of before with --by")
         if out is None and not check:
             raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
-        columns = {"id_column": id_column, "drop": [name.strip() for name in drop.split(",") if name.strip()]}
+        columns = {"id_column": id_column, "drop": names_of(drop)}
         parties = sources(files or [], urls or [], queries or [])
         _prepare(
             parties,

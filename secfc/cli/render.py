@@ -1,15 +1,17 @@
-"""What people see: a progress bar and tables."""
+"""What people see: warnings, log lines and tables."""
 
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
 
 from secfc.drivers.costs import Costs
-from secfc.errors import ConvergenceWarning, FaultWarning, PrivacyWarning
+from secfc.errors import ConvergenceWarning, FaultWarning, ParameterError, PrivacyWarning
 from secfc.params import Job
 from secfc.protocol.progress import Faults
 from secfc.report.sizes import bytes_text
@@ -47,6 +49,29 @@ def our_warnings() -> Iterator[None]:
 
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def log_file(path: Path | None) -> Iterator[None]:
+    """Append secfc's log lines to a file."""
+    if path is None:
+        yield
+        return
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(f"--log: {path} cannot be written ({error.strerror})") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger = logging.getLogger("secfc")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
+        handler.close()
 
 
 def threshold_line(job: Job) -> str:

@@ -1,0 +1,52 @@
+"""What a command is given as parties: files and queries, their names, and their rows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from secfc.errors import ParameterError
+from secfc.parties import Party, as_parties
+from secfc.sources.query import Origin, Query
+from secfc.tables import Table
+
+
+def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
+    """Files, then a query for each --from; one query serves all of them, or each has its own.
+
+    Raises
+    ------
+    ParameterError
+        Neither, queries that do not fit the URLs, or a URL that cannot be used.
+    """
+    if not files and not urls:
+        raise ParameterError("FILES: name a file for each party, or databases with --from and --query")
+    if len(queries) not in ({1, len(urls)} if urls else {0}):
+        raise ParameterError(f"--query: {len(queries)} queries for {len(urls)} --from")
+    asked = list(queries) * (len(urls) if len(queries) == 1 else 1)
+    databases = []
+    for at, (url, query) in enumerate(zip(urls, asked, strict=True), start=1):
+        try:
+            origin = Origin.of(url)
+        except ParameterError as error:
+            raise ParameterError(f"--from: number {at}: {error}") from None
+        databases.append(Query(origin=origin, query=query, name=f"database-{at}"))
+    return [*files, *databases]
+
+
+def party_names(paths: Sequence[Path | Query]) -> list[str]:
+    """What options and result files call the party of each input: its stem, with its place if two agree."""
+    stems = [path.stem for path in paths]
+    numbered = [f"{stem}-{at}" for at, stem in enumerate(stems, start=1)]
+    names = [stem if stems.count(stem) == 1 else other for stem, other in zip(stems, numbered, strict=True)]
+    return names if len(set(names)) == len(names) else numbered  # x.csv, y/x.csv and x-1.csv
+
+
+def label_names(paths: Sequence[Path | Query]) -> list[str]:
+    """A file name of labels for each input."""
+    return [f"{name}.labels.csv" for name in party_names(paths)]
+
+
+def members_of(tables: Sequence[Table]) -> list[Party]:
+    """The parties that hold the tables, each under its file's name."""
+    parties = as_parties([table.rows for table in tables], names=[str(table.path) for table in tables])
+    return [replace(party, columns=table.columns) for party, table in zip(parties, tables, strict=True)]

@@ -1,0 +1,85 @@
+"""`secfc choose-k` takes what `secfc run` takes, and says which of it cannot be."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from secfc.cli.app import app
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Five parties of the columns age and dose, 4 to 8 rows each, 30 in all."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    rng = np.random.default_rng(5)
+    for name, m in zip("abcde", range(4, 9), strict=True):
+        rows = rng.normal(size=(m, 2)) + rng.integers(3, size=(m, 1)) * 9
+        np.savetxt(f"{name}.csv", rows, delimiter=",", header="age,dose", comments="")
+    return tmp_path
+
+
+def choose(*options):
+    parties = [f"{name}.csv" for name in "abcde"]
+    fixed = ["--t", "1", "--ell", "1", "--seed", "1", "--to", "3", "--driver", "in-process", "--quiet"]
+    return CliRunner().invoke(app, ["choose-k", *parties, *fixed, *map(str, options)])
+
+
+def candidates(*options):
+    done = choose("--json", *options)
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_liars_disclosure_storage_and_comparison_change_no_figure(files):
+    plain = candidates()
+    stored = candidates("--storage", "scratch", "--log", "log", "--compare-rounds")
+    assert stored["candidates"] == plain["candidates"]
+    assert list((files / "scratch").iterdir()) == []
+    assert "secfc.run" in (files / "log").read_text()
+    wary = candidates("--disclosure", "coded", "--max-liars", 1)
+    assert wary["candidates"] == plain["candidates"]
+    assert "check" in {phase["phase"] for phase in wary["costs"]["phases"]}
+
+
+def test_limits_that_fit_change_nothing(files):
+    limits = ("--smallest-set", 2, "--most-rounds", 500, "--most-rows", 30, "--never-share", "income")
+    start = ("--init", "random")
+    assert candidates(*start, *limits)["candidates"] == candidates(*start)["candidates"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--max-liars", 1), "disclosure='distances' and 1 were given"),
+        (("--max-liars", 2, "--disclosure", "coded"), "n >= R + 2A must hold, but 5 < 3 + 2 * 2"),
+        (("--max-liars", -1), "max_liars: an integer >= 0 is needed, -1 was given"),
+        (("--smallest-set", 0), "limits.smallest_set: at least 1 is needed, 0 was given"),
+        (("--smallest-set", 2), "a.csv answers for sets of at least 2 rows, init='k-means++' asks"),
+        (("--most-rounds", 0), "limits.most_rounds: at least 1 is needed, 0 was given"),
+        (("--most-rounds", 1), "client 1 answers 1 rounds, the server asks for round 2"),
+        (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
+        (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, the parties have 30"),
+        (("--never-share", "income, dose"), "a.csv: column 'dose' is never shared"),
+        (("--storage", "a.csv"), "storage: a.csv: File exists"),
+        (("--log", "nowhere/log"), "--log: nowhere/log cannot be written (No such file or directory)"),
+        (("--ids-cap", 40), "--ids-cap: only with --membership"),
+        (("--membership",), "--membership: --id must name the column of row IDs"),
+    ],
+)
+def test_options_that_cannot_be_are_named_and_leave_nothing(files, options, text):
+    before = sorted(files.iterdir())
+    done = choose(*options)
+    assert done.exit_code == 2, done.output
+    assert text in " ".join(done.stderr.split())
+    assert (done.stdout, sorted(files.iterdir())) == ("", before)
+
+
+def test_help_groups_what_parties_refuse_and_has_an_example(files):
+    shown = " ".join(CliRunner().invoke(app, ["choose-k", "--help"]).stdout.split())
+    for option in ("--max-liars", "--disclosure", "--storage", "--most-rows", "--smallest-set"):
+        assert option in shown
+    assert "What every party refuses" in shown
+    assert "Example: secfc choose-k a.csv b.csv c.csv" in shown
