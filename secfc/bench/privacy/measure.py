@@ -10,10 +10,21 @@ from threadpoolctl import threadpool_limits
 from plaintext_baselines.generators import secfc_blobs
 from secfc._arrays import Floats
 from secfc.bench.figure1 import figure1_case
-from secfc.bench.privacy import cheating, coalition, coded, distances, federated
+from secfc.bench.privacy import (
+    cheating,
+    coalition,
+    coded,
+    distances,
+    federated,
+    integers,
+    opened,
+    predicting,
+    spreads,
+)
 from secfc.bench.privacy.rows import AttackRow
 from secfc.bench.privacy.view import Watched, watch
-from secfc.params import Disclosure
+from secfc.limits import Limits
+from secfc.params import SMALLEST_SPREAD, Disclosure
 
 SIGMA = 6.0
 """Deviation of the clusters: they overlap, so that runs take about ten rounds."""
@@ -28,10 +39,14 @@ ATTACKS = {
     "b-values": "clients: values recovered from them as small integers",
     "c-centres": "server: rows placed from distances, by centres seen",
     "c-precision": "server: rows placed, by precision",
+    "c-integers": "server: columns found from exact distances, but for order, direction and shift, by d",
+    "c-integers-rounds": "the same by rounds",
+    "c-integers-precision": "the same by precision",
     "c-n": "server: rows placed after a whole run of Figure 1's sizes, by n",
     "c-d": "the same by d",
     "c-m": "the same by m",
     "d-known-rows": "server and a client: everybody's rows, by rows the client owns",
+    "d-integers": "server and a client: everybody's values exactly, by rows the client owns",
     "e-answered": "server that asks about single rows: questions answered",
     "e-tiny-sets": "server that asks about single rows: rows placed",
     "e-differencing": "server that asks about S and S with one more row",
@@ -41,6 +56,16 @@ ATTACKS = {
     "f-with-t-clients": "server and t clients: inner products with what the clients hold",
     "g-disclosed": "server: rows that plain uploads disclose as they are",
     "g-placed": "server: rows put at the nearest uploaded mean",
+    "h-centres": "server with opened centres: everybody's rows, by k",
+    "h-rounds": "the same by rounds that the server saw",
+    "h-reveals": "the same by runs that opened centres",
+    "h-precision": "the same by precision",
+    "h-integers": "server with opened centres: everybody's values exactly",
+    "h-alone": "recipient of centres: others' rows at the mean of their cluster's",
+    "h-alone-rows": "recipient of centres: others' rows known exactly",
+    "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
+    "i-centres": "party that chooses new rows to predict: centres that nobody opened",
+    "i-limits": "the same against clients that limit the rows of a job",
 }
 
 
@@ -56,6 +81,12 @@ class Size:
     precisions: tuple[int, ...]
     sweeps: dict[str, tuple[int, ...]]
     per_party: tuple[int, ...]
+    exact: tuple[int, ...]
+    clusters_opened: tuple[int, ...]
+    reveals: int
+    few: tuple[int, ...]
+    levels: tuple[int, ...]
+    predictions: tuple[tuple[int, int, int, int], ...]
 
 
 FULL = Size(
@@ -67,6 +98,12 @@ FULL = Size(
     precisions=(4, 6, 8, 10, 12, 16, 20, 24, 28, 32),
     sweeps={"n": (10, 16, 25), "d": (20, 50, 100, 200), "m": (1000, 2000, 5000)},
     per_party=(4, 8, 16, 32, 64, 128),
+    exact=(2, 4, 8, 16),
+    clusters_opened=(2, 3, 4, 5, 6, 8, 9, 10),
+    reveals=4,
+    few=(2, 3, 4, 5, 6, 8),
+    levels=(2, 10, 20),
+    predictions=((2, 3, 2000, 6), (2, 4, 100, 12), (2, 4, 2000, 6), (4, 8, 2000, 6), (8, 10, 2000, 6)),
 )
 QUICK = Size(
     m=120,
@@ -77,6 +114,12 @@ QUICK = Size(
     precisions=(8, 32),
     sweeps={"n": (5,), "d": (8,), "m": (200,)},
     per_party=(4, 16),
+    exact=(4,),
+    clusters_opened=(2, 5),
+    reveals=2,
+    few=(3,),
+    levels=(5,),
+    predictions=((2, 4, 1000, 3),),
 )
 
 
@@ -96,6 +139,9 @@ def measure_attacks(size: Size) -> Iterator[AttackRow]:
         yield from _limits(size)
         yield from _coded(size)
         yield from _federated(size)
+        yield from _opened(size)
+        yield from _spreads(size)
+        yield from _predicting(size)
 
 
 def _coalitions(size: Size) -> Iterator[AttackRow]:
@@ -119,12 +165,24 @@ def _server(size: Size) -> Iterator[AttackRow]:
         watched = watch(blobs(5, size.m, d), k=4, t=1, ell=2, seed=SEED)
         yield from distances.by_centres(watched, swept="k=4, d", value=d, counts=_centres(watched))
         yield from distances.with_known_rows(watched, sorted({1, *range(2, d + 3, max(1, d // 8)), d, d + 1}))
+        if d == min(8, max(size.exact)):
+            yield from integers.with_known_rows(watched, [1, 2, 3])
+            for rounds in range(1, min(6, len(watched.server.questions)) + 1):
+                yield integers.from_distances(
+                    watched.after(rounds), attack="c-integers-rounds", swept="rounds", value=rounds
+                )
+    for d in size.exact:
+        watched = watch(blobs(5, size.m, d), k=4, t=1, ell=2, seed=SEED)
+        yield integers.from_distances(watched, attack="c-integers", swept="k=4, d", value=d)
     for k in size.clusters:
         watched = watch(blobs(5, size.m, 8, k), k=k, t=1, ell=2, seed=SEED)
         yield from distances.by_centres(watched, swept="d=8, k", value=k, counts=_centres(watched))
     for precision in size.precisions:
         watched = watch(blobs(5, size.m, 8), k=4, t=1, ell=2, seed=SEED, precision=precision)
         yield distances.whole_run(watched, attack="c-precision", swept="precision", value=precision)
+        yield integers.from_distances(
+            watched, attack="c-integers-precision", swept="precision", value=precision
+        )
 
 
 def _figure1(size: Size) -> Iterator[AttackRow]:
@@ -169,3 +227,59 @@ def _federated(size: Size) -> Iterator[AttackRow]:
         parties = blobs(8, 8 * per_party, 8)
         watched = watch(parties, k=4, t=1, ell=2, seed=SEED)
         yield from federated.uploads_leak(watched, per_party)
+
+
+def _consented(parties: list[Floats], k: int, **parameters: Any) -> Watched:
+    """A run that opens its centres to the first client."""
+    limits = Limits(reveal_centres=True, reveal_spread=SMALLEST_SPREAD)
+    given: dict[str, Any] = {"seed": SEED, "reveal_to": (opened.RECIPIENT,)} | parameters
+    return watch(parties, k=k, t=1, ell=1, limits=limits, **given)
+
+
+def _opened(size: Size) -> Iterator[AttackRow]:
+    for d in size.exact:
+        if d > 8:  # more columns need more clusters than these
+            continue
+        for k in size.clusters_opened:
+            watched = _consented(blobs(5, size.m, d), k)
+            yield opened.server_with_centres([watched], attack="h-centres", swept=f"d={d}, k", value=k)
+            yield opened.exactly_with_centres(watched, swept=f"d={d}, k", value=k)
+    parties = blobs(5, size.m, 8)
+    for k in (4, 9):
+        watched = _consented(parties, k)
+        for rounds in range(1, min(6, len(watched.server.questions)) + 1):
+            yield opened.server_with_centres(
+                [watched.after(rounds)], attack="h-rounds", swept=f"d=8, k={k}, rounds", value=rounds
+            )
+    runs = [_consented(parties, 4, seed=SEED + s) for s in range(size.reveals)]
+    for count in range(1, size.reveals + 1):
+        yield opened.server_with_centres(
+            runs[:count], attack="h-reveals", swept="d=8, k=4, runs", value=count
+        )
+    for precision in size.precisions:
+        watched = _consented(blobs(5, size.m, 4), 5, precision=precision)
+        yield opened.server_with_centres(
+            [watched], attack="h-precision", swept="d=4, k=5, precision", value=precision
+        )
+    for per_party in size.per_party:
+        watched = _consented(blobs(3, 3 * per_party, 8), 4)
+        yield from opened.recipient_alone(watched, swept="rows per party", value=per_party)
+
+
+def _spreads(size: Size) -> Iterator[AttackRow]:
+    for levels in size.levels:
+        watched = _consented(spreads.whole_numbers(5, 60, 4, levels, SEED), 3, reveal_spread=SMALLEST_SPREAD)
+        yield from spreads.of_few(watched, levels, list(size.few), SEED)
+        yield from spreads.of_a_run(watched, levels)
+
+
+def _predicting(size: Size) -> Iterator[AttackRow]:
+    for d, k, probes, jobs in size.predictions:
+        parties = blobs(3, size.m, d)
+        yield from predicting.by_predictions(
+            parties, k=k, jobs=jobs, probes=probes, seed=SEED, attack="i-centres"
+        )
+    most = 2 * size.m
+    yield from predicting.by_predictions(
+        parties, k=k, jobs=1, probes=probes, seed=SEED, attack="i-limits", most_rows=most
+    )

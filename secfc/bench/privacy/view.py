@@ -2,12 +2,12 @@
 
 import secrets
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc._arrays import Bools, Floats, Ints, Labels, Objects
 from secfc.errors import LimitError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES
@@ -34,12 +34,16 @@ class ServerView:
         The sets it asked about.
     distances : list of ndarray of shape (m, k), float64
         Squared distances of every row to every centre in the data's units; NaN where a set is empty.
+    exact : list of ndarray of shape (m, k), dtype object
+        The integers that it decodes: D = |S_h|**2 times these in steps of the quantised rows, and 0 for an
+        empty set.
     answers : list of dict from client to ndarray of shape (P, k, m), int64
         Residues as the clients sent them.
     """
 
     questions: list[Labels] = field(default_factory=list)
     distances: list[Floats] = field(default_factory=list)
+    exact: list[Objects] = field(default_factory=list)
     answers: list[dict[int, Ints]] = field(default_factory=list)
 
 
@@ -72,6 +76,31 @@ class Watched:
         """Primes of the shares."""
         return tuple(prime.p for prime in PRIMES[: self.job.residues(len(self.rows))])
 
+    @property
+    def labels(self) -> Labels:
+        """Of all rows in the end, which everybody is told, shape (m,)."""
+        return np.concatenate([cast(Labels, client.labels) for client in self.clients])
+
+    def opened(self, client: int) -> tuple[Floats, Floats | None]:
+        """Centres that were opened to a client, (k, d), and deviations where these were too."""
+        own = self.clients[client - 1]
+        return cast(Floats, own.centres), own.deviations
+
+    def own_rows(self, client: int) -> Bools:
+        """Which rows are a client's, shape (m,)."""
+        return np.repeat(np.arange(1, len(self.parties) + 1) == client, [len(rows) for rows in self.parties])
+
+    def after(self, rounds: int) -> "Watched":
+        """The same with what the server holds after so many rounds."""
+        view = self.server
+        kept = ServerView(
+            questions=view.questions[:rounds],
+            distances=view.distances[:rounds],
+            exact=view.exact[:rounds],
+            answers=view.answers[:rounds],
+        )
+        return replace(self, server=kept)
+
     def shares(self, client: int) -> Ints:
         """A client's shares of every row, (P, width, m), residues in [0, p): what it holds in memory."""
         held = self.clients[client - 1]._sharing.points._shares[:, :-1]  # its own memory
@@ -85,6 +114,7 @@ class _Recorder:
         self._search, self._view, self._job = search, view, job
         self._script = None if script is None else list(script)
         self._current: Floats = np.empty(0)
+        self._exact: Objects = np.empty(0, dtype=object)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._search, name)
@@ -99,9 +129,11 @@ class _Recorder:
     def add(self, rows: slice, distances: SquaredDistances) -> None:
         if self._current.size == 0:
             self._current = np.full((self.sets.size, self._job.k), np.nan)
+            self._exact = np.zeros((self.sets.size, self._job.k), dtype=object)
         asked = np.flatnonzero(distances.sizes)
         digits = distances.radix.digits(distances.residues)
         scaled = distances.radix.approximate(digits)[asked] / 4.0**self._job.exponent
+        self._exact[rows, asked] = distances.radix.integers(digits[:, asked]).T
         self._current[rows, asked] = (scaled / distances.sizes[asked, np.newaxis].astype(float) ** 2).T
         if self._script is None:
             self._search.add(rows, distances)
@@ -109,6 +141,7 @@ class _Recorder:
     def end_round(self) -> bool:
         self._view.questions.append(self.sets)
         self._view.distances.append(self._current)
+        self._view.exact.append(self._exact)
         self._current = np.empty(0)
         if self._script is None:
             return self._search.end_round()
