@@ -32,6 +32,10 @@ def draw(rows: list[dict], folder: Path) -> None:
         "limits": _limits,
         "segments": _segments,
         "uploads": _uploads,
+        "integers": _integers,
+        "opened": _opened,
+        "spreads": _spreads,
+        "predicting": _predicting,
     }
     for name, drawer in drawers.items():
         for theme, (ink, grid) in THEMES.items():
@@ -161,3 +165,64 @@ def _uploads(pyplot: Any, rows: list[dict]) -> Any:
 
 def _method(row: dict) -> str:
     return row["against"]
+
+
+def _integers(pyplot: Any, rows: list[dict]) -> Any:
+    figure, axes = _figure(pyplot, 3, sharey=True)
+    for axis, attack, x, title in (
+        (axes[0], "c-integers", "columns d", "server, whole runs (k = 4): columns found"),
+        (axes[1], "c-integers-rounds", "rounds", "server, by rounds (k = 4, d = 8): columns found"),
+        (axes[2], "d-integers", "rows that the client owns", "server and a client (d = 8): values"),
+    ):
+        _plot(axis, _lines(rows, attack, lambda row: row["adversary"]), x=x, title=title)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    return figure
+
+
+def _opened(pyplot: Any, rows: list[dict]) -> Any:
+    figure, axes = _figure(pyplot, 3)
+    by_d = _lines(rows, "h-centres", lambda row: f"d = {row['d']}")
+    _plot(axes[0], by_d, x="opened centres (k)", title="server and opened centres, by k", error=True)
+    reveals = _lines(rows, "h-reveals", lambda row: "k = 4, d = 8")
+    _plot(axes[1], reveals, x="runs that opened centres", title="by runs on the same rows", error=True)
+    exactly = _lines(rows, "h-integers", lambda row: f"d = {row['d']}")
+    _plot(axes[2], exactly, x="opened centres (k)", title="values known exactly, by exact distances")
+    for axis in axes:
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    return figure
+
+
+def _spreads(pyplot: Any, rows: list[dict]) -> Any:
+    figure, axes = _figure(pyplot, 2)
+    alone = _lines(rows, "h-alone", lambda row: "error of placing others' rows")
+    alone |= _lines(rows, "h-alone-rows", lambda row: "others' rows known exactly")
+    _plot(axes[0], alone, x="rows of a party", title="recipient of centres, alone (k = 4, d = 8)")
+    axes[0].set_xscale("log", base=2)
+
+    def label(row: dict) -> str | None:
+        levels = row["note"].split(";")[0]
+        return f"{levels}, {row['adversary'].removeprefix('recipient of ')}" if levels != "2 values" else None
+
+    title = "share of others' values' bits that stay unknown"
+    _plot(axes[1], _sorted(_lines(rows, "h-spreads", label)), x="others' rows in the cluster", title=title)
+    axes[1].axvline(10, color=COLOURS[4], linestyle=":", linewidth=1)
+    return figure
+
+
+def _sorted(lines: Lines) -> Lines:
+    return {name: _by_value(*line) for name, line in lines.items()}
+
+
+def _by_value(at: list[float], success: list[float]) -> tuple[list[float], list[float]]:
+    order = sorted(range(len(at)), key=at.__getitem__)
+    return [at[i] for i in order], [success[i] for i in order]
+
+
+def _predicting(pyplot: Any, rows: list[dict]) -> Any:
+    figure, axis = _figure(pyplot, 1)
+    lines = _lines(
+        rows, "i-centres", lambda row: f"d = {row['d']}, k = {row['k']}, {row['note'].split(';')[0]}"
+    )
+    _plot(axis, lines, x="new rows predicted, in all", title="centres from predictions", error=True)
+    axis.set_ylabel("error of placing the centres")
+    return figure

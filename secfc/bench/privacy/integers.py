@@ -5,8 +5,8 @@ the quantisation and distances are exact, so the server has the exact inner prod
 These differences generate a lattice: as a rule all of Z^d or, where a column's values are multiples of a
 number, of these multiples. In few dimensions lattice reduction finds the orthogonal basis of a rotated Z^d,
 which is the columns in an unknown order and direction. Every difference of two values of a column is then
-known, in the data's own units. (The lattice isomorphism problem for Z^n; L. Ducas, *Provable lattice reduction
-of Z^n with blocksize n/2*, Designs, Codes and Cryptography, 2023, tells what is known of many dimensions.)
+known, in the data's own units. (The lattice isomorphism problem for Z^n; I. Haviv and O. Regev, *On the
+lattice isomorphism problem*, arXiv:1311.0366, bound its cost in many dimensions.)
 """
 
 from collections.abc import Sequence

@@ -106,7 +106,7 @@ def _reduced(basis: list[Vector]) -> list[Vector]:
 def lll(gram: list[Vector]) -> list[Vector]:
     """A reduced basis from the inner products of a basis, as combinations of it (LLL, delta = 0.999).
 
-    In integers throughout: H. Cohen, *A Course in Computational Algebraic Number Theory*, Algorithm 2.6.7.
+    In integers throughout, as B. M. M. de Weger has it (*Algorithms for Diophantine equations*).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def lll(gram: list[Vector]) -> list[Vector]:
 
 
 class _Reduction:
-    """Cohen's names: `d` of leading minors, `lam` of the orthogonalisation's numerators, `h` the result."""
+    """De Weger's names: `d` of leading minors, `lam` of the orthogonalisation's numerators."""
 
     def __init__(self, gram: list[Vector]) -> None:
         n = len(gram)
