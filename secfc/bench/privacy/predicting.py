@@ -10,6 +10,7 @@ meet are determined, and of fewer d + 2 - k numbers stay open.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -132,10 +133,10 @@ def solved(found: Brackets, k: int, guess: Floats) -> Floats:
     if free.shape[1]:
         exact = exact + free @ np.linalg.lstsq(wanted @ free, start.ravel() - wanted @ exact, rcond=None)[0]
     centres: Floats = (wanted @ exact).reshape(k, d) * size + middle
-    return max((guess, centres), key=lambda one: _agreement(one, found))
+    return centres
 
 
-def _agreement(centres: Floats, found: Brackets) -> int:
+def agreement(centres: Floats, found: Brackets) -> int:
     """Labels of the ends of brackets that these centres would have given."""
     agreeing = 0
     for points, labels in ((found.low, found.low_label), (found.high, found.high_label)):
@@ -176,7 +177,7 @@ def by_predictions(
     ask = Oracle(parties, result.labels, k, Limits(predict=True, most_rows=most_rows), bound)
     wanted = 2 * (k - 1) * (own.shape[1] + 1)  # points of planes: twice as many as there are unknowns
     low, high = (middle + reach * rng.uniform(-1, 1, size=(2 * wanted, len(middle))) for _ in range(2))
-    centres, refusal = guess, None
+    centres, refusal, first = guess, None, None
     for done in range(jobs + 1):
         if done:
             try:
@@ -184,7 +185,11 @@ def by_predictions(
             except LimitError as error:
                 refusal = str(error)
             else:
-                centres, low, high = solved(found, k, guess), found.low, found.high
+                # Ends of the first brackets are far apart: they tell a bad solution from a good one.
+                first = first or found
+                both = (solved(found, k, guess), centres)
+                centres = max(both, key=partial(agreement, found=first))
+                low, high = found.low, found.high
         yield CENTRES.row(
             float(np.linalg.norm(centres - true) / np.linalg.norm(true - true.mean(axis=0))),
             job=result.job,
