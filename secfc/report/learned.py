@@ -66,9 +66,15 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
         )
     lines.append(
         Learned(
-            "the server with a client that owns d + 1 rows",
-            "possibly every row: distances to many centres fix the rows up to a rigid motion, and known rows "
-            "fix that",
+            "the server, from exact distances",
+            "possibly by how much any two rows differ in each column: once centres span all columns, columns "
+            "are fixed but for their order, sign and shift",
+        )
+    )
+    lines.append(
+        Learned(
+            "the server with a client that owns two rows, or with two opened centres",
+            "possibly every row: known points fix order, signs and shifts",
         )
     )
     return lines

@@ -1,0 +1,205 @@
+"""What the documentation refers to exists by that name: tests, modules, attacks, sections, figures."""
+
+import ast
+import importlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from secfc.bench.privacy.measure import ATTACKS
+from secfc.limits import Limits
+from secfc.params import Job
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [
+        *DOCS.rglob("*.md"),
+        *(ROOT / "benchmarks").rglob("*.md"),
+        *(ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
+    ]
+)
+SOURCES = sorted(
+    path for folder in ("secfc", "plaintext_baselines") for path in (ROOT / folder).rglob("*.py")
+)
+THREATS = (DOCS / "threat-model.md").read_text()
+PROTOCOL = (DOCS / "protocol.md").read_text()
+
+
+def headings(text):
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^#+ (.*)$", outside, flags=re.MULTILINE)
+
+
+def slug(heading):
+    """An anchor as Python-Markdown's table of contents makes it, which is GitHub's for these headings."""
+    kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "").strip().lower())
+    return re.sub(r"[\s]+", "-", kept)
+
+
+def sections(text):
+    """Headings, and the bold beginnings of paragraphs and list items."""
+    bold = re.findall(r"^(?:[-\d. ]*)\*\*(.+?)\.?\*\*", text, flags=re.MULTILINE)
+    return {one.replace("*", "").rstrip(".") for one in [*headings(text), *bold]}
+
+
+def table_after(heading):
+    text = THREATS.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_a_page_names_exist(page):
+    known = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    for path, within in re.findall(r"`(tests/[\w/.]+\.py)((?:::\w+)*)`", page.read_text()):
+        defined = {
+            node.name
+            for node in ast.walk(ast.parse((ROOT / path).read_text()))
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
+        assert defined.issuperset(within.split("::")[1:]), path + within
+    for name in re.findall(r"`(test_\w+\.py)`", page.read_text()):
+        assert name in known, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_of_the_package_that_a_page_uses_exist(page):
+    for name in sorted(set(re.findall(r"`((?:secfc|plaintext_baselines)(?:\.\w+)+)", page.read_text()))):
+        if name.endswith((".py", ".json")):
+            continue
+        found, parts = importlib.import_module(name.split(".")[0]), name.split(".")
+        for depth, part in enumerate(parts[1:], 2):
+            if not hasattr(found, part):
+                importlib.import_module(".".join(parts[:depth]))
+            found = getattr(found, part)
+    for owner, attribute in re.findall(r"`(Limits|Job)\.(\w+)", page.read_text()):
+        assert (
+            hasattr({"Limits": Limits, "Job": Job}[owner], attribute) or attribute in Job.__dataclass_fields__
+        )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_of_links_are_headings(page):
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
+        there = (page.parent / target) if target else page
+        assert anchor in {slug(one) for one in headings(there.read_text())}, f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sections_that_docstrings_name_exist(source):
+    text = re.sub(r"\s*\n\s*#? *", " ", source.read_text())
+    for page, quoted, plain in re.findall(
+        r'(?:docs/)([\w/-]+\.md), (?:"([^"]+)"|([A-Z][\w ]+?)(?=[).;,]))', text
+    ):
+        assert (quoted or plain) in sections((DOCS / page).read_text()), f"{page}, {quoted or plain}"
+    for page in re.findall(r"\bdocs/([\w/-]+\.md)", text):
+        assert (DOCS / page).exists(), page
+    for number in re.findall(r"docs/decisions/(\d{3})\b", text):
+        assert list((DOCS / "decisions").glob(f"{number}-*.md")), number
+
+
+@pytest.mark.parametrize("row", table_after("Who learns what"), ids=lambda row: row[0][:40])
+def test_every_adversary_of_the_threat_model_has_a_reason_that_exists(row):
+    adversary, rows, centres, labels, why, _ = row
+    assert all((adversary, rows, centres, labels, why))
+    reasons = [
+        letter
+        for letter in re.findall(r"attack (\w)\b", why)
+        if any(one.startswith(letter + "-") for one in ATTACKS)
+    ]
+    assert len(reasons) == len(re.findall(r"attack \w\b", why))
+    for name in re.findall(r"\[protocol\]\(protocol\.md\), ([^;)]+)", why):
+        assert name in sections(PROTOCOL), name
+        reasons.append(name)
+    own = {one for one in sections(THREATS) if f"({one}" in why}
+    tests = re.findall(r"`(tests/[\w/.]+)`", " ".join(row))
+    assert reasons or own or tests, why
+
+
+def test_limits_of_the_table_are_those_of_clients_and_jobs():
+    named = {name for row in table_after("Limits of a client") for name in re.findall(r"`(\w+)`", row[0])}
+    assert named >= set(Limits.__dataclass_fields__) - {"least_t"}
+    assert named <= set(Limits.__dataclass_fields__) | set(Job.__dataclass_fields__)
+
+
+def test_pictures_and_attacks_of_the_page_of_attacks_exist():
+    folder = ROOT / "benchmarks" / "privacy"
+    text = (folder / "README.md").read_text()
+    named = set(re.findall(r"results/([\w-]+)-(?:light|dark)\.png", text))
+    assert named == {path.stem.rsplit("-", 1)[0] for path in (folder / "results").glob("*.png")}
+    for attack in re.findall(r"`([a-z]-[a-z-]+)`", text):
+        assert attack in ATTACKS or any(one.startswith(attack) for one in ATTACKS), attack
+
+
+class TestFigures:
+    """Figures of the threat model are those that `secfc bench privacy` found."""
+
+    STORED = json.loads((ROOT / "benchmarks" / "privacy" / "results" / "attacks.json").read_text())
+    ROWS = STORED["rows"]
+    TEXT = re.sub(r"\s+", " ", THREATS)
+
+    def found(self, attack, **given):
+        rows = [
+            row["success"]
+            for row in self.ROWS
+            if row["attack"] == attack and all(row[name] == value for name, value in given.items())
+        ]
+        assert rows
+        return rows
+
+    def test_all_attacks_were_run_at_full_size(self):
+        assert not self.STORED["quick"]
+        assert {row["attack"] for row in self.ROWS} == set(ATTACKS)
+
+    def test_columns_from_exact_distances(self):
+        assert {row["d"] for row in self.ROWS if row["attack"] == "c-integers"} == {2, 4, 8, 16}
+        assert "d = 2, 4, 8 and 16" in self.TEXT
+        assert set(self.found("c-integers") + self.found("c-integers-precision")) == {1.0}
+        assert [self.found("c-integers-rounds", value=r) for r in (2, 3)] == [[0.0], [1.0]]
+        assert [self.found("d-integers", value=count) for count in (1, 2)] == [[0.0], [1.0]]
+
+    def test_opened_centres(self):
+        two, eight = (self.found("h-centres", d=8, k=k)[0] for k in (2, 8))
+        assert f"is {two:.2f} for two centres and {eight:.2f} for eight" in self.TEXT
+        assert self.found("h-reveals", value=3)[0] < 1e-8 < 0.1 < self.found("h-reveals", value=2)[0]
+        assert f"the error is {self.found('h-alone', value=128)[0]:.2f} with 128 rows a party" in self.TEXT
+        assert self.found("h-alone-rows", value=4) == [1 / 8]
+
+    def test_spreads(self):
+        def left(what, note):
+            adversary = f"recipient of {what}"
+            return [
+                row["success"]
+                for row in self.ROWS
+                if row["attack"] == "h-spreads"
+                and row["adversary"] == adversary
+                and (row["note"], row["value"])[: len(note)] == note
+            ]
+
+        few = "10 values; not opened: fewer than ten"
+        run = ("10 values; a run that opened both",)
+        centres, both = "centres", "centres and spreads"
+        assert f"leaves {left(centres, (few, 5))[0]:.2f} of the bits" in self.TEXT
+        assert f"with the spread {left(both, (few, 5))[0]:.2f}; over two rows" in self.TEXT
+        assert f"{left(centres, (few, 2))[0]:.2f} and {left(both, (few, 2))[0]:.2f}, which" in self.TEXT
+        spans = [(min(left(what, run)), max(left(what, run))) for what in (centres, both)]
+        assert " and ".join(f"{low:.2f} to {high:.2f}" for low, high in spans) in self.TEXT
+        assert left(centres, ("2 values; a run that opened both",)) == left(
+            both, ("2 values; a run that opened both",)
+        )
+
+    def test_predictions(self):
+        def first(note):
+            rows = [
+                row for row in self.ROWS if row["attack"] == "i-centres" and row["d"] == 2 and row["k"] == 4
+            ]
+            return next(row for row in rows if row["note"].startswith(note) and row["success"] < 1.05e-3)
+
+        few, many = first("100 rows"), first("2000 rows")
+        assert "; 7 predictions" in few["note"]
+        assert "; 2 predictions" in many["note"]
+        text = f"after {few['value']:.0f} new rows in seven predictions, or {many['value']:,.0f} in two"
+        assert text in self.TEXT
