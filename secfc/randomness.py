@@ -16,6 +16,9 @@ from secfc.kernels.vectorised import VectorisedKernels
 
 KEY_BYTES = 32
 _DRAW_BYTES = 4
+_MOST_DRAWS = 1 << 15
+"""Words drawn at a time: 128 KiB, which stay in a cache and in memory that the process has already."""
+
 _SKIPPED_BYTES = 1 << 20
 _WIDE_BITS = (1 << 61) - 1
 
@@ -87,7 +90,7 @@ class MaskSource:
         while filled < wanted:
             missing = wanted - filled
             # Half of the draws at worst are refused, 1.2 % with the primes of secfc.field.primes.
-            draws = int(missing * (low_bits + 1) / p) + 16
+            draws = min(int(missing * (low_bits + 1) / p) + 16, _MOST_DRAWS)
             words = np.frombuffer(self._next(_DRAW_BYTES * draws), dtype="<u4")
             filled += accept(words, p, kept[filled:])
         return kept.reshape(shape)
