@@ -118,8 +118,41 @@ def predict(
     >>> [found.tolist() for found in prediction.labels]
     [[0], [], [1, 0]]
     """
-    check_positive("k", k)
     members, added = _members(parties, new_rows)
+    return predict_members(
+        members,
+        added,
+        labels,
+        k,
+        t=t,
+        ell=ell,
+        precision=precision,
+        bound=bound,
+        disclosure=disclosure,
+        limits=limits,
+        storage=storage,
+        driver=driver,
+        max_liars=max_liars,
+        comparison=comparison,
+        deadline=deadline,
+        progress=progress,
+    )
+
+
+def predict_members(
+    members: list[Party],
+    added: list[Party],
+    labels: Sequence[Any],
+    k: int,
+    *,
+    bound: float | None,
+    limits: Limits | Sequence[Limits] | None,
+    **arguments: Any,
+) -> Prediction:
+    """`predict` for parties, with their old rows and with their new ones, that have names of their own."""
+    check_positive("k", k)
+    if not sum(new.rows.shape[0] for new in added):
+        raise ParameterError("new_rows: no party has one")
     _check_consent(limits_of(limits, members), members)
     if is_number(bound) and 0 <= bound <= sys.float_info.max:
         for one in (*members, *added):
@@ -135,21 +168,13 @@ def predict(
         both,
         init=starts,
         k=k,
-        t=t,
-        ell=ell,
         max_iter=1,
         predict=True,
-        precision=precision,
         bound=bound,
-        disclosure=disclosure,
         limits=limits,
-        storage=storage,
-        driver=driver,
-        max_liars=max_liars,
-        comparison=comparison,
-        deadline=deadline,
         seed=None,
-        progress=progress,
+        stacklevel=4,
+        **arguments,
     )
     return Prediction(
         labels=[
@@ -173,10 +198,7 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
         raise ParameterError(f"new_rows: of {len(new_rows)} parties, there are {len(members)}")
     names = [member.name for member in members] + [f"new_rows[{j}]" for j in range(len(members))]
     together = as_parties([*parties, *new_rows], names)
-    added = together[len(members) :]
-    if not sum(new.rows.shape[0] for new in added):
-        raise ParameterError("new_rows: no party has one")
-    return together[: len(members)], added
+    return together[: len(members)], together[len(members) :]
 
 
 def _check_consent(limits: list[Limits], members: list[Party]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +161,43 @@ def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     return [[] if table.ids is None else table.ids.to_pylist() for table in tables]
 
 
-def write_labels(path: Path, table: Table, labels: Labels) -> None:
+def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
     """Write a CSV file with a line per row: its ID, or its number from 0, and its label."""
     ids = pa.array(np.arange(labels.size)) if table.ids is None else table.ids
     name = "cluster" if table.id_name == "label" else "label"
     pyarrow.csv.write_csv(pa.table({table.id_name: ids, name: pa.array(labels)}), path)
+
+
+def read_labels(path: Path, table: Table) -> Labels:
+    """Read what `write_labels` wrote for the rows of a table.
+
+    Returns
+    -------
+    ndarray of shape (m,), int32
+
+    Raises
+    ------
+    DataError
+        The file is not there or has no labels, or they are of other rows; never a value.
+    """
+    read = load_table(path, as_text=[table.id_name])
+    if read.num_columns != 2 or read.column_names[0] != table.id_name:
+        raise DataError(f"{path}: columns {table.id_name!r} and 'label' are needed, and no other")
+    if read.num_rows != table.rows.shape[0]:
+        raise DataError(f"{path}: {read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows")
+    if not read.num_rows:
+        return np.zeros(0, dtype=np.int32)
+    column = read.column(1)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise DataError(f"{path}: column {read.column_names[1]!r} is not of integers")
+    labels: Labels = np.clip(column.to_numpy(), -(1 << 31), (1 << 31) - 1).astype(
+        np.int32
+    )  # no label is so large
+    written = BytesIO()
+    write_labels(written, table, labels)
+    if not _read_csv(pa.BufferReader(written.getbuffer()), [table.id_name]).column(0).equals(read.column(0)):
+        raise DataError(f"{path}: its IDs are not those of {table.path}, or in another order")
+    return labels
 
 
 def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
@@ -195,10 +228,7 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     try:
         match path.suffix.lower():
             case ".csv":
-                types = dict.fromkeys(as_text, pa.string())
-                return pyarrow.csv.read_csv(
-                    path, convert_options=pyarrow.csv.ConvertOptions(column_types=types)
-                )
+                return _read_csv(path, as_text)
             case ".parquet":
                 return pyarrow.parquet.read_table(path)
             case ".npy":
@@ -207,6 +237,11 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
         # The reader's own text can quote the file.
         raise DataError(f"{path}: not a readable {path.suffix.lower()} file") from None
     raise DataError(f"{path}: unknown file type {path.suffix!r}; {', '.join(READERS)} are read")
+
+
+def _read_csv(source: Path | pa.BufferReader, as_text: Sequence[str]) -> pa.Table:
+    types = dict.fromkeys(as_text, pa.string())
+    return pyarrow.csv.read_csv(source, convert_options=pyarrow.csv.ConvertOptions(column_types=types))
 
 
 def _from_array(path: Path) -> pa.Table:

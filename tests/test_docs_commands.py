@@ -57,9 +57,9 @@ WITH_COMMANDS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the pages' organisations have: a CSV file each."""
+    """What the pages' organisations have: a CSV file each, and north another of new rows."""
     rng = np.random.default_rng(8)
-    for number, (name, m) in enumerate((("north", 14), ("south", 11), ("west", 17))):
+    for number, (name, m) in enumerate((("north", 24), ("south", 21), ("west", 27), ("admitted", 5))):
         rows = rng.normal(0, 1, (m, 2)) + rng.integers(5, size=(m, 1)) * 9
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
@@ -77,11 +77,15 @@ ABOUT_A_JOB = {"sign-off.md"}
 def test_commands_of_a_page_work_as_they_stand(page, folder):
     if page.name in ABOUT_A_JOB:
         run_page(folder)
+    written = {}
     for at, command in enumerate(commands(page)):
         if elsewhere(command):
             continue
         # Each command of a page writes to a folder of its own: most pages call it "result".
         line = re.sub(r"(--out|--report) (\S+)", rf"\1 {at}-\2", command)
+        for name, folder_of_run in written.items():
+            line = line.replace(f"--run {name} ", f"--run {folder_of_run} ")
+        written |= {name: f"{at}-{name}" for name in re.findall(r"--out (\S+)", command)}
         done = subprocess.run(
             [sys.executable, "-m", "secfc", *shlex.split(line, comments=True)[1:]],
             cwd=folder,

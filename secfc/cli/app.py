@@ -13,7 +13,7 @@ from secfc.cli.grouped import grouped
 from secfc.cli.inputs import sources
 from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
-from secfc.cli.options import Choosing, Clustering, Files, Queries, Urls
+from secfc.cli.options import OPENED, Choosing, Files, Queries, Revealing, Running, Urls
 from secfc.cli.prepare import prepare
 from secfc.cli.reproduce import reproduce
 
@@ -62,13 +62,53 @@ def run(
     queries: Queries = None,
     report: Annotated[Path | None, typer.Option(help="Also write one self-contained HTML page.")] = None,
     *,
-    options: Clustering,
+    options: Revealing,
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
     from secfc.cli.files import run_files  # noqa: PLC0415
 
     with plain_endings():
         run_files(sources(files or [], urls or [], queries or []), k, options, out=out, report=report)
+
+
+@app.command(
+    epilog="Example: secfc predict a.csv b.csv c.csv --run result --new a=admitted.csv --consent all "
+    "--out predicted"
+)
+@grouped
+def predict(
+    run: Annotated[Path, typer.Option("--run", help="Folder that secfc run has written.")],
+    new: Annotated[
+        list[str],
+        typer.Option(
+            help="NAME=FILE: new rows of the party NAME, its file's name without the ending; repeatable."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the labels; must not hold anything.")],
+    files: Files = None,
+    urls: Urls = None,
+    queries: Queries = None,
+    consent: Annotated[
+        str | None,
+        typer.Option(
+            help="Parties that consent to predicting, by name, separated by commas, or 'all'. You speak for "
+            "all of them here.",
+            rich_help_panel=OPENED,
+        ),
+    ] = None,
+    *,
+    options: Running,
+) -> None:
+    """Find the cluster of new rows, without showing them or the centres to anybody.
+
+    FILES are those of the run: their rows are shared again with the labels in --run, and one round of
+    distances decides. k, t, ell, precision and what else was agreed on are the run's.
+    """
+    from secfc.cli.predict import predict_files  # noqa: PLC0415
+
+    with plain_endings():
+        parties = sources(files or [], urls or [], queries or [])
+        predict_files(parties, run, new, consent, options, out=out)
 
 
 @app.command(epilog="Example: secfc demo")

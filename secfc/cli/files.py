@@ -9,20 +9,21 @@ from typing import Any
 
 import secfc
 from secfc._run import run_parties
+from secfc.cli.consent import revealing
 from secfc.cli.folder import check_new_folder, new_folder
-from secfc.cli.inputs import label_names, members_of
+from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.job import new_report
-from secfc.cli.options import Clustering, names_of
+from secfc.cli.options import Clustering, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.result import Result
 from secfc.sources.query import Query
-from secfc.tables import Table, read_tables, row_ids, write_labels
+from secfc.tables import Table, read_tables, row_ids, write_centres, write_labels
 
-SUMMARY = "summary.json"
+SUMMARY, CENTRES, SPREADS = "summary.json", "centres.csv", "spreads.csv"
 
 
 def run_files(
-    files: list[Path | Query], k: int, options: Clustering, *, out: Path, report: Path | None
+    files: list[Path | Query], k: int, options: Revealing, *, out: Path, report: Path | None
 ) -> None:
     """Run and write the results.
 
@@ -34,6 +35,7 @@ def run_files(
     check_new_folder(out)
     options.check()
     new_report(report)
+    opened = revealing(options, party_names(files))
     tables = read_tables(
         files,
         columns=names_of(options.columns),
@@ -42,11 +44,15 @@ def run_files(
     )
     with our_warnings(), log_file(options.log):
         ids = row_ids(tables) if options.membership else None
-        result = run_parties(members_of(tables), k=k, ids=ids, **options.arguments())
+        result = run_parties(members_of(tables), k=k, ids=ids, **options.arguments() | opened)
     summary = _summary(options, tables, result)
     with new_folder(out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
             write_labels(folder / name, table, labels)
+        for name in _recipients(files, result):
+            for kind, opened_values in ((CENTRES, result.cluster_centers), (SPREADS, result.cluster_std)):
+                if opened_values is not None:
+                    write_centres(folder / f"{name}.{kind}", tables[0].columns, opened_values)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     if report is not None:
         result.report(report, names=list(map(str, files)), pooled=[table.rows for table in tables])
@@ -54,6 +60,15 @@ def run_files(
         print(json.dumps(summary, indent=2))
     elif not options.quiet:
         _show(result, files, out)
+
+
+def _recipients(files: list[Path | Query], result: Result) -> list[str]:
+    """The parties that learned the centres; one that vanished did not."""
+    if result.cluster_centers is None:
+        return []
+    gone = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
+    names = party_names(files)
+    return [names[client - 1] for client in result.job.reveal_to if client not in gone]
 
 
 def _summary(options: Clustering, tables: list[Table], result: Result) -> dict[str, Any]:
@@ -67,6 +82,7 @@ def _summary(options: Clustering, tables: list[Table], result: Result) -> dict[s
             "inequality": f"n >= 2(ell + t) - 1: {job.n} >= 2({job.ell} + {job.t}) - 1 = {job.threshold}",
         },
         "columns": tables[0].columns,
+        "id": options.id_column,
         "parties": [
             {"file": str(table.path), "rows": table.rows.shape[0], "labels": name}
             for table, name in zip(tables, label_names([table.path for table in tables]), strict=True)
@@ -98,5 +114,9 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"
     )
     faults_line(out, result.faults, list(map(str, files)))
+    told = _recipients(files, result)
+    if told:
+        what = "centres" if result.cluster_std is None else "centres and standard deviations"
+        out.print(f"{what} opened to {', '.join(told)}", markup=False, soft_wrap=True)
     out.print(cost_table(result.costs, n=result.job.n))
     out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {out_folder}")

@@ -37,6 +37,9 @@ class DriverName(StrEnum):
 REFUSED, MACHINE = "What every party refuses", "How the parties are run, and what is shown"
 """Headings of the help."""
 
+OPENED = "What is opened, if every party consents"
+"""Likewise."""
+
 Files = Annotated[
     list[Path] | None, typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
 ]
@@ -226,3 +229,34 @@ class Choosing(Clustering):
     n_init: Annotated[
         int, typer.Option(help="Starts for each number of clusters; the best is kept, sharing is paid once.")
     ] = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revealing(Clustering):
+    """Also, what is opened in the end, to whom, and who consents."""
+
+    reveal_centres: Annotated[
+        str | None,
+        typer.Option(
+            help="Parties, by the names of their files without the ending, or 'all', that learn the centres: "
+            "each gets NAME.centres.csv in --out. Separated by commas.",
+            rich_help_panel=OPENED,
+        ),
+    ] = None
+    reveal_spread: Annotated[
+        bool,
+        typer.Option(
+            "--reveal-spread",
+            help="The same parties also learn standard deviations: NAME.spreads.csv.",
+            rich_help_panel=OPENED,
+        ),
+    ] = False
+    consent: Annotated[
+        str | None,
+        typer.Option(
+            help="Parties that consent to that, or 'all'; NAME=ROWS consents to spreads too, of clusters "
+            "with at least so many rows of others, 10 or more. Separated by commas. You speak for all of "
+            "them here; across organisations each says it in its own site file.",
+            rich_help_panel=OPENED,
+        ),
+    ] = None

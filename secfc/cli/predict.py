@@ -1,0 +1,150 @@
+"""`secfc predict`: a run's folder, its files and new rows in, a folder of labels out, whole or not at all."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from secfc._predict import Prediction, predict_members
+from secfc.cli.consent import positions
+from secfc.cli.files import SUMMARY
+from secfc.cli.folder import check_new_folder, new_folder
+from secfc.cli.inputs import label_names, members_of, party_names
+from secfc.cli.options import Running
+from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
+from secfc.errors import ParameterError
+from secfc.params import Comparison, Disclosure
+from secfc.rows import largest_norm
+from secfc.sources.query import Query
+from secfc.tables import read_labels, read_table, read_tables, write_labels
+
+
+class _Parameters(BaseModel):
+    """Those of the run that a prediction has too."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    n: int
+    k: int
+    t: int
+    ell: int
+    precision: int
+    bound: float
+    disclosure: Disclosure
+    max_liars: int
+    comparison: Comparison
+    ids_cap: int | None
+
+
+class _Run(BaseModel):
+    """What is read of a run's summary."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    run: str
+    parameters: _Parameters
+    columns: list[str] = Field(min_length=1)
+    id: str | None
+
+
+def predict_files(
+    files: list[Path | Query],
+    run: Path,
+    new: Sequence[str],
+    consent: str | None,
+    options: Running,
+    *,
+    out: Path,
+) -> None:
+    """Predict and write the labels of new rows.
+
+    Raises
+    ------
+    SecFCError
+        `out` is then as it was.
+    """
+    check_new_folder(out)
+    before = _read_run(run / SUMMARY)
+    of_run, names = before.parameters, party_names(files)
+    if len(names) != of_run.n:
+        raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
+    paths = _new_files(new, names)
+    limits = [options.limits()] * len(names)
+    for at in () if consent is None else positions("--consent", consent, names):
+        limits[at] = replace(limits[at], predict=True)
+    tables = read_tables(files, columns=before.columns, id_column=before.id)
+    labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
+    added = {at: read_table(path, columns=before.columns, id_column=before.id) for at, path in paths.items()}
+    members = members_of(tables)
+    new_rows = [replace(one, rows=one.rows[:0]) for one in members]
+    for at, one in zip(added, members_of(list(added.values())), strict=True):
+        new_rows[at] = one
+    arguments = options.arguments() | of_run.model_dump(exclude={"n", "k", "bound", "ids_cap"})
+    if options.bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
+        norms = [largest_norm(one.rows, name=one.name) for one in new_rows]
+        arguments["bound"] = max(of_run.bound, *norms)
+    with our_warnings(), log_file(options.log):
+        prediction = predict_members(members, new_rows, labels, of_run.k, **arguments | {"limits": limits})
+    written = {at: label_names(files)[at] for at in added}
+    summary = {
+        "run": prediction.run_id,
+        "of": before.run,
+        "parameters": asdict(prediction.job) | {"driver": options.driver.value},
+        "parties": [
+            {"file": str(table.path), "rows": table.rows.shape[0], "labels": written[at]}
+            for at, table in added.items()
+        ],
+        "result": {"near_ties": prediction.near_ties, "faults": asdict(prediction.faults)},
+        "costs": prediction.costs.to_dict(),
+    }
+    with new_folder(out) as folder:
+        for at, table in added.items():
+            write_labels(folder / written[at], table, prediction.labels[at])
+        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    if options.as_json:
+        print(json.dumps(summary, indent=2))
+    elif not options.quiet:
+        _show(prediction, [one.name for one in members], [str(out / name) for name in written.values()])
+
+
+def _read_run(path: Path) -> _Run:
+    try:
+        before = _Run.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ParameterError(f"--run: {path}: {error.strerror}; name the folder of a secfc run") from None
+    except ValidationError:
+        raise ParameterError(f"--run: {path} is no summary that secfc run has written") from None
+    if before.parameters.ids_cap is not None:
+        raise ParameterError(
+            "--run: a prediction tells how many rows each party holds; not after a run with --membership"
+        )
+    return before
+
+
+def _new_files(new: Sequence[str], names: Sequence[str]) -> dict[int, Path]:
+    """The file of new rows of each party that has one, by the party's position."""
+    paths: dict[int, Path] = {}
+    for given in new:
+        name, separator, path = given.partition("=")
+        if not separator or name not in names:
+            raise ParameterError(f"--new: {given!r}: NAME=FILE is needed, NAME of {', '.join(names)}")
+        at = names.index(name)
+        if at in paths:
+            raise ParameterError(f"--new: {name!r} is given twice; put its rows in one file")
+        paths[at] = Path(path)
+    return dict(sorted(paths.items()))
+
+
+def _show(prediction: Prediction, names: list[str], written: list[str]) -> None:
+    out = console()
+    out.print(threshold_line(prediction.job))
+    faults_line(out, prediction.faults, names)
+    out.print(cost_table(prediction.costs, n=prediction.job.n))
+    rows = sum(len(labels) for labels in prediction.labels)
+    out.print(
+        f"{rows} new rows in {prediction.costs.wall_seconds:.2f} s; labels in {', '.join(written)}",
+        markup=False,
+        soft_wrap=True,
+    )
