@@ -112,6 +112,9 @@ class ClientAnswers:
             raise MessageError(
                 f"Continue: part {part} of round {round_}, part {self._sent} of round {self.round} is next"
             )
+        if self.due:
+            # The first parts wait until others were asked the same, whatever the server says.
+            raise MessageError(f"Continue: part {part} of round {round_}, whose answer has not begun")
         if self.round == 0 or part >= self._parts.answers:
             raise MessageError(f"Continue: part {part}, there are {self._parts.answers if self.round else 0}")
         return self._answer_part(part)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from secfc.errors import CheatError, MessageError, SealError
-from secfc.protocol.messages import Assignment, Finish, Witness
+from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Continue, Finish, Witness
 from secfc.protocol.states import State
 from secfc.protocol.witness import END
 from secfc.sealing.channel import Sealed
@@ -52,6 +52,18 @@ def test_asked_to_compare_every_round_no_client_answers_before_two_others_confir
     assignment = net.hold(Assignment, recipient=1)
     sent = net.clients[1].receive(assignment)
     assert {type(message) for message in sent} == {Witness}
+
+
+def test_comparing_rounds_a_continue_makes_no_client_answer_before_two_others_confirm(wire, refuses):
+    net = wire(ROWS, comparison="rounds")
+    client = net.clients[1]
+    net.post(client.receive(net.hold(Assignment, recipient=1)))
+    early = net.message(Continue, sender=SERVER, recipient=1)
+    assert (early.round, early.part) == (1, 0)
+    refuses(client, early, MessageError, "^Continue: part 0 of round 1, whose answer has not begun$")
+    net.run(until=lambda: client._answers._sent > 0)
+    assert len(client._witnesses._agreed[1]) == 2
+    assert any(isinstance(net.take(at), CodedDistances) for at in net.pending() if at == (1, SERVER))
 
 
 def test_another_result_for_one_client_is_found(wire):
