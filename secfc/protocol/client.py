@@ -423,7 +423,7 @@ class Client:
 
     def _on_finish(self, message: Finish) -> list[Message]:
         remaining = self._sharing.remaining()
-        if message.labels.size != remaining.m:
+        if message.labels.size != remaining.m or not remaining.m:
             raise MessageError(
                 f"Finish: labels of {message.labels.size} rows, the parties hold {remaining.m}"
             )
@@ -433,7 +433,10 @@ class Client:
         own = self._sharing.own_labels(message.labels)
         if self._job.predict and self._start is not None and (own != self._start)[self._start >= 0].any():
             raise MessageError("Finish: a prediction has another label for a row that has one")
-        messages = self._tell(END, self._witnesses.finished(message))
+        if self._answers.round == 0:
+            self._sharing.take_out()  # no assignment came, and labels are of the rows that are in
+        digest = self._witnesses.finished(message, self._sharing.left_out, self._sharing.challenge)
+        messages = self._tell(END, digest)
         self._witnesses.settle(END)
         self.labels, self._final = own, message.labels
         self.state = State.COMPARE

@@ -25,6 +25,12 @@ def _of_labels(head: bytes, labels: Labels) -> bytes:
     return hashlib.sha256(head + labels.astype("<i4").tobytes()).digest()
 
 
+def _numbers(clients: Iterable[int]) -> bytes:
+    """How many clients, and which."""
+    listed = sorted(clients)
+    return b"".join(map(_ROUND.pack, (len(listed), *listed)))
+
+
 class Witnesses:
     """One client's digests, and what the others say.
 
@@ -53,14 +59,17 @@ class Witnesses:
 
         Returns the payload to send about it.
         """
-        out = sorted(left_out)
-        numbers = b"".join(map(_ROUND.pack, (round_, len(out), *out)))
-        self._own[round_] = _of_labels(b"secfc assignment 1" + numbers + challenge, sets)
+        head = b"secfc assignment 1" + _ROUND.pack(round_) + _numbers(left_out) + challenge
+        self._own[round_] = _of_labels(head, sets)
         return self._own[round_]
 
-    def finished(self, finish: Finish) -> bytes:
-        """Note the result; the payload to send about the whole run."""
+    def finished(self, finish: Finish, left_out: Iterable[int], challenge: bytes = b"") -> bytes:
+        """Note the result, whose rows it is not about, and the seed: an assignment need not have come.
+
+        Returns the payload to send about the whole run.
+        """
         head = b"secfc result 1" + _OUTCOME.pack(finish.n_iter, finish.converged, finish.inertia)
+        head += _numbers(left_out) + challenge
         rounds = b"".join(_ROUND.pack(number) + digest for number, digest in sorted(self._own.items()))
         self._own[END] = _of_labels(head, finish.labels)
         return self._own[END] + rounds

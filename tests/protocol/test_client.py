@@ -15,7 +15,17 @@ from secfc.field.packing import unpack
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready, Share
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Finish,
+    Hello,
+    LeaveOut,
+    Plan,
+    Ready,
+    Share,
+)
 from secfc.protocol.states import State
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session, start_digest
@@ -308,6 +318,16 @@ def test_a_finish_with_a_row_without_label_is_refused(asked, refuses):
     labels = np.array([0, 1, 0, 1, 0, -1], dtype=np.int32)
     message = replace(net.message(Finish, sender=0, recipient=1), labels=labels)
     refuses(net.clients[1], message, MessageError, "^Finish: a row has no label$")
+
+
+def test_a_finish_where_no_row_is_in_is_refused(wire, refuses):
+    net = wire([[[0.0], [1.0]], [[2.0]], np.zeros((0, 1))])
+    client = net.clients[3]
+    net.run(until=lambda: client.state is State.ITERATE)
+    for j in (1, 2):
+        client.receive(LeaveOut(run=net.session.run, sender=SERVER, recipient=3, client=j))
+    message = replace(net.message(Finish, sender=SERVER, recipient=3), labels=np.zeros(0, dtype=np.int32))
+    refuses(client, message, MessageError, "^Finish: labels of 0 rows, the parties hold 0$")
 
 
 def test_each_client_keeps_the_labels_of_its_own_rows(asked):

@@ -10,11 +10,13 @@ import pytest
 from secfc.errors import LimitError, MessageError, ParameterError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.limits import Limits
 from secfc.params import Job, Layout
-from secfc.protocol.messages import SERVER, CentreShare, Finish
+from secfc.protocol.messages import SERVER, CentreShare, Finish, LeaveOut
 from secfc.protocol.revealing import centres_of, open_sums
 from secfc.protocol.states import State
 from secfc.sealing.channel import TAG_BYTES
@@ -124,6 +126,29 @@ class TestConsent:
         ):
             net.run()
         assert centres(net) == {}
+
+    @pytest.mark.parametrize("kernels", [VectorisedKernels, CompiledKernels])
+    def test_without_a_round_sums_are_of_the_rows_that_are_in_and_were_counted(self, wire, kernels):
+        # Client 1 is left out and the result comes at once. Were its rows still there, labels would be of
+        # others' rows than were counted: row 0 of client 1 with five that the recipient knows, its own.
+        rows = np.random.default_rng(0).normal(size=(29, 1))
+        parts = np.split(rows, [5, 11, 17, 23])
+        net = wire(parts, reveal_to=(2,), limits=replace(WILLING, smallest_set=5))
+        for j in range(1, 6):
+            net.replace_client(j, kernels=lambda _: kernels())
+        net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
+        labels = np.ones(24, dtype=np.int32)
+        labels[[0, *range(6, 11)]] = 0
+        said = {"run": net.session.run, "sender": SERVER}
+        net._links.clear()
+        for j in range(2, 6):
+            client = net.clients[j]
+            net.post(client.receive(LeaveOut(**said, recipient=j, client=1)))
+            end = Finish(**said, recipient=j, labels=labels, n_iter=1, converged=True, inertia=0.0)
+            net.post(client.receive(end))
+        net.run()
+        left = np.rint(np.ldexp(rows[5:], net.job.exponent))[labels == 0]
+        assert centres(net)[2][0, 0] == np.ldexp(left.sum() / 6, -net.job.exponent)
 
     def test_a_recipients_own_rows_do_not_count(self):
         job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,))

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from secfc.errors import CheatError, MessageError, SealError
-from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Continue, Finish, Witness
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    Challenge,
+    CodedDistances,
+    Continue,
+    Finish,
+    LeaveOut,
+    Witness,
+)
 from secfc.protocol.states import State
 from secfc.protocol.witness import END
 from secfc.sealing.channel import Sealed
@@ -70,6 +79,31 @@ def test_another_result_for_one_client_is_found(wire):
     net = wire(ROWS)
     with pytest.raises(CheatError, match=r"^client \d: the server gave the result with digest"):
         deliver_all(net, lambda message: swapped(message, 3, Finish))
+
+
+def finish_without_a_round(net, told):
+    """Everybody has all shares; clients are told what `told` has for them, and then the same labels."""
+    net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
+    net._links.clear()
+    for j, (kind, more) in told.items():
+        client, head = net.clients[j], {"run": net.session.run, "sender": SERVER, "recipient": j}
+        client.receive(kind(**head, **more))
+        labels = np.arange(client._sharing.remaining().m, dtype=np.int32) % 2
+        net.post(client.receive(Finish(**head, labels=labels, n_iter=1, converged=True, inertia=0.5)))
+    net.run()
+
+
+def test_that_others_are_left_out_is_found_where_no_assignment_was_given(wire):
+    # Clients 4 and 5 hold one row each, so there are as many labels.
+    net = wire([*FIVE[:4], [[1.0]]])
+    with pytest.raises(CheatError, match="gave the result with digest"):
+        finish_without_a_round(net, {j: (LeaveOut, {"client": 4 if j < 3 else 5}) for j in (1, 2, 3)})
+
+
+def test_that_another_seed_was_given_is_found_where_no_assignment_was_given(wire):
+    net = wire(FIVE, max_liars=1)
+    with pytest.raises(CheatError, match="gave the result with digest"):
+        finish_without_a_round(net, {j: (Challenge, {"seed": bytes([j < 3]) * 32}) for j in range(1, 6)})
 
 
 def test_the_evidence_names_round_clients_and_digests_and_no_label(wire):
