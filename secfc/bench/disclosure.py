@@ -102,7 +102,7 @@ def _measure(case: Case, precision: int) -> DisclosureRow:
                 responders=responders,
                 t=case.t,
                 channels=channels,
-                question=question_digest(sets, responders),
+                question=question_digest(sets, responders, ()),
                 round_=round_,
                 primes=primes[:residues],
                 kernels=kernels,

@@ -92,7 +92,7 @@ class ClientAnswers:
                 responders=message.responders,
                 t=self._job.t,
                 channels=self._channels,
-                question=question_digest(message.sets, message.responders),
+                question=question_digest(message.sets, message.responders, sharing.left_out),
                 round_=message.round,
                 primes=sharing.primes[:residues],
                 kernels=sharing.kernels,

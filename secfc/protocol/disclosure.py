@@ -9,7 +9,7 @@ sum (`secfc.protocol.pairwise`), which is all that the server learns.
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -80,10 +80,14 @@ class Weights:
         return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)
 
 
-def question_digest(sets: Labels, responders: tuple[int, ...]) -> bytes:
-    """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same."""
-    digest = hashlib.sha256(_QUESTION + struct.pack("<II", len(responders), sets.size))
-    digest.update(struct.pack(f"<{len(responders)}H", *responders))
+def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collection[int]) -> bytes:
+    """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same.
+
+    The same sets are of other rows where others are left out.
+    """
+    clients = (*responders, *sorted(left_out))
+    digest = hashlib.sha256(_QUESTION + struct.pack("<III", len(responders), len(left_out), sets.size))
+    digest.update(struct.pack(f"<{len(clients)}H", *clients))
     digest.update(sets.astype("<i4").tobytes())
     return digest.digest()
 

@@ -20,7 +20,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.params import Job
 from secfc.protocol.disclosure import Weights, question_digest
 from secfc.protocol.gathering import Gathering
-from secfc.protocol.messages import SERVER, Assignment, CodedDistances
+from secfc.protocol.messages import SERVER, Assignment, CodedDistances, LeaveOut
 from secfc.protocol.pairwise import (
     _BLOCK_BYTES,
     PairwiseMasks,
@@ -29,6 +29,7 @@ from secfc.protocol.pairwise import (
     harary_neighbours,
     spare_words,
 )
+from secfc.protocol.states import State
 from secfc.sealing.channel import Channel
 
 P = PRIMES[0].p
@@ -358,10 +359,27 @@ class TestDisclosure:
         answer = net.hold(CodedDistances, recipient=SERVER)
         refuses(net.server, replace(answer, sender=4), MessageError, "client 4 is no responder")
 
+    @pytest.mark.parametrize("other", [4, 5])
+    def test_nothing_cancels_among_clients_to_whom_others_were_left_out(self, wire, other):
+        # Clients 4 and 5 hold a row each: without either, the same sets are of other rows.
+        net = wire([*ROWS, [[5, 5]], [[3, 9]]], disclosure="distances")
+        net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
+        sets, total, plain = np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32), 0, 0
+        for j, client in list(net.clients.items())[:3]:
+            said = {"run": net.session.run, "sender": SERVER, "recipient": j}
+            client.receive(LeaveOut(**said, client=4 if j < 3 else other))
+            (answer,) = client.receive(Assignment(**said, round=1, sets=sets, responders=(1, 2, 3)))
+            total = total + unpack(answer.residues.planes())
+            plain = plain + unpack(client._sharing.points.answer(0, 7).planes())
+        primes = np.array([prime.p for prime in PRIMES[: len(total)]])[:, np.newaxis, np.newaxis]
+        cancelled = (total - plain) % primes == 0
+        assert cancelled.all() if other == 4 else not cancelled.any()
+
     def test_questions_that_differ_have_other_digests(self):
         sets = np.array([0, 1, -1], dtype=np.int32)
         asked = [(sets, (1, 2, 3)), (sets, (1, 2, 4)), (sets[:2], (1, 2, 3)), (sets, ()), (-sets, (1, 2, 3))]
-        digests = [question_digest(*one) for one in asked]
+        out = [(sets, (1, 2, 3), {4}), (sets, (1, 2), {3, 4}), (sets, (1, 2, 3), {4, 5})]
+        digests = [question_digest(*one, set()) for one in asked] + [question_digest(*one) for one in out]
         assert len(set(digests)) == len(digests)
         assert all(a != b for a, b in pairwise(digests))
 
