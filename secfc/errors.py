@@ -10,7 +10,7 @@
     │   └── SealError      it was not signed or sealed by the client it names, or for another place or run
     ├── LimitError         a party refuses a job or a round because of its own limits
     ├── AgreementError     parties do not agree: another roster or job, a signature that is missing or wrong
-    ├── CheatError         clients were given different assignments or results, or totals that cannot be
+    ├── CheatError         clients were given different unions, assignments, results, or totals that cannot be
     ├── TooManyFaultsError more parties vanished or lied than n >= R + S + 2A allows
     ├── PartyError         a party's process failed or vanished
     ├── StorageError       what a party wrote down to be started again from cannot be written or used
@@ -60,7 +60,7 @@ class AgreementError(SecFCError):
 class CheatError(SecFCError):
     """Clients were given different assignments or results; the text has the round, clients and digests.
 
-    Or the totals that a preparation opens are such as no values have.
+    Or different unions, or the totals that a preparation opens are such as no values have.
     """
 
 

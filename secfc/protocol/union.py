@@ -1,8 +1,11 @@
 """The phase *union* between messages and the roles of `secfc.psu`: what arrives when, sealed and in parts."""
 
+import hashlib
+import struct
+
 import numpy as np
 
-from secfc.errors import DataError, MessageError, ParameterError, UnionError
+from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import WINDOW, Job
 from secfc.protocol.messages import (
     SERVER,
@@ -22,6 +25,9 @@ from secfc.sealing.channel import TAG_BYTES, Channel
 
 _MOST_BYTES = 2 * PART_BYTES
 """More than a sealed part of any stage takes."""
+
+_FOUND = struct.Struct("<I")  # bins
+_VERDICT = struct.Struct("<?q")  # unique, excess (-1: not counted)
 
 
 class EarlyDeals:
@@ -89,7 +95,7 @@ class ClientUnion:
     ) -> None:
         self.role = UnionClient(number=number, plan=UnionPlan.of(job), tokens=tokens, masks=masks)
         self._run, self._number, self._channels, self._early = run, number, channels, early
-        self._check = tokens.check
+        self._said = tokens.check  # what the others' first part of this stage must begin with
 
     def begin(self) -> list[Message]:
         """Deal the first parts of a stage, and take those that others have dealt already."""
@@ -109,6 +115,8 @@ class ClientUnion:
         ------
         UnionError
             The other client has another key.
+        CheatError
+            The server told the other client something else.
         """
         if message.sender == self._number:
             raise MessageError(f"UnionDeal: from client {message.sender} itself")
@@ -132,9 +140,7 @@ class ClientUnion:
             UnionDeal.__name__, round_=message.round, part=part, sealed=message.sealed.payload
         )
         if payload[: len(head)] != head:
-            raise UnionError(
-                f"client {self._number}: client {message.sender} hashes its IDs with another id_key"
-            )
+            raise self._differs(message.sender)
         values = np.frombuffer(payload, dtype="<u8", offset=len(head)).astype(np.uint64, copy=False)
         self.role.take(message.sender, part, values)
         self._taken[message.sender] += 1
@@ -163,6 +169,7 @@ class ClientUnion:
             self.role.take_found(message.found)
         else:
             self.role.take_verdict(message.verdict)
+        self._said = hashlib.sha256(b"secfc union 1" + self._said + _told(message)).digest()
         return [] if self.role.finished else self.begin()
 
     def _deal(self) -> list[Message]:
@@ -181,8 +188,18 @@ class ClientUnion:
         return messages + self._open(part)
 
     def _head(self, part: int) -> bytes:
-        """What comes before the shares: once, by which clients see that they hash with one key."""
-        return self._check if (self.role.stage, part) == (1, 0) else b""
+        """What comes before a stage's first shares: a hash of the ID key, later a digest of that and of all that
+        the server said. It is compared before anything of the stage is opened.
+        """
+        return b"" if part else self._said
+
+    def _differs(self, other: int) -> UnionError | CheatError:
+        if self.role.stage == 1:
+            return UnionError(f"client {self._number}: client {other} hashes its IDs with another id_key")
+        return CheatError(
+            f"client {self._number}: the server told client {other} something else of the union, in a stage "
+            f"before stage {self.role.stage}"
+        )
 
     def _open(self, part: int) -> list[Message]:
         """Its share of what is opened of a part, once all clients have dealt it."""
@@ -198,6 +215,16 @@ class ClientUnion:
                 values=self.role.opening(part),
             )
         ]
+
+
+def _told(message: UnionFound | UnionVerdict) -> bytes:
+    """What the server said at the end of a stage, the same bytes for the same only; stages follow from it."""
+    if isinstance(message, UnionVerdict):
+        excess = message.verdict.excess
+        return b"verdict" + _VERDICT.pack(message.verdict.unique, -1 if excess is None else excess)
+    found = message.found
+    counts, poles = found.counts.astype("<i8").tobytes(), found.poles.astype("<u8").tobytes()
+    return b"found" + _FOUND.pack(found.counts.size) + counts + poles
 
 
 class ServerUnion:

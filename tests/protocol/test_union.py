@@ -8,7 +8,15 @@ import pytest
 from support.union import KEY, SALT
 
 from secfc import params
-from secfc.errors import DataError, DuplicateIdError, MessageError, ParameterError, SealError, UnionError
+from secfc.errors import (
+    CheatError,
+    DataError,
+    DuplicateIdError,
+    MessageError,
+    ParameterError,
+    SealError,
+    UnionError,
+)
 from secfc.params import Job
 from secfc.protocol.messages import (
     SERVER,
@@ -21,6 +29,7 @@ from secfc.protocol.messages import (
     UnionVerdict,
 )
 from secfc.protocol.states import State
+from secfc.protocol.union import _told
 from secfc.psu import plan as plan_module
 from secfc.psu.course import Verdict
 from secfc.psu.found import Found
@@ -203,6 +212,50 @@ def test_a_client_with_another_key_is_named(union) -> None:
 
     with pytest.raises(UnionError, match=r"^client \d: client \d hashes its IDs with another id_key$"):
         Other().run()
+
+
+def run_changed(net, change):
+    """Run with every message changed."""
+    while links := net.pending():
+        net.deliver(change(net.take(links[0])))
+
+
+@pytest.mark.parametrize("method", ["series", "sketch"])
+@pytest.mark.parametrize("asked", ["a", "c"])
+def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked, method) -> None:
+    # Were client 1 told another pole in the ID's place, the check would fail if and only if it holds it.
+    net = union(union=method)
+
+    def change(message):
+        assert not isinstance(message, UnionOpening) or message.round == 1
+        if not isinstance(message, UnionFound) or message.recipient != 1:
+            return message
+        table = net.clients[1]._union.role.course.stage.table
+        held = tokens([asked], key=KEY, salt=SALT, name="the server")
+        poles = message.found.poles.copy()
+        poles[poles == table.places(held)[1]] += np.uint64(1)
+        assert (poles != message.found.poles).sum() == 1
+        return replace(message, found=replace(message.found, poles=poles))
+
+    with pytest.raises(
+        CheatError, match=r"^client \d: the server told client \d something else of the union"
+    ):
+        run_changed(net, change)
+
+
+def test_what_the_server_said_of_the_union_is_told_apart() -> None:
+    counts, poles = np.array([1, -1]), np.array([5], dtype=np.uint64)
+    found = [
+        Found(counts=counts, poles=poles),
+        Found(counts=counts[::-1], poles=poles),
+        Found(counts=counts, poles=poles + 1),
+        Found(counts=counts[:1], poles=poles),
+    ]
+    verdicts = [Verdict(unique=unique, excess=excess) for unique in (True, False) for excess in (None, 0, 1)]
+    head = {"run": bytes(16), "sender": SERVER, "recipient": 1, "round": 1}
+    said = [_told(UnionFound(**head, found=one)) for one in found]
+    said += [_told(UnionVerdict(**head, verdict=one)) for one in verdicts]
+    assert len(set(said)) == len(found) + len(verdicts)
 
 
 def test_the_first_sets_cannot_be_given(union) -> None:
