@@ -20,6 +20,7 @@ from secfc.protocol.messages import (
     Message,
     Plan,
     Share,
+    UnionCheck,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -189,7 +190,7 @@ class Client:
                 return self._on_share(message)
             case UnionDeal():
                 return self._on_deal(message)
-            case UnionContinue() | UnionFound() | UnionVerdict():
+            case UnionContinue() | UnionFound() | UnionVerdict() | UnionCheck():
                 return self._on_union(message)
             case Challenge():
                 return self._on_challenge(message)
@@ -245,12 +246,18 @@ class Client:
             return []
         return self._union.on_deal(message)
 
-    def _on_union(self, message: UnionContinue | UnionFound | UnionVerdict) -> list[Message]:
+    def _on_union(self, message: UnionContinue | UnionFound | UnionVerdict | UnionCheck) -> list[Message]:
         union = self._union
         assert union is not None
-        if isinstance(message, UnionContinue):
-            return union.on_continue(message)
-        messages = union.on_end_of_stage(message)
+        match message:
+            case UnionContinue():
+                return union.on_continue(message)
+            case UnionFound():
+                return union.on_found(message)
+            case UnionVerdict():
+                messages = union.on_verdict(message)
+            case UnionCheck():
+                messages = union.on_check(message)
         if not union.role.finished:
             return messages
         self.union_rows = union.role.rows()

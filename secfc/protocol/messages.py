@@ -122,6 +122,14 @@ class UnionVerdict(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class UnionCheck(Message):
+    """Client to client, sealed: its share of what the check opens: nobody has to believe the server."""
+
+    phase = work = "union"
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Share(Message):
     """Client to client, sealed: the recipient's shares of some of the sender's rows."""
 

@@ -20,6 +20,7 @@ from secfc.protocol.messages import (
     Ready,
     Report,
     Share,
+    UnionCheck,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -50,7 +51,7 @@ class State(Enum):
 # it; the server may hear from a client after it has gone on without it.
 CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Plan, Share, UnionDeal}),
-    State.UNION: frozenset({UnionDeal, UnionContinue, UnionFound, UnionVerdict, Share}),
+    State.UNION: frozenset({UnionDeal, UnionCheck, UnionContinue, UnionFound, UnionVerdict, Share}),
     State.SHARE: frozenset({Share, Continue, LeaveOut, Witness, CentreShare}),
     State.CHECK: frozenset(),
     # A client that has everything may still hear that another does not.
@@ -92,6 +93,7 @@ _NUMBERED = (
     Continue,
     UnionDeal,
     UnionOpening,
+    UnionCheck,
     UnionContinue,
     UnionFound,
     UnionVerdict,

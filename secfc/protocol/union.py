@@ -10,6 +10,7 @@ from secfc.params import WINDOW, Job
 from secfc.protocol.messages import (
     SERVER,
     Message,
+    UnionCheck,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -18,7 +19,8 @@ from secfc.protocol.messages import (
 )
 from secfc.psu.course import Verdict
 from secfc.psu.plan import PART_BYTES, UnionPlan
-from secfc.psu.roles import UnionClient, UnionServer
+from secfc.psu.prime import Elements
+from secfc.psu.roles import UnionClient, UnionServer, check_elements
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
@@ -96,6 +98,8 @@ class ClientUnion:
         self.role = UnionClient(number=number, plan=UnionPlan.of(job), tokens=tokens, masks=masks)
         self._run, self._number, self._channels, self._early = run, number, channels, early
         self._said = tokens.check  # what the others' first part of this stage must begin with
+        self._checks: dict[int, Elements] = {}  # shares of what the check opens, by client
+        self._verdict: UnionVerdict | None = None  # the server's, until all of them are here
 
     def begin(self) -> list[Message]:
         """Deal the first parts of a stage, and take those that others have dealt already."""
@@ -155,20 +159,73 @@ class ClientUnion:
             )
         return self._deal()
 
-    def on_end_of_stage(self, message: UnionFound | UnionVerdict) -> list[Message]:
-        """Take what the server found; the next stage begins, if there is one.
+    def on_found(self, message: UnionFound) -> list[Message]:
+        """Take what the server found in a table; the next stage begins.
 
         Raises
         ------
         UnionError
-            The union cannot be made, or an ID is held twice.
+            The union cannot be made.
         """
+        self._check_turn(message)
+        self.role.take_found(message.found)
+        return self._go_on(message)
+
+    def on_verdict(self, message: UnionVerdict) -> list[Message]:
+        """Take what the server says of the check, once all clients' shares of it say so too.
+
+        Raises
+        ------
+        UnionError
+            An ID is held twice.
+        CheatError
+            They say something else.
+        """
+        self._check_turn(message)
+        if not self.role.checking or self._verdict is not None:
+            raise MessageError(f"UnionVerdict: of stage {message.round}, which has no check or its verdict")
+        self._verdict = message
+        return self._settle()
+
+    def on_check(self, message: UnionCheck) -> list[Message]:
+        """Take another client's share of what the check opens, then as `on_verdict`."""
+        sender, sealed = message.sender, message.sealed.payload
+        if sender not in self._channels or sender in self._checks:
+            raise MessageError(f"UnionCheck: from client {sender}, itself or a second time")
+        if message.round != self.role.stage or not self.role.checking:
+            raise MessageError(f"UnionCheck: of stage {message.round} from client {sender}, out of turn")
+        size = 8 * self.role.opened_size(0)
+        if len(sealed) != size + TAG_BYTES:
+            raise MessageError(
+                f"UnionCheck: {len(sealed)} sealed bytes from client {sender}, {size + TAG_BYTES} are needed"
+            )
+        payload = self._channels[sender].open(
+            UnionCheck.__name__, round_=message.round, part=0, sealed=sealed
+        )
+        values = np.frombuffer(payload, dtype="<u8").astype(np.uint64, copy=False)
+        check_elements(values, values.size, sender)
+        self._checks[sender] = values
+        return self._settle()
+
+    def _check_turn(self, message: UnionFound | UnionVerdict) -> None:
         if message.round != self.role.stage or not self.role.settled:
             raise MessageError(f"{type(message).__name__}: of stage {message.round}, out of turn")
-        if isinstance(message, UnionFound):
-            self.role.take_found(message.found)
-        else:
-            self.role.take_verdict(message.verdict)
+
+    def _settle(self) -> list[Message]:
+        """End the check when the server's verdict and all clients' shares are here."""
+        message = self._verdict
+        if message is None or len(self._checks) <= len(self._channels):
+            return []
+        if message.verdict != self.role.verdict(self._checks):
+            raise CheatError(
+                f"client {self._number}: the server says of the union's check what the clients' shares do not"
+            )
+        self._verdict, self._checks = None, {}
+        self.role.take_verdict(message.verdict)
+        return self._go_on(message)
+
+    def _go_on(self, message: UnionFound | UnionVerdict) -> list[Message]:
+        """Begin the next stage, if there is one."""
         self._said = hashlib.sha256(b"secfc union 1" + self._said + _told(message)).digest()
         return [] if self.role.finished else self.begin()
 
@@ -188,8 +245,8 @@ class ClientUnion:
         return messages + self._open(part)
 
     def _head(self, part: int) -> bytes:
-        """What comes before a stage's first shares: a hash of the ID key, later a digest of that and of all that
-        the server said. It is compared before anything of the stage is opened.
+        """What comes before a stage's first shares: a hash of the ID key, later a digest of that and of what
+        the server said since. It is compared before anything of the stage is opened.
         """
         return b"" if part else self._said
 
@@ -202,19 +259,25 @@ class ClientUnion:
         )
 
     def _open(self, part: int) -> list[Message]:
-        """Its share of what is opened of a part, once all clients have dealt it."""
+        """Its share of what is opened of a part, once all clients have dealt it; of a check, for all."""
         if not self.role.complete(part):
             return []
-        return [
+        stage, values = self.role.stage, self.role.opening(part)
+        messages: list[Message] = [
             UnionOpening(
-                run=self._run,
-                sender=self._number,
-                recipient=SERVER,
-                round=self.role.stage,
-                part=part,
-                values=self.role.opening(part),
+                run=self._run, sender=self._number, recipient=SERVER, round=stage, part=part, values=values
             )
         ]
+        if not self.role.checking:
+            return messages
+        self._checks[self._number] = values
+        payload = values.astype("<u8").tobytes()
+        for j, channel in self._channels.items():
+            sealed = channel.seal(UnionCheck.__name__, round_=stage, part=part, payload=payload)
+            messages.append(
+                UnionCheck(run=self._run, sender=self._number, recipient=j, round=stage, sealed=sealed)
+            )
+        return messages
 
 
 def _told(message: UnionFound | UnionVerdict) -> bytes:

@@ -37,6 +37,7 @@ from secfc.protocol.messages import (
     Report,
     Share,
     SignedReport,
+    UnionCheck,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -142,7 +143,7 @@ def _unpack_sealed(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part, "sealed": Sealed(payload=reader.take(reader.left))}
 
 
-def _pack_whole(message: Witness | CentreShare, k: int) -> bytes:
+def _pack_whole(message: Witness | CentreShare | UnionCheck, k: int) -> bytes:
     """What is sealed in one part."""
     return bytes(message.sealed.payload)
 
@@ -360,6 +361,7 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Dispute, _pack_dispute, _unpack_dispute),
     (Evidence, _pack_evidence, _unpack_evidence),
     (CentreShare, _pack_whole, _unpack_whole),
+    (UnionCheck, _pack_whole, _unpack_whole),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 

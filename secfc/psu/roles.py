@@ -4,11 +4,12 @@ Of each part of a stage, every client deals to every other one; with the parts o
 what is to be opened, for the server; the server opens it and, at the end of a stage, tells what it found.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from secfc._arrays import Ints
-from secfc.errors import MessageError
-from secfc.params import recovery_threshold
+from secfc.errors import CheatError, MessageError
 from secfc.psu.course import Course, Verdict
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels, choose
@@ -83,6 +84,22 @@ class _Role:
         """Values that a client sends the server for a part."""
         return self._count(part) * self._shape.terms
 
+    @property
+    def checking(self) -> bool:
+        """Whether the stage is a check, which has one part."""
+        return isinstance(self.course.stage, CheckStage)
+
+    def verdict(self, shares: Mapping[int, Elements]) -> Verdict:
+        """What the check says, from the clients' shares of what it opens; all parties find the same."""
+        sums = self._values(shares)[0].tolist()
+        excess = sums[CHECKS] if self.plan.count_duplicates else None
+        return Verdict(unique=not any(sums[:CHECKS]), excess=excess)
+
+    def _values(self, shares: Mapping[int, Elements]) -> Elements:
+        """What R clients' shares of a part open, those with the lowest numbers."""
+        clients = sorted(shares)[: self._sharing.responders]
+        return self._sharing.open([shares[j] for j in clients], clients)
+
     def _count(self, part: int) -> int:
         groups = self._groups(part)
         return int(groups.stop - groups.start)
@@ -131,10 +148,19 @@ class UnionClient(_Role):
         return f"UnionClient(number={self.number}, stage={self.stage})"
 
     def rows(self) -> Ints:
-        """Rows of its own IDs in the union, in the order of its IDs, once the union is finished."""
+        """Rows of its own IDs in the union, in the order of its IDs, once the union is finished.
+
+        Raises
+        ------
+        CheatError
+            One has none, though the check says so of nobody.
+        """
         rows, missing = self.course.rows(self._tokens)
         assert self.finished
-        assert not missing
+        if missing:
+            raise CheatError(
+                f"client {self.number}: the check of the union holds, and its own IDs are not all there"
+            )
         return rows
 
     def deal(self, part: int) -> Elements:
@@ -311,15 +337,11 @@ class UnionServer(_Role):
             self._finder = SketchFinder(stage, self._kernels)
 
     def _open(self, shares: dict[int, Elements]) -> None:
-        clients = sorted(shares)[: recovery_threshold(self.plan.t, self.plan.ell)]
-        values = self._sharing.open([shares[j] for j in clients], clients)
         self._opened += 1
-        if self._finder is not None:
-            self._finder.add(ungrouped(values, self._shape.terms))
-            return
-        sums = values[0].tolist()
-        excess = sums[CHECKS] if self.plan.count_duplicates else None
-        self._verdict = Verdict(unique=not any(sums[:CHECKS]), excess=excess)
+        if self._finder is None:
+            self._verdict = self.verdict(shares)
+        else:
+            self._finder.add(ungrouped(self._values(shares), self._shape.terms))
 
 
 def check_elements(values: Elements, size: int, sender: int) -> None:

@@ -17,6 +17,7 @@ from secfc.protocol.messages import (
     Plan,
     Report,
     Share,
+    UnionCheck,
     UnionDeal,
     Witness,
 )
@@ -28,7 +29,7 @@ FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
 BODY = 29
 """Where a message's body begins."""
 
-AUTHENTIC = Hello | Plan | Share | UnionDeal | Witness | Report | Dispute | Evidence
+AUTHENTIC = Hello | Plan | Share | UnionDeal | UnionCheck | Witness | Report | Dispute | Evidence
 """Sealed or signed: no flipped bit of the body passes. The first 4 bytes of some are the part."""
 
 

@@ -22,6 +22,7 @@ from secfc.protocol.messages import (
     SERVER,
     Plan,
     Share,
+    UnionCheck,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -188,7 +189,35 @@ class TestRefusals:
         verdict = UnionVerdict(
             run=message.run, sender=0, recipient=1, round=1, verdict=Verdict(unique=True, excess=None)
         )
-        refuses(client, verdict, MessageError, "a check's result in a stage without a check")
+        refuses(client, verdict, MessageError, "of stage 1, which has no check or its verdict")
+
+    def test_a_share_of_the_check_is_taken_once_from_each_other_client_in_its_stage(self, union, refuses):
+        net = union()
+        message = net.hold(UnionCheck, recipient=1)
+        client, channel = net.clients[1], net._channels[message.sender][1]
+
+        def sealed(payload):
+            channel._sealed.clear()
+            one = channel.seal("UnionCheck", round_=message.round, part=0, payload=payload)
+            return replace(message, sealed=Sealed(payload=bytes(one.payload)))
+
+        refuses(client, sealed(bytes(24)), MessageError, "40 sealed bytes from client .*, 32 are needed$")
+        refuses(client, sealed(P.to_bytes(8, "little") * 2), MessageError, f"is not below {P}$")
+        flipped = bytearray(message.sealed.payload)
+        flipped[3] ^= 1
+        refuses(client, replace(message, sealed=Sealed(payload=flipped)), SealError, "was not sealed by it")
+        for round_ in (1, 3):
+            refuses(client, replace(message, round=round_), MessageError, "out of turn$")
+        net.deliver(message)
+        refuses(client, message, MessageError, "itself or a second time$")
+
+    def test_a_share_of_the_check_before_there_is_one_is_refused(self, union, refuses) -> None:
+        net = union()
+        net.hold(UnionFound, recipient=1)
+        early = UnionCheck(
+            run=net.session.run, sender=2, recipient=1, round=1, sealed=Sealed(payload=bytes(32))
+        )
+        refuses(net.clients[1], early, MessageError, "of stage 1 from client 2, out of turn$")
 
     def test_a_part_nobody_waits_for_is_not_dealt(self, union, refuses) -> None:
         net = union()
@@ -241,6 +270,58 @@ def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked,
         CheatError, match=r"^client \d: the server told client \d something else of the union"
     ):
         run_changed(net, change)
+
+
+@pytest.mark.parametrize("asked", ["a", "c", "f"])
+def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, asked) -> None:
+    # All are told another pole in an ID's place, and that the check holds: did only its holder stop, it would
+    # be known by that.
+    net, stopped = union(), {}
+    held = tokens([asked], key=KEY, salt=SALT, name="the server")
+    while links := net.pending():
+        message = net.take(links[0])
+        if isinstance(message, UnionFound):
+            table = net.clients[message.recipient]._union.role.course.stage.table
+            poles = message.found.poles.copy()
+            poles[poles == table.places(held)[1]] += np.uint64(1)
+            message = replace(message, found=replace(message.found, poles=poles))
+        if isinstance(message, UnionVerdict):
+            message = replace(message, verdict=Verdict(unique=True, excess=None))
+        try:
+            net.deliver(message)
+        except CheatError as error:
+            stopped[message.recipient] = str(error).removeprefix(f"client {message.recipient}: ")
+    assert stopped == dict.fromkeys(
+        (1, 2, 3), "the server says of the union's check what the clients' shares do not"
+    )
+
+
+@pytest.mark.parametrize("verdict", [Verdict(unique=False, excess=0), Verdict(unique=True, excess=1)])
+def test_a_check_that_holds_cannot_be_said_to_fail_or_to_count_otherwise(union, verdict) -> None:
+    net = union(count_duplicates=True)
+    with pytest.raises(CheatError, match=r"what the clients' shares do not$"):
+        run_changed(
+            net,
+            lambda message: (
+                replace(message, verdict=verdict) if isinstance(message, UnionVerdict) else message
+            ),
+        )
+
+
+@pytest.mark.parametrize("late", [UnionVerdict, UnionCheck])
+def test_verdict_and_shares_of_the_check_come_in_any_order(union, late) -> None:
+    net, kept = union(), []
+
+    def hold(message):
+        kept.extend([message] if isinstance(message, late) else [])
+        return isinstance(message, late)
+
+    net.run(drop=hold)
+    assert {client.state for client in net.clients.values()} == {State.UNION}
+    for message in kept:
+        net.deliver(message)
+    net.run()
+    assert all(client.state is State.DONE for client in net.clients.values())
 
 
 def test_what_the_server_said_of_the_union_is_told_apart() -> None:

@@ -29,6 +29,7 @@ from secfc.protocol.messages import (
     Report,
     Share,
     SignedReport,
+    UnionCheck,
     UnionContinue,
     UnionDeal,
     UnionFound,
@@ -56,6 +57,7 @@ KINDS = [
     UnionContinue,
     UnionFound,
     UnionVerdict,
+    UnionCheck,
     LeaveOut,
     Witness,
     Challenge,
@@ -133,6 +135,9 @@ def examples():
         "UnionContinue": UnionContinue(**down, round=2, part=3),
         "UnionFound": UnionFound(
             **down, round=2, found=Found(counts=np.array([1, -1, 0, 1]), poles=elements(5, 9))
+        ),
+        "UnionCheck": UnionCheck(
+            run=SECRET_RUN, sender=3, recipient=1, round=4, sealed=Sealed(payload=bytes(range(32)))
         ),
         "UnionVerdict": UnionVerdict(**down, round=3, verdict=Verdict(unique=False, excess=4)),
         "UnionVerdict uncounted": UnionVerdict(**down, round=3, verdict=Verdict(unique=True, excess=None)),
@@ -233,7 +238,7 @@ def messages(draw):
         body = {"found": Found(counts=counts, poles=elements(*draw(some_elements)))}
     elif kind is LeaveOut:
         body = {"client": draw(st.integers(0, U32))}
-    elif kind is Witness:
+    elif kind in (Witness, UnionCheck):
         body = {"sealed": Sealed(payload=draw(st.binary(min_size=16, max_size=80)))}
     elif kind is Challenge:
         body = {"seed": draw(st.binary(min_size=32, max_size=32))}
@@ -420,6 +425,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         UnionOpening: list(range(HEADER + 4, len(data), 8)),
         UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
         Witness: list(range(HEADER + 16, len(data))),
+        UnionCheck: list(range(HEADER + 16, len(data))),
         Dispute: [HEADER + 9 + reports * (2 + 64 + 18) for reports in (1, 2)],
         Evidence: list(range(HEADER + 6 + 64, len(data))),
         CentreShare: list(range(HEADER + 16, len(data))),
@@ -433,7 +439,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
     # The recipient knows how many bytes such a message has.
-    taken = isinstance(message, Share | UnionDeal | Witness | CentreShare | Evidence)
+    taken = isinstance(message, Share | UnionDeal | UnionCheck | Witness | CentreShare | Evidence)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -478,7 +484,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [20, 21, 255])
+@pytest.mark.parametrize("number", [21, 22, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number
