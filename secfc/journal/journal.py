@@ -7,7 +7,7 @@ they are dropped (`checkpoint`). That state and what follows it are in a second 
 import json
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
@@ -40,7 +40,7 @@ class Taken:
     """
 
     kind: bytes
-    payload: bytes
+    payload: bytes = field(repr=False)
     before: int
     caused: int
     digest: bytes
@@ -52,7 +52,7 @@ class State:
 
     taken: int
     sent: int
-    state: bytes
+    state: bytes = field(repr=False)
 
 
 class Journal:

@@ -1,6 +1,6 @@
 """Which centre is nearest, exactly: floats where a proven bound decides, integers for near-ties."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class SquaredDistances:
         |S_h|; 0 for an empty set, whose centre is never chosen.
     """
 
-    residues: Floats
+    residues: Floats = field(repr=False)
     radix: MixedRadix
     sizes: Ints
 
@@ -78,11 +78,11 @@ class Nearest:
         Squared distances, inf to empty sets; valid until the next call.
     """
 
-    labels: Labels
-    own: Floats
-    core: Bools
+    labels: Labels = field(repr=False)
+    own: Floats = field(repr=False)
+    core: Bools = field(repr=False)
     near_ties: int
-    value: Floats
+    value: Floats = field(repr=False)
 
 
 def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core: bool = False) -> Nearest:
@@ -118,8 +118,8 @@ def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core:
 class _Candidates:
     """Digits (P, k, rows) and quotients (k, rows) of some rows, to be told apart exactly."""
 
-    digits: Floats
-    value: Floats
+    digits: Floats = field(repr=False)
+    value: Floats = field(repr=False)
     radix: MixedRadix
     sizes: Ints
     m: int

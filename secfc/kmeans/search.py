@@ -56,8 +56,8 @@ class Clustering:
         Where several k are compared.
     """
 
-    start: Labels
-    labels: Labels
+    start: Labels = field(repr=False)
+    labels: Labels = field(repr=False)
     k: int
     n_iter: int = 0
     converged: bool = False

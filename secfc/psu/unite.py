@@ -1,7 +1,7 @@
 """A union with all parties in one process: the reference, for tests and benchmarks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from secfc._arrays import Ints
 from secfc.psu.course import Verdict
@@ -27,7 +27,7 @@ class United:
     """
 
     m: int
-    rows: list[Ints]
+    rows: list[Ints] = field(repr=False)
     bytes_dealt: int
     bytes_opened: int
     stages: int

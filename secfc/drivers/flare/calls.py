@@ -8,7 +8,7 @@ A call that was not answered in time is sent again under its number and gets the
 import json
 import struct
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -44,7 +44,7 @@ class Call:
 
     kind: Kind
     number: int
-    body: bytes
+    body: bytes = field(repr=False)
 
     def encode(self) -> bytes:
         """The bytes that travel."""
