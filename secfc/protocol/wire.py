@@ -15,7 +15,7 @@ import numpy as np
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
-from secfc.params import MAX_MESSAGE_BYTES
+from secfc.params import MAX_CLIENTS, MAX_MESSAGE_BYTES, MAX_ROWS
 from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
 from secfc.protocol.messages import (
     RUN_ID_BYTES,
@@ -114,6 +114,9 @@ def _pack_labels(labels: Labels, largest: int) -> bytes:
 
 def _unpack_labels(reader: _Reader, largest: int) -> Labels:
     (count,) = reader.unpack(_COUNT)
+    if count > MAX_ROWS:
+        # A label of one bit takes 4 bytes of memory, and more while it is unpacked.
+        raise MessageError(f"labels of {count} rows, at most {MAX_ROWS} are possible")
     bits = _bits(largest)
     labels = unpack_labels(reader.take(packed_size(count, bits)), count, bits).astype(np.int32)
     if labels.size and labels.max() > largest:
@@ -240,6 +243,8 @@ def _unpack_plan(reader: _Reader, k: int) -> dict[str, Any]:
     count, rest = divmod(reader.left, _INTRODUCTION.size)
     if rest:
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
+    if count > MAX_CLIENTS:
+        raise MessageError(f"Plan: of {count} clients, at most {MAX_CLIENTS} are possible")
     introductions = []
     for _ in range(count):
         one = _unpack_introduction(reader)

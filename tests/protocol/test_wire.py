@@ -626,3 +626,19 @@ def test_repr_shows_no_label_share_or_run(message):
 @example
 def test_repr_of_a_decoded_message_shows_as_little(message):
     assert repr(decode(encode(message, k=3), k=3)) == repr(message)
+
+
+@pytest.mark.parametrize("name", ["Assignment", "Finish", "Hello with start"])
+def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked(monkeypatch, name):
+    data = encode(examples()[name], k=3)
+    monkeypatch.setattr("secfc.protocol.wire.MAX_ROWS", 2)
+    monkeypatch.setattr("secfc.protocol.wire.unpack_labels", None)
+    with pytest.raises(MessageError, match=r"^labels of \d rows, at most 2 are possible$"):
+        decode(data, k=3)
+
+
+def test_a_plan_of_more_clients_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
+    data = encode(examples()["Plan"], k=3)
+    monkeypatch.setattr("secfc.protocol.wire.MAX_CLIENTS", 2)
+    with pytest.raises(MessageError, match=r"^Plan: of 3 clients, at most 2 are possible$"):
+        decode(data, k=3)
