@@ -26,7 +26,7 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
             f"{rounds} rounds; not who holds it"
         )
     lines = [
-        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}"),
+        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}; the inertia"),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(

@@ -172,6 +172,7 @@ def test_who_learned_what_names_everybody(t, init):
     assert f"{t + 1} clients together" in lines
     assert f"{t + 2} or more clients together" in lines
     assert "in 7 rounds" in lines["the server"]
+    assert lines["everybody"].endswith("; the inertia")
     assert ("the server, because of the start" in lines) == (init == "k-means++")
 
 
