@@ -61,6 +61,8 @@ SMALLEST_SPREAD = 10
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_PRECISION = 52
 MAX_CLUSTERS = (1 << 16) - 1
+MAX_ROUNDS = (1 << 32) - 2
+"""Rounds are numbered in 4 bytes, and the last number stands for the end of the run."""
 
 
 def check_positive(name: str, value: object) -> None:
@@ -201,6 +203,8 @@ class Job:
         self._check_predict()
         self._check_spread()
         self._check_threshold()
+        if self.max_rounds > MAX_ROUNDS:
+            raise ParameterError(f"max_iter, n_init: {self.max_rounds} rounds, {MAX_ROUNDS} can be numbered")
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
             raise ThresholdError(

@@ -186,6 +186,10 @@ ARGUMENTS = {
         "n_init: given start labels make one start, 2 were asked for",
     ),
     "max_iter 0": ({"max_iter": 0}, "max_iter: at least 1 is needed, 0 was given"),
+    "max_iter beyond all numbers of rounds": (
+        {"max_iter": 2**32},
+        "max_iter, n_init: 4294967299 rounds, 4294967294 can be numbered",
+    ),
     "max_iter infinite": ({"max_iter": np.inf}, "max_iter: an integer is needed, float was given"),
     "bound negative": ({"bound": -1.0}, "bound: a finite number >= 0 is needed, -1.0 was given"),
     "bound NaN": ({"bound": np.nan}, "bound: a finite number >= 0 is needed, nan was given"),

@@ -38,10 +38,10 @@ def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
     ----------
     count : int
     connectivity : int
-        Below `count`.
+        2 or more (opposite vertices alone would be pairs) and below `count`.
     """
-    if not 1 <= connectivity < count:
-        raise ValueError(f"connectivity: 1 to {count - 1} are possible, {connectivity} was given")
+    if not 2 <= connectivity < count:
+        raise ValueError(f"connectivity: 2 to {count - 1} are possible, {connectivity} was given")
     edges = {(i, (i + step) % count) for i in range(count) for step in range(1, connectivity // 2 + 1)}
     if connectivity % 2:
         # Opposite vertices; with an odd number of them one vertex has one neighbour more.

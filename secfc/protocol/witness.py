@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from secfc._arrays import Labels
 from secfc.errors import CheatError, MessageError
-from secfc.params import Job
+from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.messages import Finish
 
-END = (1 << 32) - 1
+END = MAX_ROUNDS + 1
 """Stands for the end of the run, after every round; a Witness of round 0 is about it."""
 
 DIGEST_BYTES = 32

@@ -71,7 +71,15 @@ class TestGraph:
             honest = set(range(count)) - set(colluders)
             assert connected(honest, {edge for edge in edges if edge <= honest})
 
-    @pytest.mark.parametrize("connectivity", range(1, 9))
+    @pytest.mark.parametrize("count", range(3, 10))
+    def test_of_no_number_and_parity_fewer_vertices_cut_it(self, count):
+        for connectivity in range(2, count):
+            edges = edges_of(count, connectivity)
+            for gone in combinations(range(count), connectivity - 1):
+                left = set(range(count)) - set(gone)
+                assert connected(left, {edge for edge in edges if edge <= left})
+
+    @pytest.mark.parametrize("connectivity", range(2, 9))
     @pytest.mark.parametrize("count", [9, 10, 11, 33])
     def test_it_has_the_fewest_edges_there_are(self, count, connectivity):
         assert len(edges_of(count, connectivity)) == -(-count * connectivity // 2)
@@ -82,9 +90,9 @@ class TestGraph:
             assert a not in others
             assert all(a in neighbours[b] for b in others)
 
-    @pytest.mark.parametrize("connectivity", [0, 3])
-    def test_more_than_all_others_is_refused(self, connectivity):
-        with pytest.raises(ValueError, match="1 to 2 are possible"):
+    @pytest.mark.parametrize("connectivity", [0, 1, 3])
+    def test_more_than_all_others_and_what_connects_nothing_are_refused(self, connectivity):
+        with pytest.raises(ValueError, match="2 to 2 are possible"):
             harary_neighbours(3, connectivity)
 
 
