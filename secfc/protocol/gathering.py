@@ -10,7 +10,7 @@ from typing import Any
 
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
-from secfc.params import Job
+from secfc.params import WINDOW, Job
 from secfc.protocol.messages import CodedDistances
 
 
@@ -136,7 +136,7 @@ class Gathering:
         Raises
         ------
         MessageError
-            It is not the next one of its sender, nor the first of this round.
+            It is not the next one of its sender, nor the first of this round, or was not asked for yet.
         """
         sender = message.sender
         if sender in self.liars or sender in self.left_out:
@@ -151,6 +151,12 @@ class Gathering:
             )
         if self.responders and message.round == self.round and sender not in self.responders:
             raise MessageError(f"CodedDistances: client {sender} is no responder of round {self.round}")
+        if message.round == self.round and message.part >= self.head + WINDOW:
+            # Answers ahead of the head are kept: nobody has to keep more than were asked for.
+            raise MessageError(
+                f"CodedDistances: part {message.part} of round {self.round} from client {sender}, parts "
+                f"below {self.head + WINDOW} were asked for"
+            )
         return at >= (self.round, self.head)
 
     def take(self, message: CodedDistances, parts: int, *, keep: bool) -> None:

@@ -143,15 +143,31 @@ def test_every_part_of_an_answer_is_refused_a_second_time(many, refuses):
         refuses(
             net.server, answer, MessageError, f"^CodedDistances: part {part} of round 1 from client 2, part"
         )
+        for other in (3, 5):
+            net.server.receive(net.message(CodedDistances, sender=other, recipient=SERVER))
     beyond = replace(answer, part=14)
     refuses(net.server, beyond, MessageError, "^CodedDistances: part 14 of round 1 from client 2, part 0 of")
+
+
+def test_a_part_of_an_answer_that_was_not_asked_for_yet_is_refused(many, refuses):
+    net = many()
+    net.run(until=lambda: net.server.state is State.ITERATE)
+    for _ in range(WINDOW):
+        net.server.receive(net.message(CodedDistances, sender=2, recipient=SERVER))
+    early = net.message(CodedDistances, sender=2, recipient=SERVER)
+    text = f"^CodedDistances: part {WINDOW} of round 1 from client 2, parts below {WINDOW} were asked for$"
+    refuses(net.server, early, MessageError, text)
+    for other in (3, 5):
+        net.server.receive(net.message(CodedDistances, sender=other, recipient=SERVER))
+    net.server.receive(early)
 
 
 def test_an_answer_to_the_next_round_is_refused_until_it_is_asked(many, refuses):
     net = many()
     net.run(until=lambda: net.server.state is State.ITERATE)
-    for _ in range(14):
-        net.server.receive(net.message(CodedDistances, sender=2, recipient=SERVER))
+    for part in range(14):
+        for sender in (2, 3, 5) if part < 13 else (2,):
+            net.server.receive(net.message(CodedDistances, sender=sender, recipient=SERVER))
     answer = net.message(CodedDistances, sender=2, recipient=SERVER)
     assert (answer.round, answer.part) == (2, 0)
     text = "part 0 of round 2 from client 2, part 0 of round 2 is next; the server is in round 1$"
