@@ -310,8 +310,8 @@ def g2(
 
     References
     ----------
-    R. Mariescu-Istodor and C. Zhong, *XNN graph*, 2016; M. Stallmann and A. Wilbik, *Towards federated
-    clustering*, test case 4.
+    P. Fränti, R. Mariescu-Istodor and C. Zhong, *XNN graph*, 2016; M. Stallmann and A. Wilbik, *Towards
+    federated clustering*, test case 4.
     """
     rng = np.random.default_rng(random_state)
     centers = np.full((2, n_features), [[500.0], [600.0]])

@@ -67,7 +67,7 @@ class ParentChildKMeans(FederatedMethod):
 
     References
     ----------
-    .. [1] A. Reidy, "Federated k-means", CA4015 first assignment, 2021 (notebook).
+    .. [1] A. Reidy, "Federated k-means", CA4015 first assignment (notebook).
 
     Examples
     --------

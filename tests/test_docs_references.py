@@ -101,6 +101,16 @@ def test_sections_that_docstrings_name_exist(source):
         assert list((DOCS / "decisions").glob(f"{number}-*.md")), number
 
 
+@pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=lambda path: str(path.relative_to(ROOT)))
+def test_equations_of_the_protocol_that_are_named_exist(path):
+    numbered = set(re.findall(r"^> \((\d+)'?\)", PROTOCOL, flags=re.MULTILINE))
+    text = path.read_text()
+    named = re.findall(r"protocol\.md(?:#[\w-]+\))?, eqs?\. (\d+)(?:-(\d+))?", text)
+    if path.name == "protocol.md":
+        named = [(number, "") for number in re.findall(r"\beq\. (\d+)", text)]
+    assert {number for pair in named for number in pair if number} <= numbered
+
+
 @pytest.mark.parametrize("row", table_after("Who learns what"), ids=lambda row: row[0][:40])
 def test_every_adversary_of_the_threat_model_has_a_reason_that_exists(row):
     adversary, rows, centres, labels, why, _ = row
@@ -119,9 +129,11 @@ def test_every_adversary_of_the_threat_model_has_a_reason_that_exists(row):
     assert reasons or own or tests, why
 
 
-def test_limits_of_the_table_are_those_of_clients_and_jobs():
-    named = {name for row in table_after("Limits of a client") for name in re.findall(r"`(\w+)`", row[0])}
-    assert named >= set(Limits.__dataclass_fields__) - {"least_t"}
+def test_limits_of_the_table_are_those_of_clients_and_jobs_each_with_a_test():
+    table = table_after("Limits of a client")
+    assert all(re.fullmatch(r"`tests/[\w/.]+\.py::test_\w+`", row[3]) for row in table)
+    named = {name for row in table for name in re.findall(r"`(\w+)`", row[0])}
+    assert named >= set(Limits.__dataclass_fields__)
     assert named <= set(Limits.__dataclass_fields__) | set(Job.__dataclass_fields__)
 
 

@@ -1,6 +1,6 @@
 """Recovers the IDs of a sketch: a cell with one ID shows it, it is taken out of its other cells, and so on.
 
-The peeling of Goodrich and Mitzenmacher (Invertible Bloom lookup tables, Allerton 2011), over a field.
+The peeling of Goodrich and Mitzenmacher (Invertible Bloom lookup tables, 2011), over a field.
 """
 
 from collections.abc import Callable
