@@ -106,6 +106,34 @@ def test_that_another_seed_was_given_is_found_where_no_assignment_was_given(wire
         finish_without_a_round(net, {j: (Challenge, {"seed": bytes([j < 3]) * 32}) for j in range(1, 6)})
 
 
+@pytest.mark.parametrize(("rows", "answered"), [(FIVE, {1, 2, 3, 4}), (FIVE[:4], {1, 2})])
+def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_clients_on(wire, rows, answered):
+    # R = 3, t = 1: the last client confirms to clients 1 and 2 one assignment, to the others another.
+    net = wire(rows, comparison="rounds", disclosure="distances")
+    helper, groups = len(rows), ((1, 2), tuple(range(3, len(rows))))
+    net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
+    net._links.clear()
+    size, found = net.clients[1]._sharing.remaining().m, set()
+    for at, group in enumerate(groups):
+        sets = np.arange(size, dtype=np.int32) // (at + 1) % 2
+        named = (helper - 2, helper - 1, helper) if at else (1, 2, helper)
+        for j in group:
+            said = {"run": net.session.run, "sender": SERVER, "recipient": j}
+            net.post(net.clients[j].receive(Assignment(**said, round=1, sets=sets, responders=named)))
+        mail = [net.take(link) for link in net.pending() for _ in net._links[link].copy()]
+        for j in group:
+            digest = net.clients[j]._witnesses._own[1]
+            sealed = net._channels[helper][j].seal("Witness", part=0, payload=digest, round_=1)
+            head = {"run": net.session.run, "sender": helper, "recipient": j}
+            mail.append(Witness(**head, round=1, sealed=Sealed(payload=bytes(sealed.payload))))
+        for message in mail:
+            if isinstance(message, Witness) and message.recipient in group:
+                net.post(net.clients[message.recipient].receive(message))
+        sent = [net.take(link) for link in net.pending() for _ in net._links[link].copy()]
+        found |= {message.sender for message in sent if isinstance(message, CodedDistances)}
+    assert found == answered
+
+
 def test_the_evidence_names_round_clients_and_digests_and_no_label(wire):
     net = wire(ROWS)
     with pytest.raises(CheatError) as caught:
