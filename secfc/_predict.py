@@ -1,19 +1,19 @@
 """`predict`: the cluster of rows that were not in a run, from the labels of those that were."""
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc._run import Driver, Watcher, is_number, limits_of, run_outcome
+from secfc._options import Asking, taking
+from secfc._run import is_number, limits_of, run, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.limits import Limits
-from secfc.params import Comparison, Disclosure, Job, check_positive
+from secfc.params import Job, check_positive
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 from secfc.rows import check_labels, check_rows
@@ -47,6 +47,7 @@ class Prediction:
     run_id: str
 
 
+@taking(Asking, like=run)
 def predict(
     parties: Sequence[Any],
     labels: Sequence[Any],
@@ -54,17 +55,7 @@ def predict(
     k: int,
     t: int = 4,
     ell: int = 2,
-    *,
-    precision: int = 32,
-    bound: float | None = None,
-    disclosure: Disclosure = "distances",
-    limits: Limits | Sequence[Limits] | None = None,
-    storage: str | os.PathLike[str] | None = None,
-    driver: Driver = "in-process",
-    max_liars: int = 0,
-    comparison: Comparison = "end",
-    deadline: float | None = None,
-    progress: Watcher = None,
+    **options: Unpack[Asking],
 ) -> Prediction:
     """The nearest centre of rows that were not in a run, shown to nobody, of centres shown to nobody.
 
@@ -84,13 +75,11 @@ def predict(
         One a party, with the columns of `parties`; a party may have none.
     k : int
         Clusters of the run.
-    t, ell, precision, disclosure, storage, driver, max_liars, comparison, deadline, progress
+    t, ell
         As for `secfc.run`.
-    bound : float, optional
-        Public bound on the Euclidean norm of a row, old and new. By default the largest norm in both, which
-        only a simulation can know.
-    limits : Limits or sequence of Limits, one per party
-        Every party must consent by ``Limits(predict=True)``; `smallest_set` holds for the clusters.
+    **options
+        As for `secfc.run`, with its defaults, but: `bound` is of the rows old and new; in `limits` every
+        party must consent by ``Limits(predict=True)``, and `smallest_set` holds for the clusters.
 
     Returns
     -------
@@ -119,24 +108,7 @@ def predict(
     [[0], [], [1, 0]]
     """
     members, added = _members(parties, new_rows)
-    return predict_members(
-        members,
-        added,
-        labels,
-        k,
-        t=t,
-        ell=ell,
-        precision=precision,
-        bound=bound,
-        disclosure=disclosure,
-        limits=limits,
-        storage=storage,
-        driver=driver,
-        max_liars=max_liars,
-        comparison=comparison,
-        deadline=deadline,
-        progress=progress,
-    )
+    return predict_members(members, added, labels, k, t=t, ell=ell, **options)
 
 
 def predict_members(
@@ -145,15 +117,16 @@ def predict_members(
     labels: Sequence[Any],
     k: int,
     *,
-    bound: float | None,
-    limits: Limits | Sequence[Limits] | None,
-    **arguments: Any,
+    t: int,
+    ell: int,
+    **options: Unpack[Asking],
 ) -> Prediction:
     """`predict` for parties, with their old rows and with their new ones, that have names of their own."""
     check_positive("k", k)
     if not sum(new.rows.shape[0] for new in added):
         raise ParameterError("new_rows: no party has one")
-    _check_consent(limits_of(limits, members), members)
+    _check_consent(limits_of(options.get("limits"), members), members)
+    bound = options.get("bound")
     if is_number(bound) and 0 <= bound <= sys.float_info.max:
         for one in (*members, *added):
             check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound))
@@ -168,13 +141,12 @@ def predict_members(
         both,
         init=starts,
         k=k,
+        t=t,
+        ell=ell,
         max_iter=1,
         predict=True,
-        bound=bound,
-        limits=limits,
-        seed=None,
-        stacklevel=4,
-        **arguments,
+        stacklevel=5,
+        **options,
     )
     return Prediction(
         labels=[

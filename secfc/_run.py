@@ -5,12 +5,13 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, TypeGuard, cast, get_args
+from typing import Any, TypeGuard, Unpack, cast, get_args
 
 import numpy as np
 
 from secfc._arrays import Labels
 from secfc._membership import Membership, membership
+from secfc._options import Clustering, Driver, Recipients, Watcher
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline
@@ -38,13 +39,6 @@ from secfc.params import (
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.rows import check_labels, check_rows, largest_norm
-
-Driver = Literal["in-process", "multiprocess"]
-Recipients = Literal["all"] | Sequence[int] | None
-"""Parties, by position, that centres are revealed to."""
-
-Watcher = OnProgress | Literal["bar"] | None
-"""How a run is watched: called with each `Progress`, shown as a bar, or not at all."""
 
 _NAMED_STARTS = ("random", "separation", "k-means++")
 _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
@@ -227,9 +221,31 @@ def run(
         raise ThresholdError(f"{error}: {call}") from None
 
 
-def run_parties(members: list[Party], **arguments: Any) -> Result:
+def run_parties(
+    members: list[Party],
+    *,
+    k: int,
+    t: int,
+    ell: int,
+    init: str | Sequence[Any],
+    n_init: int,
+    reveal_centres: Recipients = None,
+    reveal_spread: bool = False,
+    **options: Unpack[Clustering],
+) -> Result:
     """`run` for parties that have names of their own."""
-    outcome, job, held = run_outcome(members, stacklevel=4, **arguments)
+    outcome, job, held = run_outcome(
+        members,
+        k=k,
+        t=t,
+        ell=ell,
+        init=init,
+        n_init=n_init,
+        reveal_centres=reveal_centres,
+        reveal_spread=reveal_spread,
+        stacklevel=4,
+        **options,
+    )
     return _result(outcome, members, job, held)
 
 
@@ -245,10 +261,10 @@ def run_outcome(
     reveal_spread: bool = False,
     limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
-    driver: Driver,
+    driver: Driver = "in-process",
     deadline: float | None = None,
-    seed: int | None,
-    progress: Watcher,
+    seed: int | None = None,
+    progress: Watcher = None,
     stacklevel: int = 3,
     **parameters: Any,
 ) -> tuple[Outcome, Job, Membership | None]:

@@ -5,17 +5,17 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from secfc._arrays import Ints, Labels
-from secfc._run import Driver, Watcher, run_outcome
+from secfc._options import Clustering, taking
+from secfc._run import run, run_outcome
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.kmeans.measures import knee
-from secfc.limits import Limits
-from secfc.params import Comparison, Disclosure, Job, UnionMethod
+from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 
@@ -210,6 +210,7 @@ class Choice:
         return figure
 
 
+@taking(Clustering, like=run)
 def choose_k(
     parties: Sequence[Any],
     ks: Sequence[int],
@@ -218,23 +219,7 @@ def choose_k(
     *,
     init: str = "k-means++",
     n_init: int = 5,
-    max_iter: int = 300,
-    precision: int = 32,
-    bound: float | None = None,
-    ids: Sequence[Any] | None = None,
-    id_key: bytes | None = None,
-    ids_cap: int | None = None,
-    union: UnionMethod = "series",
-    count_duplicates: bool = False,
-    disclosure: Disclosure = "distances",
-    limits: Limits | Sequence[Limits] | None = None,
-    storage: str | os.PathLike[str] | None = None,
-    driver: Driver = "in-process",
-    max_liars: int = 0,
-    comparison: Comparison = "end",
-    deadline: float | None = None,
-    seed: int | None = None,
-    progress: Watcher = None,
+    **options: Unpack[Clustering],
 ) -> Choice:
     """Cluster with every k of a range on one sharing, and compare the clusterings.
 
@@ -248,8 +233,8 @@ def choose_k(
     init : {"k-means++", "random", "separation"}
     n_init : int
         Starts for each k; the best by inertia is kept.
-    others
-        As for `secfc.run`, with the same defaults.
+    **options
+        Everything else that `secfc.run` takes, with its defaults, but `reveal_centres` and `reveal_spread`.
 
     Returns
     -------
@@ -269,34 +254,19 @@ def choose_k(
     >>> choice.best, choice[3].sizes.tolist()
     (3, [22, 22, 16])
     """
-    return choose_members(
-        as_parties(parties),
-        ks,
-        t=t,
-        ell=ell,
-        init=init,
-        n_init=n_init,
-        max_iter=max_iter,
-        precision=precision,
-        bound=bound,
-        ids=ids,
-        id_key=id_key,
-        ids_cap=ids_cap,
-        union=union,
-        count_duplicates=count_duplicates,
-        disclosure=disclosure,
-        limits=limits,
-        storage=storage,
-        driver=driver,
-        max_liars=max_liars,
-        comparison=comparison,
-        deadline=deadline,
-        seed=seed,
-        progress=progress,
-    )
+    return choose_members(as_parties(parties), ks, t=t, ell=ell, init=init, n_init=n_init, **options)
 
 
-def choose_members(members: list[Party], ks: Sequence[int], *, init: str, **arguments: Any) -> Choice:
+def choose_members(
+    members: list[Party],
+    ks: Sequence[int],
+    *,
+    t: int,
+    ell: int,
+    init: str,
+    n_init: int,
+    **options: Unpack[Clustering],
+) -> Choice:
     """`choose_k` for parties that have names of their own."""
     try:
         given = np.asarray(list(ks))
@@ -308,7 +278,15 @@ def choose_members(members: list[Party], ks: Sequence[int], *, init: str, **argu
     if not isinstance(init, str):
         raise ParameterError("init: given start labels are of one k, several are compared")
     outcome, job, _ = run_outcome(
-        members, k=wanted[-1], init=init, compared=tuple(wanted), stacklevel=4, **arguments
+        members,
+        k=wanted[-1],
+        t=t,
+        ell=ell,
+        init=init,
+        n_init=n_init,
+        compared=tuple(wanted),
+        stacklevel=5,
+        **options,
     )
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):

@@ -5,26 +5,52 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secfc._arrays import Floats, Labels
+from secfc._options import Driver, Recipients, Watcher
 from secfc._predict import predict
-from secfc._run import Driver, Recipients, Watcher, run
+from secfc._run import run
 from secfc.errors import DataError, ParameterError
 from secfc.limits import Limits
 from secfc.params import Comparison, Disclosure, UnionMethod
 from secfc.parties import as_parties
 from secfc.result import Result
 
+if TYPE_CHECKING:  # scikit-learn has no stubs: of unknown bases a type checker takes any arguments
 
-class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no stubs
+    class BaseEstimator:
+        """What models use of scikit-learn's."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Parameters by name."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Set parameters."""
+
+        def __sklearn_tags__(self) -> Any: ...
+
+    class ClusterMixin:
+        """What models use of scikit-learn's."""
+
+        def fit_predict(self, X: Any, y: None = None, **kwargs: Any) -> list[Any]:
+            """Fit and return `labels_`."""
+
+else:
+    from sklearn.base import BaseEstimator, ClusterMixin
+
+
+@dataclass(repr=False, eq=False)
+class SecureKMeans(ClusterMixin, BaseEstimator):
     """Exact k-means over several parties' rows that are not pooled (SecFC).
 
     It differs from ``sklearn.cluster.KMeans`` where the data does: `fit` takes one array per party, `labels_`
@@ -72,63 +98,38 @@ class SecureKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     SecureKMeans(ell=1, n_clusters=2, random_state=0, t=1)
     """
 
-    labels_: list[Any]
-    inertia_: float
-    n_iter_: int
-    converged_: bool
-    cluster_centers_: Floats
-    n_features_in_: int
-    feature_names_in_: Any
-    result_: Result
+    n_clusters: int = 8
+    _: KW_ONLY
+    t: int = 4
+    ell: int = 2
+    init: str | Sequence[Any] = "random"
+    n_init: int = 1
+    max_iter: int = 300
+    precision: int = 32
+    bound: float | None = None
+    ids_cap: int | None = None
+    union: UnionMethod = "series"
+    count_duplicates: bool = False
+    disclosure: Disclosure = "distances"
+    reveal_centres: Recipients = None
+    reveal_spread: bool = False
+    limits: Limits | Sequence[Limits] | None = None
+    storage: str | os.PathLike[str] | None = None
+    driver: Driver = "in-process"
+    max_liars: int = 0
+    comparison: Comparison = "end"
+    deadline: float | None = None
+    random_state: int | np.random.RandomState | None = None
+    progress: Watcher = None
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        t: int = 4,
-        ell: int = 2,
-        init: str | Sequence[Any] = "random",
-        n_init: int = 1,
-        max_iter: int = 300,
-        precision: int = 32,
-        bound: float | None = None,
-        ids_cap: int | None = None,
-        union: UnionMethod = "series",
-        count_duplicates: bool = False,
-        disclosure: Disclosure = "distances",
-        reveal_centres: Recipients = None,
-        reveal_spread: bool = False,
-        limits: Limits | Sequence[Limits] | None = None,
-        storage: str | os.PathLike[str] | None = None,
-        driver: Driver = "in-process",
-        max_liars: int = 0,
-        comparison: Comparison = "end",
-        deadline: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        progress: Watcher = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.t = t
-        self.ell = ell
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.precision = precision
-        self.bound = bound
-        self.ids_cap = ids_cap
-        self.union = union
-        self.count_duplicates = count_duplicates
-        self.disclosure = disclosure
-        self.reveal_centres = reveal_centres
-        self.reveal_spread = reveal_spread
-        self.limits = limits
-        self.storage = storage
-        self.driver = driver
-        self.max_liars = max_liars
-        self.comparison = comparison
-        self.deadline = deadline
-        self.random_state = random_state
-        self.progress = progress
+    labels_: list[Any] = field(init=False)
+    inertia_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
+    cluster_centers_: Floats = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: Any = field(init=False)
+    result_: Result = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

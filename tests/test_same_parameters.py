@@ -10,6 +10,8 @@ import pytest
 
 import secfc
 from secfc import SecureKMeans
+from secfc._options import Asking, Clustering
+from secfc._run import run_outcome
 from secfc.drivers import in_process
 from secfc.field.packing import PackedResidues
 from secfc.protocol.client import Client
@@ -34,6 +36,54 @@ def test_choose_k_has_the_parameters_of_run():
     del of_run["reveal_centres"], of_run["reveal_spread"]
     # Better starts and more of them, since clusterings are compared.
     assert parameters(secfc.choose_k) == of_run | {"init": "k-means++", "n_init": 5}
+
+
+def test_what_is_not_given_is_as_run_has_it():
+    # `choose_k` and `predict` pass on what they are given alone.
+    assert parameters(run_outcome).items() - {("stacklevel", 3)} <= parameters(secfc.run).items()
+
+
+@pytest.mark.parametrize(("call", "options"), [(secfc.choose_k, Clustering), (secfc.predict, Asking)])
+def test_calls_show_the_options_that_type_checkers_know_as_run_has_them(call, options):
+    shown, of_run = inspect.signature(call).parameters, inspect.signature(secfc.run).parameters
+    for name, kind in options.__annotations__.items():
+        assert shown[name] == of_run[name]
+        assert shown[name].annotation == kind
+    assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in shown.values())
+    own = shown.keys() - options.__annotations__.keys()
+    assert own <= of_run.keys() | {"ks", "labels", "new_rows"}
+
+
+LABELS, NEW = [[0] * len(rows) for rows in FIVE], [rows[:1] for rows in FIVE]
+CALLS = {
+    secfc.run: (FIVE, 2, 1, 1),
+    secfc.choose_k: (FIVE, [2], 1, 1),
+    secfc.predict: (FIVE, LABELS, NEW, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        *((call, name) for call in CALLS for name in ("tolerance", "compared", "stacklevel", "predict")),
+        (secfc.choose_k, "reveal_centres"),
+        (secfc.choose_k, "reveal_spread"),
+        *((secfc.predict, name) for name in ("ids", "seed", "n_init", "max_iter", "init", "reveal_centres")),
+    ],
+)
+def test_an_argument_that_there_is_not_is_a_type_error_that_names_it(call, name):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        call(*CALLS[call], **{name: 1})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_warnings_are_about_the_line_that_calls(call):
+    wide = [np.hstack([rows, rows]) for rows in FIVE]
+    given = {secfc.run: (wide, 2), secfc.choose_k: (wide, [2])}.get(call, (wide, LABELS, wide, 1))
+    more = {"t": 1, "ell": 2, "disclosure": "coded", "limits": secfc.Limits(predict=True)}
+    with pytest.warns(secfc.PrivacyWarning) as caught:
+        call(*given, **more)
+    assert {one.filename for one in caught} == {__file__}
 
 
 def test_the_estimator_has_the_parameters_of_run_under_scikit_learns_names():

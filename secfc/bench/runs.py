@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import secfc
 from secfc._arrays import Floats
-from secfc._run import Driver
+from secfc._options import Driver
 from secfc.bench.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
 from secfc.errors import ConvergenceWarning
 from secfc.result import Result
