@@ -1,7 +1,8 @@
 """Secure k-means over data that may not be pooled.
 
 Several parties get the clustering that pooling their rows would have given; no coalition of up to t of them
-learns anything about another's rows, and the coordinating server is sent neither rows nor centres.
+learns anything about another's rows. The coordinating server is sent neither rows nor centres, but exact
+distances (docs/threat-model.md).
 
 >>> import secfc
 >>> result = secfc.run(parties, k=4, t=1, ell=1)  # doctest: +SKIP
