@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,6 +12,14 @@ from typing import Any
 from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
+from secfc.agreement.prepared_columns import (
+    Fault,
+    Range,
+    check_opened,
+    opened_by,
+    preparation_of,
+    prepared_columns,
+)
 from secfc.agreement.toml_file import Schema, TomlFile, check_values
 from secfc.errors import ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
@@ -25,12 +32,10 @@ from secfc.params import (
     Start,
     UnionMethod,
 )
+from secfc.prepare.schema import Schema as Preparation
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.sealing.handshake import Session
-
-Range = tuple[float, float]
-"""Least and largest value."""
 
 _DIGEST = b"secfc agreement 1"
 _TITLE_MOST = 200
@@ -71,9 +76,10 @@ class JobSchema(Schema):
 
     title: str
     roster: str
+    prepare: str | None = None
     phases: list[Phase] | None = None
     clustering: ClusteringSchema
-    columns: dict[str, list[float]] = Field(min_length=1)
+    columns: dict[str, list[float]] = Field(default={})
     limits: LimitsSchema = LimitsSchema()
 
 
@@ -90,6 +96,8 @@ class Agreement:
         With membership privacy the one of a run has a salt of its own (`job_of`).
     columns : dict of str to (float, float)
         Columns that are clustered, in order, and the range of their values.
+    preparation : prepare.Schema or None
+        What sites make these columns by, from columns of their own.
     limits : Limits
         What every client refuses, whatever the server asks.
     seed : int or None
@@ -101,6 +109,7 @@ class Agreement:
     phases: tuple[Phase, ...]
     job: Job
     columns: dict[str, Range]
+    preparation: Preparation | None
     limits: Limits
     seed: int | None
     consortium: Consortium
@@ -111,16 +120,30 @@ class Agreement:
         """Of the parties, client 1's first."""
         return self.consortium.names
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that a site reads, in order, under their agreed names."""
+        if self.preparation is None:
+            return tuple(self.columns)
+        return tuple(column.name for column in self.preparation.columns)
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """Columns of the sites whose mean and deviation over all parties are opened before anything else."""
+        return opened_by(self.preparation)
+
     def to_json(self) -> str:
         """The canonical content of job and roster: equal agreements give equal texts, others others.
 
         Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
-        and the roster stands in it, so where its file lies does not matter.
+        and the roster and the schema of a preparation stand in it, so where their files lie does not matter.
         """
-        job = self._content.model_dump(exclude={"roster"})
+        job = self._content.model_dump(exclude={"roster", "prepare"})
         job["phases"] = list(self.phases)
-        job["columns"] = [[name, *values] for name, values in self.columns.items()]
+        job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
         content = {"job": job, "roster": self.consortium.to_schema().model_dump()}
+        if self.preparation is not None:
+            content["prepare"] = self.preparation.to_dict()
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     @cached_property
@@ -149,7 +172,7 @@ class Agreement:
 
 
 def read_job(path: Path) -> Agreement:
-    """The agreement of a job file and the roster file that it names.
+    """The agreement of a job file and the roster and schema files that it names.
 
     Raises
     ------
@@ -159,7 +182,8 @@ def read_job(path: Path) -> Agreement:
     file = TomlFile(path)
     schema = file.check(JobSchema)
     consortium = read_roster(path.parent / schema.roster)
-    return _agreement(schema, consortium, lambda text, *keys: file.error(*keys, text=text))
+    preparation = None if schema.prepare is None else Preparation.read(path.parent / schema.prepare)
+    return _agreement(schema, consortium, preparation, lambda text, *keys: file.error(*keys, text=text))
 
 
 def agreement_of(text: str, *, name: str) -> Agreement:
@@ -197,20 +221,18 @@ def agreement_of(text: str, *, name: str) -> Agreement:
     consortium, wrong = consortium_of(check_values(values.get("roster"), RosterSchema, name=name))
     if wrong:
         raise fault(wrong[0][2])
-    agreement = _agreement(schema, consortium, fault)
+    agreement = _agreement(schema, consortium, preparation_of(values.get("prepare"), fault), fault)
     if agreement.to_json() != text:
         raise fault("not the canonical content of an agreement")
     return agreement
 
 
-_Fault = Callable[..., ParameterError]
-"""Makes the error of a text and the keys that it is about."""
-
-
-def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agreement:
+def _agreement(
+    schema: JobSchema, consortium: Consortium, preparation: Preparation | None, fault: Fault
+) -> Agreement:
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
-    columns = _columns(schema, fault)
+    columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
     if schema.clustering.ids_cap is None:
         for name in ("union", "count_duplicates"):
@@ -221,12 +243,14 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         values["ids_salt"] = _NO_RUN
     values["reveal_to"] = _recipients(schema.clustering.reveal_centres, consortium, fault)
     try:
-        job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(columns.values()), **values)
+        job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(ranges), **values)
     except ParameterError as error:
         name = str(error).split(":", 1)[0]
         keys = ("clustering", name) if name in values else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
-    phases = phases_of(job)
+    opened = opened_by(preparation)
+    check_opened(opened, job, fault)
+    phases = phases_of(job, opened)
     if schema.phases is not None and tuple(schema.phases) != phases:
         raise fault(f"phases: this job has {', '.join(phases)}, in this order and no others", "phases")
     try:
@@ -244,6 +268,7 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
         phases=phases,
         job=job,
         columns=columns,
+        preparation=preparation,
         limits=limits,
         seed=schema.clustering.seed,
         consortium=consortium,
@@ -251,7 +276,7 @@ def _agreement(schema: JobSchema, consortium: Consortium, fault: _Fault) -> Agre
     )
 
 
-def _recipients(parties: list[str], consortium: Consortium, fault: _Fault) -> tuple[int, ...]:
+def _recipients(parties: list[str], consortium: Consortium, fault: Fault) -> tuple[int, ...]:
     """Client numbers of the parties that centres are revealed to."""
     keys = ("clustering", "reveal_centres")
     for party in parties:
@@ -263,8 +288,18 @@ def _recipients(parties: list[str], consortium: Consortium, fault: _Fault) -> tu
     return tuple(sorted(consortium.names.index(party) + 1 for party in parties))
 
 
-def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:
+def _columns(
+    schema: JobSchema, preparation: Preparation | None, fault: Fault
+) -> tuple[dict[str, Range], list[Range]]:
+    """Columns that are clustered and their ranges, and ranges such that no row's norm exceeds theirs."""
+    if preparation is not None:
+        if schema.columns:
+            raise fault("columns: prepare has them, and their ranges follow from it", "columns")
+        return prepared_columns(preparation, fault)
     columns: dict[str, Range] = {}
+    if not schema.columns:
+        text = "columns: at least 1 is needed, with its range; or prepare, the file of a schema"
+        raise fault(text, "columns")
     for name, values in schema.columns.items():
         if not name.isprintable() or not name:
             raise fault(f"columns: {name!a}: a name of printable characters is needed", "columns", name)
@@ -275,14 +310,22 @@ def _columns(schema: JobSchema, fault: _Fault) -> dict[str, Range]:
                 name,
             )
         columns[name] = values[0], values[1]
-    return columns
+    return columns, list(columns.values())
 
 
-def phases_of(job: Job) -> tuple[Phase, ...]:
-    """Phases that a run of this job has."""
+def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
+    """Phases that a run of this job has.
+
+    Parameters
+    ----------
+    job : Job
+    opened : tuple of str
+        Columns whose mean and deviation are opened.
+    """
+    prepare: tuple[Phase, ...] = ("prepare",) if opened else ()
     union: tuple[Phase, ...] = () if job.ids_cap is None else ("union",)
     check: tuple[Phase, ...] = ("check",) if covers_of(job) else ()
-    return ("identify", *union, "share", *check, "iterate", "reveal")
+    return (*prepare, "identify", *union, "share", *check, "iterate", "reveal")
 
 
 def norm_bound(ranges: Any) -> float:

@@ -2,15 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from secfc._arrays import Labels
-from secfc.agreement.job_file import Agreement, Range
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.prepared_columns import Range
 from secfc.agreement.site_file import Site
 from secfc.errors import DataError, ParameterError
+from secfc.journal.beginning import as_bytes
+from secfc.journal.records import Buffer
 from secfc.params import MAX_CLUSTERS
+from secfc.prepare.schema import Schema
+from secfc.prepare.tables import Checked, checked
+from secfc.prepare.transform import Preparation
 from secfc.tables import Table, chosen_columns, load_table
 
 
@@ -26,11 +34,35 @@ class SiteRows:
         Start labels, for a job that has them.
     ids : list of str or None
         Row IDs as text, for a job with membership privacy.
+    unprepared : Checked or None
+        Until its mean is known, where a job prepares: what the table's rows are made of, which has none.
     """
 
     table: Table
     start: Labels | None = field(default=None, repr=False)
     ids: list[str] | None = field(default=None, repr=False)
+    unprepared: Checked | None = field(default=None, repr=False)
+
+    def content(self) -> list[Buffer]:
+        """All of it, as bytes: equal for equal content."""
+        start = None if self.start is None else self.start.tolist()
+        columns: dict[str, NDArray[Any]] = {}
+        if self.unprepared is not None:
+            columns = {**self.unprepared.numbers, **self.unprepared.categories}
+        head = as_bytes([self.table.rows.shape, start, self.ids, list(columns)])
+        return [head, self.table.rows.tobytes(), *(one.tobytes() for one in columns.values())]
+
+    def prepared(self, preparation: Preparation, *, name: str) -> "SiteRows":
+        """The rows, made by what is known now.
+
+        Raises
+        ------
+        DataError
+            Naming the site, and for a column the first row that is too many deviations from the mean.
+        """
+        assert self.unprepared is not None
+        rows = preparation.apply(self.unprepared, name=f"{name}: {self.table.path}")
+        return replace(self, table=replace(self.table, rows=rows), unprepared=None)
 
     def without_rows(self) -> "SiteRows":
         """What is still needed once they are shared."""
@@ -41,33 +73,67 @@ class SiteRows:
 def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     """The site's rows, columns in the job's order and under the job's names.
 
+    Of a job that prepares, what they are made of, checked against the schema.
+
     Raises
     ------
     DataError
-        Naming the site, the column and the first row that is out of its range; never a value.
+        Naming the site, the column and the first row that does not fit its range or its categories; never a
+        value.
     ParameterError
         When the site file and the job do not fit, or what it takes to ask the site's database is not there.
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job
-    columns = [source.columns.get(column, column) for column in agreement.columns]
+    columns = [source.columns.get(column, column) for column in agreement.inputs]
     for key, column in (("id", source.id_column), ("start", source.start_column)):
         if column in columns:
             raise DataError(f"{name}: {site.path}: data.{key}: column {column!r} is clustered")
     hidden = job.ids_cap is not None
     as_text = [source.id_column] if hidden and source.id_column is not None else []
-    start = ids = None
+    start = ids = unprepared = None
     try:
-        loaded = load_table(source.rows, as_text=as_text)
-        table = chosen_columns(loaded, path=source.rows, columns=columns, id_column=source.id_column)
+        if agreement.preparation is None:
+            loaded = load_table(source.rows, as_text=as_text)
+            table = chosen_columns(loaded, path=source.rows, columns=columns, id_column=source.id_column)
+        else:
+            loaded = load_table(source.rows, as_text=[*columns, *as_text])
+            table, unprepared = _unprepared(loaded, site, agreement.preparation)
         if source.start_column is not None:
             start = _start_labels(loaded, source.start_column, str(source.rows))
         if hidden and table.ids is not None:
             ids = _texts(table.ids, str(source.rows), table.id_name)
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}") from None
-    _check_ranges(table, dict(zip(columns, agreement.columns.values(), strict=True)), name=name)
-    return SiteRows(table=table, start=start, ids=ids)
+    found = SiteRows(table=table, start=start, ids=ids, unprepared=unprepared)
+    if agreement.preparation is None:
+        _check_ranges(table, dict(zip(columns, agreement.columns.values(), strict=True)), name=name)
+    elif not agreement.opened:
+        return found.prepared(Preparation(schema=agreement.preparation, statistics={}), name=name)
+    return found
+
+
+def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Checked]:
+    """The schema's columns of a site's table, which is checked and told of under the site's own names."""
+    source, path = site.source, site.source.rows
+    agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
+    if len(agreed) < len(schema.columns):
+        raise DataError(f"{site.path}: data.columns: two columns of the schema are one column here")
+    own = Schema(columns=tuple(replace(column, name=name) for name, column in agreed.items()))
+    others = [] if source.id_column is None else [source.id_column]
+    found = loaded.column_names
+    if source.id_column is not None and found.count(source.id_column) > 1:
+        raise DataError(f"{path}: two columns have the name {source.id_column!r}")
+    unused = [name for name in dict.fromkeys(found) if name not in agreed and name not in others]
+    unprepared = checked(loaded.drop_columns(unused), own, name=str(path), others=others)
+    table = Table(
+        path=path,
+        columns=(),
+        rows=np.empty((loaded.num_rows, 0)),
+        ids=None if source.id_column is None else loaded.column(source.id_column),
+        id_name=source.id_column or "row",
+    )
+    return table, unprepared.renamed({name: column.name for name, column in agreed.items()})
 
 
 def _start_labels(loaded: pa.Table, name: str, path: str) -> Labels:

@@ -35,6 +35,7 @@ class LimitsSchema(Schema):
     disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
     reveal_centres: list[str] = Field(default=[])
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
+    open_statistics: int | None = Field(default=None, ge=1)
     union: list[UnionMethod] | None = Field(default=None, min_length=1)
     columns: list[str] | None = Field(default=None, min_length=1)
 
@@ -141,7 +142,7 @@ class Site:
             allowed = ", ".join(map(repr, refuses.union))
             broken.append(("union", f"the job has {has}, {allowed} is allowed"))
         if refuses.columns is not None:
-            others = [column for column in agreement.columns if column not in refuses.columns]
+            others = [column for column in agreement.inputs if column not in refuses.columns]
             if others:
                 allowed = ", ".join(refuses.columns)
                 broken.append(("columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"))
@@ -166,6 +167,14 @@ class Site:
                 broken.append(("reveal_spread", f"{told}; no consent was given"))
             elif job.reveal_spread < refuses.reveal_spread:
                 broken.append(("reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"))
+        if agreement.preparation is not None and agreement.opened:
+            smallest = agreement.preparation.smallest
+            told = f"the job opens means and deviations of {', '.join(agreement.opened)}"
+            if refuses.open_statistics is None:
+                broken.append(("open_statistics", f"{told}; no consent was given"))
+            elif smallest < refuses.open_statistics:
+                asked = f"{told}, of {job.t + 2} parties with {smallest} values each"
+                broken.append(("open_statistics", f"{asked}; {refuses.open_statistics} is the least"))
         return broken
 
     def check_inputs(self, agreement: Agreement) -> None:
@@ -183,8 +192,8 @@ class Site:
             if given is not None and not used:
                 raise self._file.error(*keys, text=f"{name}: the job has no {what}")
         for column in self.source.columns:
-            if column not in agreement.columns:
-                possible = ", ".join(agreement.columns)
+            if column not in agreement.inputs:
+                possible = ", ".join(agreement.inputs)
                 text = f"data.columns.{column}: the job has no such column ({possible})"
                 raise self._file.error("data", "columns", column, text=text)
 

@@ -67,6 +67,7 @@ def show(file: JobFile) -> None:
                 else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
             ),
             ("membership", _membership(task)),
+            *_preparation(agreement),
             ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
             (
                 "columns",
@@ -242,6 +243,18 @@ def new_report(report: Path | None) -> None:
     """
     if report is not None and report.exists():
         raise ParameterError(f"--report: {report} is there already; name a new file")
+
+
+def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
+    """What sites make their rows by, and what is opened for it."""
+    schema = agreement.preparation
+    if schema is None:
+        return []
+    opened = "nothing"
+    if agreement.opened:
+        holders = f"{agreement.job.t + 2} parties hold {schema.smallest} or more values of each"
+        opened = f"to all parties, means and deviations of {', '.join(agreement.opened)}, if {holders}"
+    return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
 
 
 def _membership(task: "Job") -> str:

@@ -28,6 +28,7 @@ import numpy as np
 
 from secfc._arrays import Ints
 from secfc.drivers import framing
+from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import ends_run, error_of
 from secfc.drivers.outbox import Outbox
@@ -40,7 +41,6 @@ from secfc.kernels import choose
 from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.protocol.progress import Faults, Progress
-from secfc.protocol.wire import envelope
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 
@@ -388,7 +388,8 @@ class _Parties:
             self.events.put((party, b"", b""))
 
     def _carry(self, party: int, payload: bytes) -> None:
-        header = envelope(payload)
+        sites = self._setup.sites
+        header = envelope(payload, prepares=sites is not None and sites.prepares)
         if header.sender != party or header.recipient > self._setup.job.n:
             raise MessageError("a forged sender or unknown recipient")
         with self._lock:
@@ -422,7 +423,8 @@ class _Parties:
         }
         introduction["agreement"] = None if sites is None else sites.agreement.digest.hex()
         if party == SERVER:
-            framing.write_json(stream, introduction | {"seed": setup.seed})
+            prepares = sites is not None and sites.prepares
+            framing.write_json(stream, introduction | {"seed": setup.seed, "prepares": prepares})
             return
         if sites is not None:
             framing.write_json(stream, introduction | {"site": str(sites.files[party - 1])})

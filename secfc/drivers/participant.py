@@ -9,6 +9,7 @@ import platform
 import shutil
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -30,21 +31,25 @@ from secfc.agreement.statement import (
     sign_statement,
     statement_of,
 )
+from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
+from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
 from secfc.errors import AgreementError, ParameterError
-from secfc.journal.beginning import as_bytes, open_journal
+from secfc.journal.beginning import open_journal
 from secfc.journal.journal import Journal
+from secfc.prepare.summary import SUMMARY, write_summary
+from secfc.prepare.transform import Preparation
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
-from secfc.protocol.wire import HEADER_BYTES, decode, encode, envelope
+from secfc.protocol.wire import HEADER_BYTES, decode, encode
 from secfc.psu.tokens import Tokens, tokens
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.tables import write_centres, write_labels
 
 LABELS, CENTRES, SPREADS, STATEMENT = "labels.csv", "centres.csv", "spreads.csv", "statement.json"
-"""Files of a run in the site's folder of results."""
+"""Files of a run in the site's folder of results; with a preparation `secfc.prepare.summary.SUMMARY` too."""
 
 
 class Participant:
@@ -63,6 +68,8 @@ class Participant:
         Client number.
     meter : Meter
         What left it and the CPU seconds of its work.
+    preparation : Preparation or None
+        What its rows were made by, once that is known, for a job that prepares.
 
     Raises
     ------
@@ -85,6 +92,8 @@ class Participant:
         site.check_inputs(self.agreement)
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.meter = Meter()
+        self.preparation: Preparation | None = None
+        self._preparing: SitePreparing | None = None
         self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
@@ -153,19 +162,15 @@ class Participant:
         for other in storage.glob("run-*"):
             if other != path.parent and (self._site.results / other.name.removeprefix("run-")).exists():
                 shutil.rmtree(other, ignore_errors=True)  # it was killed when it had written the run down
-        rows = self._rows
-        start = None if rows.start is None else rows.start.tolist()
+        names = ["ephemeral", "masks"]
+        if self.agreement.opened:
+            names += ["prepare-ephemeral", "prepare-masks"]
         journal, self._secrets = open_journal(
             path,
             run=run.hex(),
             party=number,
-            given=[
-                digest,
-                as_bytes([rows.table.rows.shape, start, rows.ids]),
-                self._ids_key or b"",
-                rows.table.rows.tobytes(),
-            ],
-            sizes={"ephemeral": KEY_BYTES, "masks": KEY_BYTES},
+            given=[digest, self._ids_key or b"", *self._rows.content()],
+            sizes=dict.fromkeys(names, KEY_BYTES),
             kept=kept,
         )
         self._journal, self._began = journal, journal.header["began"]
@@ -192,13 +197,29 @@ class Participant:
         """
         if self._journal is None:
             self._read(run, digest, number)
-        rows = self._rows
         storage = self._site.storage
         if storage is not None:
             try:
                 storage.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise ParameterError(f"{self.name}: storage: {storage}: {error.strerror}") from None
+        if self._rows.unprepared is None:
+            return self._introduce(run)
+        with self.meter.work("prepare", number):
+            self._preparing = SitePreparing(
+                agreement=self.agreement,
+                run=run,
+                number=number,
+                identity=self._identity,
+                table=self._rows.unprepared,
+                ephemeral=self._secrets.get("prepare-ephemeral"),
+                masks=MaskSource(self._secrets.get("prepare-masks")),
+            )
+            return self._counted(self._preparing.start())
+
+    def _introduce(self, run: bytes) -> list[bytes | memoryview]:
+        """Become a client of the run, with rows as they are clustered; its introduction."""
+        rows, number = self._rows, self.number
         with self.meter.work("identify", number):
             job = self.agreement.job_of(run)
             self._client = Client(
@@ -220,7 +241,7 @@ class Participant:
                 start=rows.start,
                 tokens=self._tokens(rows, bytes.fromhex(job.ids_salt)),
                 name=self.name,
-                allocate=allocator(storage),
+                allocate=allocator(self._site.storage),
             )
             self._secrets, self._rows = {}, rows.without_rows()
             return self._encoded(self._client.start())
@@ -249,6 +270,8 @@ class Participant:
             raise AgreementError(f"{self.name}: the run {run.hex()} has been: it is in {self._site.results}")
         self._run, self._began = run, _now()
         self._rows = read_rows(self._site, self.agreement)
+        if self.agreement.preparation is not None and self._rows.unprepared is None:
+            self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message, return those it causes, encoded.
@@ -256,9 +279,15 @@ class Participant:
         Raises
         ------
         MessageError, LimitError
+        CheatError
+            What the parties have told of their values contradicts itself.
+        DataError
+            A row is too many deviations from the mean.
         """
+        if self._preparing is not None:
+            return self._prepare(self._preparing, data)
         assert self._client is not None
-        with self.meter.work(envelope(data).work, self.number):
+        with self.meter.work(envelope(data, prepares=False).work, self.number):
             message = decode(data, k=self.agreement.job.k)
             replies = self._client.receive(message)
             if isinstance(message, Plan):
@@ -268,6 +297,17 @@ class Participant:
             if isinstance(message, Finish):
                 self._iterations, self._converged = message.n_iter, message.converged
             return self._encoded(replies)
+
+    def _prepare(self, preparing: SitePreparing, data: bytes) -> list[bytes | memoryview]:
+        """Take a message of another site; after the last make the rows, and begin."""
+        assert self._run is not None
+        with self.meter.work("prepare", self.number):
+            messages = self._counted(preparing.receive(data))
+            if preparing.preparation is None:
+                return messages
+            self.preparation, self._preparing = preparing.preparation, None
+            self._rows = self._rows.prepared(self.preparation, name=self.name)
+        return messages + self._introduce(self._run)
 
     def close(self, ended: str) -> SignedStatement | None:
         """Write labels, own centres and spreads and the signed statement into a folder; forget the rest.
@@ -285,6 +325,7 @@ class Participant:
         if self._run is None:
             return None
         run, self._run = self._run, None
+        self._preparing = None
         client, self._client = self._client, None
         done = client if client is not None and client.state is State.DONE else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
@@ -308,6 +349,8 @@ class Participant:
                 write_centres(draft / CENTRES, list(self.agreement.columns), centres)
             if spreads is not None:
                 write_centres(draft / SPREADS, list(self.agreement.columns), spreads)
+            if self.preparation is not None:
+                write_summary(draft / SUMMARY, self.preparation)
             text = json.dumps(signed.model_dump(), indent=2)
             (draft / STATEMENT).write_text(text + "\n", encoding="utf-8")
             os.replace(draft, results / run.hex())
@@ -327,12 +370,12 @@ class Participant:
             self._journal = None
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
-        encoded = []
-        for message in messages:
-            data = encode(message, k=self.agreement.job.k)
-            self.meter.sent(envelope(data), len(data))
-            encoded.append(data)
-        return encoded
+        return self._counted([encode(message, k=self.agreement.job.k) for message in messages])
+
+    def _counted(self, messages: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
+        for data in messages:
+            self.meter.sent(envelope(data, prepares=bool(self.agreement.opened)), len(data))
+        return list(messages)
 
     def _statement(self, run: bytes, ended: str) -> Statement:
         sent: dict[str, list[int]] = defaultdict(list)

@@ -81,13 +81,19 @@ def _secrets(
 
 
 def _server(setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
-    public = as_bytes([setup["job"], setup["agreement"], setup["seed"]])
+    public = as_bytes([setup["job"], setup["agreement"], setup["seed"], setup["prepares"]])
     journal, drawn = _secrets(setup, [public], {"secret": KEY_BYTES, "seed": SEED_BYTES})
     seed = int.from_bytes(drawn["seed"], "little") if setup["seed"] is None else setup["seed"]
 
     def make(session: Session) -> Server:
         rng = np.random.default_rng(seed)
-        return Server(job=Job(**setup["job"]), session=session, rng=rng, secret=MaskSource(drawn["secret"]))
+        return Server(
+            job=Job(**setup["job"]),
+            session=session,
+            rng=rng,
+            secret=MaskSource(drawn["secret"]),
+            prepares=setup["prepares"],
+        )
 
     return SimulatedServer(setup, make), journal
 

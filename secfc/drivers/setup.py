@@ -51,6 +51,11 @@ class Sites:
     agreement: "Agreement"
     statements: dict[int, "SignedStatement"] = field(default_factory=dict)
 
+    @property
+    def prepares(self) -> bool:
+        """Whether they open means and deviations among themselves first."""
+        return bool(self.agreement.opened)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:

@@ -23,12 +23,12 @@ from secfc.drivers import framing
 from secfc.drivers.failures import error_of
 from secfc.drivers.processes import end_programs, how_it_ended, start_program
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, PartyError, SecFCError
-from secfc.prepare.messages import parties_of
+from secfc.prepare.messages import envelope
 from secfc.prepare.party import checked_file, told_of, write_prepared
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Statistics
-from secfc.prepare.summary import SUMMARY, read_summary, summary_of
+from secfc.prepare.summary import SUMMARY, read_summary, write_summary
 from secfc.prepare.tables import Checked
 from secfc.prepare.transform import Preparation
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -106,7 +106,7 @@ def prepare_files(
             mended = parties.introduce()
             statistics = parties.prepare()
         preparation = Preparation(schema=schema, statistics=statistics)
-        _write_summary(draft, preparation)
+        write_summary(draft / SUMMARY, preparation)
     return PreparedFiles(
         files=tuple(out / target.name for target in targets), preparation=preparation, mended=tuple(mended)
     )
@@ -137,11 +137,14 @@ def prepare_by(
     """
     preparation = read_summary(summary)
     checked = check_files(files, preparation.schema, id_column=id_column, drop=drop)
+    prepared = [
+        preparation.apply(rows, name=str(file)) for file, (_, rows) in zip(files, checked, strict=True)
+    ]
     with _whole(out) as draft:
         targets = [draft / name for name in _names(files)]
-        for target, (table, rows) in zip(targets, checked, strict=True):
-            write_prepared(target, preparation, table, rows, id_column)
-        _write_summary(draft, preparation)
+        for target, (table, _), rows in zip(targets, checked, prepared, strict=True):
+            write_prepared(target, preparation.names, rows, table, id_column)
+        write_summary(draft / SUMMARY, preparation)
     return PreparedFiles(
         files=tuple(out / target.name for target in targets),
         preparation=preparation,
@@ -185,11 +188,6 @@ def _whole(out: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-
-
-def _write_summary(folder: Path, preparation: Preparation) -> None:
-    text = json.dumps(summary_of(preparation), indent=2)
-    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
 
 
 def _names(files: Sequence[Path | Query]) -> list[str]:
@@ -292,12 +290,12 @@ class _Parties:
 
     def _carry(self, party: int, payload: bytes) -> None:
         try:
-            sender, recipient = parties_of(payload)
+            header = envelope(payload)
         except MessageError as error:
             raise PartyError(f"{self._name(party)}: {error}") from None
-        if sender != party or recipient not in self._processes:
+        if header.sender != party or header.recipient not in self._processes:
             raise PartyError(f"{self._name(party)}: a forged sender or unknown recipient")
-        self._tell(recipient, framing.MESSAGE, payload)
+        self._tell(header.recipient, framing.MESSAGE, payload)
 
     def _tell(self, party: int, kind: framing.Kind, payload: bytes) -> None:
         with suppress(OSError, ValueError):  # it has ended, which is told where its output ends

@@ -85,7 +85,8 @@ def prepare(
     statistics = preparers[1].statistics
     assert statistics is not None
     preparation = Preparation(schema=schema, statistics=statistics)
-    return Prepared(rows=[preparation.apply(table) for table in tables], preparation=preparation)
+    rows = [preparation.apply(table, name=name) for table, name in zip(tables, called, strict=True)]
+    return Prepared(rows=rows, preparation=preparation)
 
 
 def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:

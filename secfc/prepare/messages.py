@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
 from secfc.protocol.messages import RUN_ID_BYTES, Message
+from secfc.protocol.wire import Envelope
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
@@ -98,8 +99,8 @@ def decode(data: bytes) -> Message:
     return sealed_kind(run=run, sender=sender, recipient=recipient, round=round_, sealed=body)
 
 
-def parties_of(data: bytes) -> tuple[int, int]:
-    """Sender and recipient of a message, for those who carry it and do not read it.
+def envelope(data: bytes | memoryview) -> Envelope:
+    """The header of a message, for those who carry it and do not read it.
 
     Raises
     ------
@@ -108,5 +109,14 @@ def parties_of(data: bytes) -> tuple[int, int]:
     """
     if len(data) < _HEADER.size or data[: len(MAGIC)] != MAGIC:
         raise MessageError("not a message of a preparation")
-    _, _, _, sender, recipient, _ = _HEADER.unpack_from(data)
-    return sender, recipient
+    _, number, _, sender, recipient, round_ = _HEADER.unpack_from(data)
+    if number >= len(_TYPES):
+        raise MessageError(f"unknown message type {number}")
+    return Envelope(
+        kind=_TYPES[number].__name__,
+        phase="prepare",
+        work="prepare",
+        sender=sender,
+        recipient=recipient,
+        round=round_,
+    )

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from secfc._arrays import Floats
 from secfc.drivers import framing
 from secfc.drivers.processes import speak
 from secfc.errors import DataError
@@ -59,7 +60,8 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
             raise EOFError
         messages = preparer.receive(decode(frame[1]))
     preparation = Preparation(schema=terms.schema, statistics=preparer.statistics)
-    write_prepared(Path(setup["out"]), preparation, table, rows, setup["id"])
+    prepared = preparation.apply(rows, name=str(source))
+    write_prepared(Path(setup["out"]), preparation.names, prepared, table, setup["id"])
     told = {name: asdict(one) for name, one in preparation.statistics.items()}
     framing.write_json(outbox, {"statistics": told})
 
@@ -104,13 +106,12 @@ def checked_file(
 
 
 def write_prepared(
-    path: Path, preparation: Preparation, table: pa.Table, rows: Checked, id_column: str | None
+    path: Path, names: Sequence[str], rows: Floats, table: pa.Table, id_column: str | None
 ) -> None:
     """Write the prepared columns, row IDs before them."""
-    values = preparation.apply(rows)
     columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(id_column)}
-    for at, name in enumerate(preparation.names):
-        columns[name] = pa.array(values[:, at])
+    for at, name in enumerate(names):
+        columns[name] = pa.array(rows[:, at])
     prepared = pa.table(columns)
     if path.suffix == ".csv":
         pyarrow.csv.write_csv(prepared, path)

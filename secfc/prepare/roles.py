@@ -69,11 +69,19 @@ class Terms:
         head = b"secfc preparation 1" + _COUNTS.pack(self.n, self.t)
         return hashlib.sha256(head + self.schema.digest).digest()
 
-    def session(self, *, run: bytes, roster: Roster) -> Session:
-        """A run on these terms among these identities."""
+    def session(self, *, run: bytes, roster: Roster, job: bytes = b"") -> Session:
+        """A run on these terms among these identities.
+
+        Parameters
+        ----------
+        run : bytes of length 16
+        roster : Roster
+        job : bytes, optional
+            Digest of the agreed job that it is the first phase of, whose own session is another.
+        """
         if len(roster.keys) != self.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the terms have {self.n}")
-        agreement = hashlib.sha256(self.digest + roster.digest).digest()
+        agreement = hashlib.sha256(self.digest + roster.digest + job).digest()
         return Session(run=run, agreement=agreement, roster=roster)
 
 
@@ -92,6 +100,8 @@ class Preparer:
     sums : sequence of Sums
         Its own, one for each of ``terms.schema.opened``.
     masks : MaskSource
+    ephemeral : bytes of length 32, optional
+        Private X25519 key for this run; a fresh one by default.
 
     Attributes
     ----------
@@ -113,6 +123,7 @@ class Preparer:
         identity: Identity,
         sums: Sequence[Sums],
         masks: MaskSource,
+        ephemeral: bytes | None = None,
     ) -> None:
         self._columns, smallest = terms.schema.opened, terms.schema.smallest
         if len(sums) != len(self._columns):
@@ -135,7 +146,7 @@ class Preparer:
         self._heard = dict.fromkeys(self._others, 0)  # messages taken, which come in this order
         # Neither start labels nor a number of rows: how many rows a party holds stays hidden here.
         self._handshake: Handshake | None = Handshake(
-            session=session, number=number, identity=identity, rows=0, start=None
+            session=session, number=number, identity=identity, rows=0, start=None, ephemeral=ephemeral
         )
         self._introductions: dict[int, Introduction] = {number: self._handshake.introduction}
         self._early: dict[int, Deal] = {}  # shares that overtook somebody else's introduction

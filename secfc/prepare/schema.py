@@ -32,8 +32,11 @@ class Column:
         Agreed values of a category column, one-hot in this order; then there is no range.
     scale : {"none", "min-max", "standardise"}
         "min-max": the agreed range to 0..1. "standardise": mean and standard deviation of all rows.
+    deviations : float, optional
+        Standardised values lie within so many deviations of the mean: agreed on where ranges of prepared
+        columns must be known before the mean is, as in a job.
     clip : bool
-        Values outside the range are moved to its end; else they are refused.
+        Values outside the range, and `deviations`, are moved to its end; else they are refused.
     missing : {"refuse", "mean", "zero"}
         "mean": numbers become the mean of all rows that have one. "zero": a missing category is 0 in every
         one-hot column.
@@ -50,6 +53,7 @@ class Column:
     high: float | None = None
     categories: tuple[str, ...] = ()
     scale: Scale = "none"
+    deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"
 
@@ -61,22 +65,36 @@ class Column:
         for key, kinds in (("scale", Scale), ("missing", Missing)):
             if getattr(self, key) not in get_args(kinds):
                 raise ParameterError(f"{where}: {key} is one of {', '.join(get_args(kinds))}")
+        self._check_scale(where)
         if self.categories:
-            if self.low is not None or self.high is not None or self.scale != "none" or self.clip:
-                raise ParameterError(f"{where}: categories have no range, scale or clip")
-            if self.missing == "mean":
-                raise ParameterError(f'{where}: categories have no mean; missing = "zero" is possible')
-            if not all(isinstance(one, str) and one == one.strip() and one for one in self.categories):
-                raise ParameterError(f"{where}: categories are texts without spaces around them")
-            if len(set(self.categories)) < len(self.categories):
-                raise ParameterError(f"{where}: a category is listed twice")
+            self._check_categories(where)
+        else:
+            self._check_range(where)
+
+    def _check_scale(self, where: str) -> None:
+        if self.deviations is None:
             return
+        if self.scale != "standardise":
+            raise ParameterError(f'{where}: deviations are of scale = "standardise"')
+        if not _is_number(self.deviations) or self.deviations <= 0:
+            raise ParameterError(f"{where}: deviations is a number above 0")
+        object.__setattr__(self, "deviations", float(self.deviations))
+
+    def _check_categories(self, where: str) -> None:
+        if self.low is not None or self.high is not None or self.scale != "none" or self.clip:
+            raise ParameterError(f"{where}: categories have no range, scale or clip")
+        if self.missing == "mean":
+            raise ParameterError(f'{where}: categories have no mean; missing = "zero" is possible')
+        if not all(isinstance(one, str) and one == one.strip() and one for one in self.categories):
+            raise ParameterError(f"{where}: categories are texts without spaces around them")
+        if len(set(self.categories)) < len(self.categories):
+            raise ParameterError(f"{where}: a category is listed twice")
+
+    def _check_range(self, where: str) -> None:
         if self.missing == "zero":
             raise ParameterError(f'{where}: 0 is a number like others; missing = "mean" is possible')
         ends = (self.low, self.high)
-        if not all(
-            isinstance(end, int | float) and not isinstance(end, bool) and isfinite(end) for end in ends
-        ):
+        if not all(map(_is_number, ends)):
             raise ParameterError(f"{where}: low and high are needed, or categories")
         object.__setattr__(self, "low", float(ends[0]))  # type: ignore[arg-type]
         object.__setattr__(self, "high", float(ends[1]))  # type: ignore[arg-type]
@@ -101,6 +119,10 @@ class Column:
     def opens(self) -> bool:
         """Whether mean and deviation over all parties are needed."""
         return self.scale == "standardise" or self.missing == "mean"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +210,28 @@ class Schema:
         """Columns whose mean and deviation are opened, in order."""
         return tuple(column for column in self.columns if column.opens)
 
+    @property
+    def ranges(self) -> list[tuple[Column, tuple[float, float]]]:
+        """Each column, and the range of what it becomes, as far as that is known before anything is opened.
+
+        Raises
+        ------
+        ParameterError
+            A column is standardised within no agreed number of deviations.
+        """
+        return [(column, _agreed_range(column)) for column in self.columns]
+
+
+def _agreed_range(column: Column) -> tuple[float, float]:
+    if column.categories or column.scale == "min-max":
+        return 0.0, 1.0
+    if column.scale == "none":
+        return column.range
+    if column.deviations is None:
+        text = "deviations is needed, as its mean is not known before the run"
+        raise ParameterError(f"schema: column {column.name!r}: {text}")
+    return -column.deviations, column.deviations
+
 
 class _Column(Keys):
     """A [[column]] table."""
@@ -198,6 +242,7 @@ class _Column(Keys):
     high: float | None = None
     categories: list[str] | None = None
     scale: Scale = "none"
+    deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"
 

@@ -28,6 +28,11 @@ def summary_of(preparation: Preparation) -> dict[str, Any]:
     }
 
 
+def write_summary(path: Path, preparation: Preparation) -> None:
+    """Write `summary_of` as a file that `read_summary` reads."""
+    path.write_text(json.dumps(summary_of(preparation), indent=2) + "\n", encoding="utf-8")
+
+
 def read_summary(path: Path) -> Preparation:
     """The preparation of a file that `secfc prepare` wrote.
 

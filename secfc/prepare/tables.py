@@ -6,7 +6,7 @@ Everything that is wrong is told at once, with the column and the first row, so 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,8 @@ _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
 
 _MISSING, _UNKNOWN = -1, -2
 """In place of the position of a category."""
+
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,20 @@ class Checked:
     def mended(self) -> dict[str, Any]:
         """How many rows, and values that had to be mended, for people."""
         return {"rows": self.rows, "missing": self.missing, "clipped": self.clipped}
+
+    def renamed(self, names: Mapping[str, str]) -> "Checked":
+        """The same under other names of columns; those that are not listed stay."""
+
+        def under(values: Mapping[str, _V]) -> dict[str, _V]:
+            return {names.get(name, name): value for name, value in values.items()}
+
+        return Checked(
+            rows=self.rows,
+            numbers=under(self.numbers),
+            categories=under(self.categories),
+            clipped=under(self.clipped),
+            missing=under(self.missing),
+        )
 
 
 def read(path: Path | Query, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Table:

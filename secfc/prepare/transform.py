@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot
+from math import hypot, inf
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,8 @@ class Preparation:
                 ranges.update(dict.fromkeys(column.prepared, (0.0, 1.0)))
             else:
                 low, high = (float(self._scaled(end, column)) for end in column.range)
-                ranges[column.name] = low, high
+                most = inf if column.deviations is None else column.deviations
+                ranges[column.name] = max(low, -most), min(high, most)
         return ranges
 
     @property
@@ -56,9 +57,26 @@ class Preparation:
         ends = [max(map(abs, self.ranges[one.name])) for one in self.schema.columns if not one.categories]
         return hypot(*ends, *(1.0 for one in self.schema.columns if one.categories))
 
-    def apply(self, table: Checked) -> Floats:
-        """A party's prepared rows, shape (rows, columns)."""
-        parts = []
+    def apply(self, table: Checked, *, name: str) -> Floats:
+        """A party's prepared rows.
+
+        Parameters
+        ----------
+        table : Checked
+        name : str
+            What errors call the party.
+
+        Returns
+        -------
+        ndarray of shape (rows, columns), float64
+
+        Raises
+        ------
+        DataError
+            Naming the party and, for every column with values beyond its agreed deviations that are not
+            clipped, how many and the first row.
+        """
+        parts, problems = [], []
         for column in self.schema.columns:
             if column.categories:
                 at = table.categories[column.name][:, np.newaxis]
@@ -67,7 +85,19 @@ class Preparation:
             values = table.numbers[column.name]
             if column.missing == "mean":
                 values = np.where(np.isnan(values), self.statistics[column.name].mean, values)
-            parts.append(self._scaled(values, column)[:, np.newaxis])
+            scaled = self._scaled(values, column)
+            if column.deviations is not None:
+                most = column.deviations
+                beyond = np.abs(scaled) > most
+                if beyond.any() and not column.clip:
+                    problems.append(
+                        f"column {column.name!r} has {beyond.sum()} values more than {most:g} deviations "
+                        f"from the mean of all parties, the first in row {int(beyond.argmax())}"
+                    )
+                scaled = np.clip(scaled, -most, most)
+            parts.append(scaled[:, np.newaxis])
+        if problems:
+            raise DataError(f"{name}: " + "\n  ".join(problems))
         return np.ascontiguousarray(np.hstack(parts))
 
     def restore(self, rows: Floats) -> Floats:

@@ -12,8 +12,8 @@ from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Introduction
 
-Phase = Literal["identify", "union", "share", "check", "iterate", "reveal"]
-PHASES: tuple[Phase, ...] = ("identify", "union", "share", "check", "iterate", "reveal")
+Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "reveal"]
+PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
 
 SERVER = 0
 """Number of the server; clients are 1 to n."""

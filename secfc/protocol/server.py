@@ -16,6 +16,7 @@ from secfc.params import WINDOW, Job, Layout, primes_of
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import columns_of, covers_of
 from secfc.protocol.disclosure import BLOCK_ELEMENTS, Decoder, ResidueError
+from secfc.protocol.dispensable import check_dispensable
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.inquiry import Inquiry
 from secfc.protocol.introductions import Introductions
@@ -56,6 +57,9 @@ class Server:
     secret : MaskSource, optional
         Where all that must not be guessed comes from: what wrong shares and answers are found by; a fresh
         one by default.
+    prepares : bool
+        Whether clients open something among themselves before they introduce themselves. Until a client has
+        introduced itself others may wait for it, so it cannot be left out.
     kernels : callable
         Gives kernels for a job's size.
 
@@ -75,6 +79,7 @@ class Server:
         session: Session,
         rng: np.random.Generator,
         secret: MaskSource | None = None,
+        prepares: bool = False,
         kernels: Choose = choose,
     ) -> None:
         self.state = State.IDENTIFY
@@ -82,7 +87,7 @@ class Server:
         self.found: list[Clustering] = []
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._secret = secret or MaskSource()
-        self._choose = kernels
+        self._prepares, self._choose = prepares, kernels
         self._introductions = Introductions(job, session)
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
         self._gathering = Gathering(job)
@@ -235,17 +240,12 @@ class Server:
         return self._questions()
 
     def _leave_out(self, client: int, reason: str) -> list[Message]:
-        if self._job.ids_cap is not None:
-            text = (
-                f"client {client} is absent before all rows were shared; with membership privacy nobody can "
-                f"be left out, for every client holds a part of every row"
-            )
-            if self.state is not State.IDENTIFY:
-                text += (
-                    ". Before it starts again without a client: the union of the new run would show how many "
-                    "rows that client held, and which to those who can guess IDs"
-                )
-            raise TooManyFaultsError(text)
+        check_dispensable(
+            client,
+            job=self._job,
+            state=self.state,
+            prepares=self._prepares and client not in self._introductions,
+        )
         before = min(self._ready[j] for j in self._gathering.members)
         self._gathering.leave_out({client: reason})
         if self.state is State.IDENTIFY:

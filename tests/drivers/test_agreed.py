@@ -7,6 +7,7 @@ import stat
 
 import numpy as np
 import pytest
+from support.breaking import breaks_at
 from support.hidden import expected
 from support.organisations import NAMES, Organisations
 
@@ -50,27 +51,6 @@ def run(made, *, sites=NAMES, deadline=None):
         summary=made.folder / "summary.json",
         deadline=deadline,
     )
-
-
-def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
-    """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
-    started, hit = [], []
-    start, write = multiprocess._start, framing.write_frame
-
-    def start_and_note():
-        started.append(start())
-        return started[-1]
-
-    def write_frame(stream, what, payload):
-        process = started[client]
-        if what == framing.MESSAGE and stream is process.stdin and envelope(payload).kind == kind and not hit:
-            hit.append(process)
-            process.send_signal(number)
-        write(stream, what, payload)
-
-    monkeypatch.setattr(multiprocess, "_start", start_and_note)
-    monkeypatch.setattr(framing, "write_frame", write_frame)
-    return hit
 
 
 def results(made, name):

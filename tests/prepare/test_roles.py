@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import secfc
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, SealError
 from secfc.prepare import Column, Schema
-from secfc.prepare.messages import Deal, Introduce, Opening, decode, encode, parties_of
+from secfc.prepare.messages import Deal, Introduce, Opening, decode, encode, envelope
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.statistics import Sums
 from secfc.prepare.summation import Summation
@@ -82,7 +82,8 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
     for values in (few, many):
         net = wire(values)
         net.run()
-        sizes.append(sorted((*parties_of(data), len(data)) for data in net.sent))
+        heads = [(envelope(data), len(data)) for data in net.sent]
+        sizes.append(sorted((one.sender, one.recipient, size) for one, size in heads))
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
     # As docs/protocol.md says, with two columns.
@@ -412,7 +413,13 @@ def test_any_bytes_decode_to_a_message_or_raise_the_one_error(wire, data, head):
             except MessageError:
                 continue
             assert encode(message) == candidate
-            assert parties_of(candidate) == (message.sender, message.recipient)
+            head = envelope(candidate)
+            assert (head.kind, head.sender, head.recipient, head.round) == (
+                type(message).__name__,
+                message.sender,
+                message.recipient,
+                message.round,
+            )
 
 
 def reach_bytes(net):
@@ -434,7 +441,7 @@ def test_a_message_that_is_too_large_is_not_read():
 @pytest.mark.parametrize("data", [b"", b"SFP1", b"SFC1" + bytes(40)])
 def test_what_is_no_message_has_no_parties(data):
     with pytest.raises(MessageError, match="not a message of a preparation"):
-        parties_of(data)
+        envelope(data)
 
 
 # What shows

@@ -26,6 +26,7 @@ class Network:
                 job=agreement.job_of(RUN),
                 session=agreement.session(RUN),
                 rng=np.random.default_rng(agreement.seed),
+                prepares=bool(agreement.opened),
             ),
             run=RUN,
             send=self._send,

@@ -109,6 +109,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
                 job=agreement.job_of(run),
                 session=agreement.session(run),
                 rng=np.random.default_rng(agreement.seed),
+                prepares=bool(agreement.opened),
             ),
             run=run,
             send=send,

@@ -10,6 +10,7 @@ from typing import Any
 import secfc
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import SignedStatement, statement_of, write_summary
+from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import as_error, ends_run
 from secfc.drivers.flare import line as lines
@@ -21,7 +22,7 @@ from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode, envelope
+from secfc.protocol.wire import decode, encode
 
 _LOG = logging.getLogger(__name__)
 
@@ -201,7 +202,7 @@ class Coordinator:
     def _carry(self, client: int, data: bytes) -> None:
         """Take a message to whom it is for."""
         try:
-            header = envelope(data)
+            header = envelope(data, prepares=bool(self._agreement.opened))
             if header.sender != client or header.recipient > self._job.n:
                 raise MessageError("a forged sender or unknown recipient")
             self.meter.sent(header, len(data))
@@ -225,7 +226,7 @@ class Coordinator:
                 continue
             with self.meter.work(message.work, SERVER):
                 data = encode(message, k=self._job.k)
-            self.meter.sent(envelope(data), len(data))
+            self.meter.sent(envelope(data, prepares=False), len(data))
             self._lines[message.recipient].put(data)
         self._mark()
         if self._on_progress is not None:

@@ -52,6 +52,7 @@ def export_job(file: Path, folder: Path, *, deadline: float) -> None:
     """
     agreement = read_job(file)
     check_signed(agreement, signatures_path(file))
+    needs_all = agreement.job.ids_cap is not None or bool(agreement.opened)
     server = {
         "format_version": 2,
         "workflows": [
@@ -71,8 +72,8 @@ def export_job(file: Path, folder: Path, *, deadline: float) -> None:
     meta = {
         "name": folder.name,
         "resource_spec": {},
-        # With membership privacy nobody can be left out.
-        "min_clients": agreement.job.threshold if agreement.job.ids_cap is None else agreement.job.n,
+        # With membership privacy, or where data is prepared first, nobody can be left out from the start.
+        "min_clients": agreement.job.n if needs_all else agreement.job.threshold,
         "deploy_map": {"secfc": ["server", *agreement.names]},
     }
     files = {

@@ -1,0 +1,201 @@
+"""Jobs that prepare first, with a process per party: totals among the sites, then the clustering."""
+
+import csv
+import json
+import signal
+
+import numpy as np
+import pyarrow.csv
+import pytest
+from support.breaking import breaks_at
+from support.organisations import NAMES
+from support.preparing import SCHEMA, Preparing
+
+from plaintext_baselines import ExactLloyd
+from secfc.agreement.audit import audit
+from secfc.agreement.statement import read_summary as read_statements
+from secfc.drivers import multiprocess
+from secfc.drivers.agreed import run_agreed
+from secfc.errors import DataError, LimitError, TooManyFaultsError
+from secfc.prepare.files import prepare_by
+from secfc.prepare.summary import SUMMARY, read_summary
+
+pytestmark = pytest.mark.processes
+
+
+def run(made, **options):
+    return run_agreed(
+        made.agreement,
+        file=made.job,
+        sites=[made.site(name) for name in NAMES],
+        summary=made.folder / "summary.json",
+        **options,
+    )
+
+
+def results(made, name):
+    (folder,) = (made.folder / f"results-{name}").iterdir()
+    return folder
+
+
+def labels(made, name):
+    with (results(made, name) / "labels.csv").open() as file:
+        return [(row["patient"], int(row["label"])) for row in csv.DictReader(file)]
+
+
+def sent(made):
+    """Types of messages that each party states to have sent."""
+    statements = read_statements(made.folder / "summary.json").statements
+    return {one.statement.party: set(one.statement.sent) for one in statements}
+
+
+def assert_exact(made, outcome):
+    """Every site has the labels of exact Lloyd on the rows that pooling would have prepared."""
+    rows, job = made.prepared().rows, made.agreement.job
+    starts = np.split(outcome.start, np.cumsum([len(part) for part in rows])[:-1])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
+    for name, found in zip(NAMES, exact.labels_, strict=True):
+        assert labels(made, name) == [(f"{name}-{at}", one) for at, one in enumerate(found.tolist())]
+
+
+def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(tmp_path):
+    made = Preparing(tmp_path)
+    outcome = run(made)
+    assert_exact(made, outcome)
+    summary = read_statements(tmp_path / "summary.json")
+    assert all(finding.holds for finding in audit(summary, made.agreement))
+    phases = {(one.phase, one.role): one.messages for one in outcome.costs.phases}
+    assert phases["prepare", "client"] == 5 * 3 * 2
+    assert ("prepare", "server") not in phases
+    assert all(kinds > {"Introduce", "Deal", "Opening", "Hello"} for kinds in sent(made).values())
+
+
+def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tmp_path):
+    made = Preparing(tmp_path)
+    run(made)
+    done = made.prepared()
+    for name, rows in zip(NAMES, done.rows, strict=True):
+        path = results(made, name) / SUMMARY
+        assert read_summary(path) == done.preparation
+        again = prepare_by(
+            [tmp_path / f"{name}.csv"],
+            path,
+            out=tmp_path / f"again-{name}",
+            id_column="patient",
+            drop=["note"],
+        )
+        table = pyarrow.csv.read_csv(again.files[0])
+        np.testing.assert_array_equal(
+            np.column_stack([table.column(column) for column in made.agreement.columns]), rows
+        )
+
+
+def test_values_beyond_the_agreed_deviations_go_to_their_end_where_that_was_agreed(tmp_path):
+    schema = SCHEMA.replace("deviations = 8", "deviations = 0.5\nclip = true")
+    made = Preparing(tmp_path, schema=schema)
+    rows = np.concatenate(made.prepared().rows)
+    assert (np.abs(rows[:, 0]) == 0.5).any()
+    assert_exact(made, run(made))
+
+
+def test_values_beyond_the_agreed_deviations_end_the_run_at_their_site(tmp_path):
+    made = Preparing(tmp_path, schema=SCHEMA.replace("deviations = 8", "deviations = 2"))
+    made.change("west", "age", 5, "119")
+    with pytest.raises(
+        DataError, match=r"more than 2 deviations from the mean of all parties, the first in row 5$"
+    ):
+        run(made)
+    assert not list(tmp_path.glob("results-*/*/labels.csv"))
+
+
+def test_what_does_not_fit_the_schema_is_told_before_anything_is_dealt(tmp_path):
+    made = Preparing(tmp_path)
+    made.values["west"]["age"][2] = "1952"
+    made.values["west"]["smoker"][4] = "Never"
+    made.write_table("west", titles=["alter", "dose", "smoker"])
+    made.write_site(
+        "west",
+        data='path = "west.csv"\nid = "patient"\n[data.columns]\nage = "alter"\n',
+        more="[limits]\nopen_statistics = 3\n",
+    )
+    with pytest.raises(DataError) as error:
+        run(made)
+    assert str(error.value) == (
+        f"west: {tmp_path / 'west.csv'}: 2 things to mend\n"
+        "  column 'alter' has 1 values outside 0 to 120 years, the first in row 2; check the unit\n"
+        "  column 'smoker' has 1 values outside the agreed categories, the first in row 4; "
+        "1 differ from one in upper and lower case alone"
+    )
+    assert all(kinds <= {"Introduce"} for kinds in sent(made).values())
+
+
+def test_a_column_with_too_few_holders_ends_the_run_before_values_are_dealt(tmp_path):
+    made = Preparing(tmp_path, schema=SCHEMA.replace("smallest = 3", "smallest = 8"))
+    with pytest.raises(LimitError, match=r"t \+ 2 = 3 are needed of 3, .*; column 'age' 2$"):
+        run(made)
+    assert not list(tmp_path.glob(f"results-*/*/{SUMMARY}"))
+
+
+@pytest.mark.parametrize("kind", ["Introduce", "Deal", "Opening"])
+def test_a_site_that_vanishes_while_data_is_prepared_ends_the_run(tmp_path, monkeypatch, kind):
+    made = Preparing(tmp_path)
+    breaks_at(monkeypatch, 2, kind)
+    text = (
+        "client 2 is absent before data is prepared; .* nobody can be left out; client 2 .south.: its process"
+    )
+    with pytest.raises(TooManyFaultsError, match=text):
+        run(made)
+
+
+def test_a_site_that_hangs_while_data_is_prepared_ends_the_run_after_the_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    made = Preparing(tmp_path)
+    breaks_at(monkeypatch, 2, "Deal", signal.SIGSTOP)
+    with pytest.raises(
+        TooManyFaultsError, match=r"before data is prepared; .*nothing was heard from those waited"
+    ):
+        run(made, deadline=3.0)
+
+
+@pytest.mark.parametrize("kind", ["Introduce", "Deal", "Opening"])
+def test_a_site_with_storage_that_is_killed_while_data_is_prepared_goes_on(tmp_path, monkeypatch, kind):
+    made = Preparing(tmp_path)
+    made.replace(made.site("south"), "[data]", 'storage = "scratch"\n\n[data]')
+    hit = breaks_at(monkeypatch, 2, kind)
+    outcome = run(made)
+    assert hit
+    assert outcome.lost == {}
+    assert_exact(made, outcome)
+    summary = read_statements(tmp_path / "summary.json")
+    assert all(finding.holds for finding in audit(summary, made.agreement))
+
+
+def test_a_schema_that_opens_nothing_needs_neither_consent_nor_messages(tmp_path):
+    schema = SCHEMA.replace('scale = "standardise"\ndeviations = 8\nmissing = "mean"', 'scale = "min-max"')
+    made = Preparing(tmp_path, schema=schema)
+    for name, row in (("north", 3), ("west", 0)):
+        made.change(name, "age", row, "50")
+    for name in NAMES:
+        made.write_site(name)
+    assert_exact(made, run(made))
+    assert all(kinds.isdisjoint({"Introduce", "Deal", "Opening"}) for kinds in sent(made).values())
+    told = json.loads((results(made, "north") / SUMMARY).read_text())
+    assert told["statistics"] == {}
+
+
+def test_centres_are_written_in_the_columns_that_were_made(tmp_path):
+    made = Preparing(tmp_path)
+    made.replace(made.job, "k = 2", 'k = 2\nreveal_centres = ["south"]')
+    for name in NAMES:
+        made.write_site(name, more='[limits]\nopen_statistics = 3\nreveal_centres = ["south"]\n')
+    made.sign()
+    run(made)
+    done = made.prepared()
+    with (results(made, "south") / "centres.csv").open() as file:
+        found = np.array(
+            [[float(row[name]) for name in done.preparation.names] for row in csv.DictReader(file)]
+        )
+    rows = np.concatenate(done.rows)
+    own = np.array([label for name in NAMES for _, label in labels(made, name)])
+    for h, centre in enumerate(found):
+        np.testing.assert_allclose(centre, rows[own == h].mean(axis=0), atol=1e-6)

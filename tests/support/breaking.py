@@ -1,0 +1,28 @@
+"""Processes of clients that get a signal at a chosen message."""
+
+import signal
+
+from secfc.drivers import framing, multiprocess
+from secfc.drivers.carried import envelope
+
+
+def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
+    """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
+    started, hit = [], []
+    start, write = multiprocess._start, framing.write_frame
+
+    def start_and_note():
+        started.append(start())
+        return started[-1]
+
+    def write_frame(stream, what, payload):
+        process = started[client]
+        told = what == framing.MESSAGE and stream is process.stdin and not hit
+        if told and envelope(payload, prepares=True).kind == kind:
+            hit.append(process)
+            process.send_signal(number)
+        write(stream, what, payload)
+
+    monkeypatch.setattr(multiprocess, "_start", start_and_note)
+    monkeypatch.setattr(framing, "write_frame", write_frame)
+    return hit

@@ -1,0 +1,90 @@
+"""Three organisations whose job prepares: numbers in other units, a category, values that are missing."""
+
+import csv
+
+import numpy as np
+from support.organisations import NAMES, Organisations
+
+from secfc.prepare import Schema, prepare
+
+SCHEMA = """\
+smallest = 3
+
+[[column]]
+name = "age"
+unit = "years"
+low = 0
+high = 120
+scale = "standardise"
+deviations = 8
+missing = "mean"
+
+[[column]]
+name = "dose"
+unit = "mg"
+low = 0
+high = 50
+scale = "min-max"
+clip = true
+
+[[column]]
+name = "smoker"
+categories = ["never", "former", "current"]
+missing = "zero"
+"""
+
+CONSENT = "[limits]\nopen_statistics = 3\n"
+
+
+def tables(seed=5):
+    """A table of texts for each organisation; two have missing ages, one a dose beyond the range."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for name, m in zip(NAMES, (14, 9, 7), strict=True):
+        age = [f"{one:.1f}" for one in rng.choice([25, 70], m) + rng.normal(0, 4, m)]
+        dose = [f"{one:.2f}" for one in rng.uniform(1, 49, m)]
+        smoker = rng.choice(["never", "former", "current", ""], m).tolist()
+        found[name] = {"age": age, "dose": dose, "smoker": smoker}
+    found["north"]["age"][3] = found["west"]["age"][0] = ""
+    found["south"]["dose"][2] = "61.5"
+    return found
+
+
+class Preparing(Organisations):
+    """Their files; all have signed."""
+
+    def __init__(self, folder, *, schema=SCHEMA, values=None):
+        super().__init__(folder)
+        self.values = values or tables()
+        text = self.job.read_text()
+        text = text[: text.index("[columns]")].replace("roster =", 'prepare = "schema.toml"\nroster =')
+        self.job.write_text(text)
+        self.schema = folder / "schema.toml"
+        self.schema.write_text(schema)
+        for name in NAMES:
+            self.write_table(name)
+            self.write_site(name, more=CONSENT)
+        self.sign()
+
+    def change(self, name, column, row, value):
+        """Another value in a site's file."""
+        self.values[name][column][row] = value
+        self.write_table(name)
+
+    def prepared(self):
+        """What preparing gives where all rows are in one process."""
+        values = [
+            {name: [one or None for one in column] for name, column in self.values[site].items()}
+            for site in NAMES
+        ]
+        return prepare(values, Schema.read(self.schema), t=1, names=list(NAMES))
+
+    def write_table(self, name, titles=None):
+        """A site's file, with another column that nobody agreed on."""
+        columns = self.values[name]
+        titles = titles or list(columns)
+        with (self.folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["patient", "note", *titles])
+            for at, row in enumerate(zip(*columns.values(), strict=True)):
+                writer.writerow([f"{name}-{at}", "private", *row])
