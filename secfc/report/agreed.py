@@ -68,7 +68,7 @@ def write_agreed_report(
         figures=None
         if told.result is None
         else _figures(told.result, job, _own_sizes(told, job, site, party)),
-        learned=[] if told.costs is None else who_learned_what(job, rounds=told.costs.rounds),
+        learned=[] if told.costs is None else who_learned_what(job, told.costs.rounds, agreement.opened),
         lost=told.lost,
         findings=audit(summary, agreement),
         phases=() if told.costs is None else told.costs.phases,

@@ -1,5 +1,6 @@
 """Who learned what from a run, in words: the statements of docs/threat-model.md, and no stronger ones."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from secfc.params import Job
@@ -13,8 +14,16 @@ class Learned:
     what: str
 
 
-def who_learned_what(job: Job, rounds: int) -> list[Learned]:
-    """The lines for this job, whose server asked this many questions."""
+def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[Learned]:
+    """The lines for this job, whose server asked this many questions.
+
+    Parameters
+    ----------
+    job : Job
+    rounds : int
+    opened : sequence of str
+        Columns whose mean and deviation were opened first.
+    """
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     centres = "the centres of all sets it asked about"
     server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
@@ -27,6 +36,7 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
         )
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}; the inertia"),
+        *_opened(opened),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(
@@ -78,6 +88,13 @@ def who_learned_what(job: Job, rounds: int) -> list[Learned]:
         )
     )
     return lines
+
+
+def _opened(columns: Sequence[str]) -> list[Learned]:
+    if not columns:
+        return []
+    what = "how many parties hold values, how many values there are, their mean and their deviation"
+    return [Learned("every client, because all consented", f"of {', '.join(columns)}: {what}")]
 
 
 def _between(job: Job) -> list[Learned]:

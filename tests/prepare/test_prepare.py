@@ -1,6 +1,8 @@
 """Preparing: equal to pooled exact arithmetic, within the public bound, never of one party's values alone."""
 
+from dataclasses import replace
 from fractions import Fraction
+from math import hypot
 
 import numpy as np
 import pandas as pd
@@ -50,6 +52,35 @@ def test_prepared_rows_lie_within_the_public_bound():
     assert max(np.linalg.norm(rows, axis=1).max() for rows in done.rows) <= done.preparation.bound
     result = secfc.run(done.rows, 2, 1, 1, bound=done.preparation.bound, seed=0)
     assert result.sizes.sum() == 5
+
+
+def within(deviations, **more):
+    age = replace(SCHEMA.columns[0], deviations=deviations, **more)
+    return Schema(columns=(age, *SCHEMA.columns[1:]))
+
+
+def test_values_beyond_the_agreed_deviations_are_refused_without_a_value():
+    with pytest.raises(secfc.DataError) as caught:
+        prepare(PARTIES, within(1.25), t=1)
+    told = "column 'age' has 1 values more than 1.25 deviations from the mean of all parties"
+    assert str(caught.value) == f"parties[1]: {told}, the first in row 1"
+
+
+def test_values_beyond_the_agreed_deviations_are_clipped_where_that_was_agreed():
+    free, clipped = prepare(PARTIES, SCHEMA, t=1), prepare(PARTIES, within(1, clip=True), t=1)
+    assert clipped.preparation.statistics == free.preparation.statistics
+    assert clipped.preparation.ranges["age"] == (-1, 1)
+    assert clipped.preparation.bound <= hypot(1, 1, 1)
+    for was, rows in zip(free.rows, clipped.rows, strict=True):
+        np.testing.assert_array_equal(rows[:, 0], np.clip(was[:, 0], -1, 1))
+        np.testing.assert_array_equal(rows[:, 1:], was[:, 1:])
+
+
+def test_what_is_agreed_before_covers_what_is_known_after():
+    done = prepare(PARTIES, within(3), t=1)
+    for column, (low, high) in within(3).ranges:
+        for name in column.prepared:
+            assert low <= done.preparation.ranges[name][0] <= done.preparation.ranges[name][1] <= high
 
 
 def test_centres_are_restored_to_the_units_of_the_schema():

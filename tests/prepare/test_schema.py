@@ -57,6 +57,7 @@ CHANGES = {
     "low": 1,
     "high": 121,
     "scale": "min-max",
+    "deviations": 4,
     "clip": True,
     "missing": "refuse",
 }
@@ -92,6 +93,9 @@ NUMBER = '[[column]]\nname = "a"\nlow = 0\nhigh = 1\n'
         ('[[column]]\nname = "a"\nlow = -1e308\nhigh = 1e308', "further than the largest float64"),
         (NUMBER + 'scale = "log"', ":5: .*scale: 'none', 'min-max' or 'standardise' is possible"),
         (NUMBER + 'units = "m"', r":5: column\[1\]\.units: unknown key; did you mean unit\?"),
+        (NUMBER + "deviations = 3", ':1: .*column .a.: deviations are of scale = "standardise"'),
+        (NUMBER + 'scale = "standardise"\ndeviations = 0', "deviations is a number above 0"),
+        (NUMBER + 'scale = "standardise"\ndeviations = inf', "deviations is a number above 0"),
         (NUMBER + 'missing = "zero"', '0 is a number like others; missing = "mean" is possible'),
         (NUMBER + "clip = 1", ":5: .*clip: true or false is needed"),
         ('[[column]]\nname = "a"\ncategories = ["x", "x"]', "a category is listed twice"),

@@ -176,6 +176,15 @@ def test_who_learned_what_names_everybody(t, init):
     assert ("the server, because of the start" in lines) == (init == "k-means++")
 
 
+def test_what_is_opened_before_a_run_is_told():
+    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0)
+    lines = {line.who: line.what for line in who_learned_what(job, rounds=7, opened=("age", "dose"))}
+    assert lines["every client, because all consented"].startswith(
+        "of age, dose: how many parties hold values"
+    )
+    assert "every client, because all consented" not in {line.who for line in who_learned_what(job, rounds=7)}
+
+
 def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
     job = Job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9, ids_salt="00" * 16)
     line = who_learned_what(job, rounds=7)[0]

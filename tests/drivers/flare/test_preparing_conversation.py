@@ -1,0 +1,159 @@
+"""Coordinator and sites of a job that prepares first, in one process: the phase, and what can end it."""
+
+import csv
+
+import numpy as np
+import pytest
+from support.network import Network, names_of_lost
+from support.organisations import NAMES
+from support.preparing import SCHEMA, Preparing
+
+from plaintext_baselines import ExactLloyd
+from secfc.agreement.audit import audit
+from secfc.agreement.statement import read_summary as read_statements
+from secfc.drivers.flare.calls import Kind
+from secfc.drivers.flare.jobs import export_job, of_argument, to_argument
+from secfc.drivers.site_preparing import SitePreparing
+from secfc.errors import CheatError, DataError, MessageError, TooManyFaultsError
+from secfc.prepare.messages import Deal, Opening, decode, encode
+from secfc.prepare.summary import SUMMARY, read_summary
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+
+class Made(Preparing):
+    """Under the names that the network knows."""
+
+    sites = NAMES
+
+    def config(self, name):
+        return self.site(name)
+
+    def written(self, name):
+        folder = self.folder / f"results-{name}"
+        return sorted(folder.iterdir()) if folder.exists() else []
+
+    def labels(self, name):
+        (folder,) = self.written(name)
+        with (folder / "labels.csv").open() as file:
+            return [int(row["label"]) for row in csv.DictReader(file)]
+
+
+def on_prepare(monkeypatch, number, act):
+    """Have a site's part in preparing act on a message before it takes it; what that gives is taken."""
+    real = SitePreparing.receive
+
+    def receive(self, data):
+        if self._preparer.number == number:
+            data = act(data)
+        return real(self, data)
+
+    monkeypatch.setattr(SitePreparing, "receive", receive)
+
+
+def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(tmp_path):
+    made = Made(tmp_path)
+    network = Network(made)
+    report = network.run()
+    assert names_of_lost(network) == {}
+    done, job = made.prepared(), made.agreement.job
+    starts = np.split(report.start, np.cumsum([len(rows) for rows in done.rows])[:-1])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(done.rows)
+    for name, labels in zip(NAMES, exact.labels_, strict=True):
+        assert made.labels(name) == labels.tolist()
+        (folder,) = made.written(name)
+        assert read_summary(folder / SUMMARY) == done.preparation
+    network.coordinator.write_summary(tmp_path / "summary.json", None)
+    summary = read_statements(tmp_path / "summary.json")
+    assert all(finding.holds for finding in audit(summary, made.agreement))
+    phases = {(one.phase, one.role) for one in network.coordinator.meter.costs().phases}
+    assert ("prepare", "client") in phases
+    assert ("prepare", "server") not in phases
+
+
+def test_data_that_does_not_fit_ends_the_run_before_anything_is_dealt(tmp_path):
+    made = Made(tmp_path)
+    made.change("south", "age", 4, "1952")
+    network = Network(made)
+    with pytest.raises(DataError, match=r"south: .*column 'age' has 1 values outside 0 to 120 years"):
+        network.run()
+    kinds = {record.kind for record in network.coordinator.meter.costs().messages}
+    assert kinds <= {"Introduce"}
+
+
+def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
+    made, silent = Made(tmp_path), set()
+
+    def act(data):
+        if isinstance(decode(data), Deal):
+            silent.add("south")
+            raise RuntimeError
+        return data
+
+    on_prepare(monkeypatch, 2, act)
+
+    def spoil(site, call, deliver):
+        answer = deliver()
+        return None if site in silent and call.kind is not Kind.CLOSE else answer
+
+    text = "client 2 is absent before data is prepared; .*nobody can be left out; lost of 3: south"
+    with pytest.raises(TooManyFaultsError, match=text):
+        Network(made, deadline=1.0, spoil=spoil).run()
+
+
+@pytest.mark.parametrize("kind", [Deal, Opening])
+def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tmp_path, monkeypatch, kind):
+    made = Made(tmp_path)
+
+    def act(data):
+        message = decode(data)
+        return data[:-1] + bytes([data[-1] ^ 1]) if isinstance(message, kind) else data
+
+    on_prepare(monkeypatch, 2, act)
+    with pytest.raises(MessageError, match=f"south: .*{kind.__name__}"):
+        Network(made).run()
+
+
+def test_a_site_that_adds_up_wrongly_is_found_and_named_where_enough_others_are_right(tmp_path, monkeypatch):
+    made = Made(tmp_path)
+    real = SitePreparing.receive
+
+    def receive(self, data):
+        if self._preparer.number == 3 and not isinstance(decode(data), Opening):
+            for summation in self._preparer._rounds.values():
+                summation._sum[0, 0] = (summation._sum[0, 0] + 1) % 97
+        return real(self, data)
+
+    monkeypatch.setattr(SitePreparing, "receive", receive)
+    with pytest.raises(CheatError, match="sums contradict each other"):
+        Network(made).run()
+
+
+def test_messages_of_a_preparation_are_refused_in_a_job_without_one(organisations):
+    made = organisations(20, 10, 30)
+    network = Network(made)
+    data = b"SFP1" + bytes(60)
+    with pytest.raises(MessageError, match="not a secfc message"):
+        network.coordinator._carry(1, data)
+
+
+def test_the_folder_for_flare_holds_the_schema_and_asks_for_all_sites(tmp_path):
+    made = Made(tmp_path, schema=SCHEMA)
+    assert of_argument(to_argument(made.agreement)).digest == made.agreement.digest
+    export_job(made.job, tmp_path / "flare", deadline=60.0)
+    assert '"min_clients": 3' in (tmp_path / "flare" / "meta.json").read_text()
+
+
+def test_messages_of_another_run_are_refused(tmp_path, monkeypatch):
+    made = Made(tmp_path)
+    seen = []
+
+    def act(data):
+        message = decode(data)
+        seen.append(type(message).__name__)
+        return encode(type(message)(**vars(message) | {"run": bytes(16)}))
+
+    on_prepare(monkeypatch, 1, act)
+    with pytest.raises(MessageError, match=r"north: .*Introduce: of another run"):
+        Network(made).run()
+    assert seen == ["Introduce"]
