@@ -56,9 +56,9 @@ def run_page(folder, until=None):
         if kind == "toml":
             file = text.split("\n", 1)[0].removeprefix("# ")
             (folder / file).write_text(text)
-            if file == "north-hidden.toml":  # the others' are alike
+            if file in ("north-hidden.toml", "north-prepared.toml"):  # the others' are alike
                 for name in ("south", "west"):
-                    (folder / f"{name}-hidden.toml").write_text(text.replace("north", name))
+                    (folder / file.replace("north", name)).write_text(text.replace("north", name))
         elif kind == "bash":
             for line in text.splitlines():
                 if until is not None and line.startswith(until):
@@ -75,7 +75,11 @@ def test_the_page_can_be_followed_and_its_summary_is_audited(tmp_path):
     assert "DOES NOT HOLD" not in audited
     audited = printed["secfc audit hidden.summary.json --job hidden.toml"]
     assert audited.count("holds  ") == 7
-    assert len(list(tmp_path.glob("results-*/*/labels.csv"))) == 6
+    audited = printed["secfc audit prepared.summary.json --job prepared.toml"]
+    assert audited.count("holds  ") == 7
+    assert "Opening" in audited
+    assert len(list(tmp_path.glob("results-*/*/labels.csv"))) == 9
+    assert len(list(tmp_path.glob("results-*/*/preparation.json"))) == 3
     summary = tmp_path / "job.summary.json"
     summary.write_text(summary.read_text().replace('"converged": true', '"converged": false', 1))
     audited = secfc_command("secfc audit job.summary.json --job job.toml", tmp_path, status=1)
