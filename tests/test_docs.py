@@ -13,7 +13,7 @@ import pytest
 
 from secfc.params import recovery_threshold
 from secfc.protocol import wire
-from secfc.protocol.states import CLIENT_TAKES, SERVER_TAKES
+from secfc.protocol.states import CLIENT_TAKES, SERVER_TAKES, State
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -100,11 +100,20 @@ def test_protocol_page_lists_the_messages_with_their_numbers():
     assert listed == [(str(number), kind.__name__) for number, (kind, _, _) in enumerate(wire._TYPES)]
 
 
-@pytest.mark.parametrize(("prefix", "table"), [("c_", CLIENT_TAKES), ("s_", SERVER_TAKES)])
-def test_protocol_page_draws_the_table_of_states(prefix, table):
-    drawn = re.findall(rf"^ *{prefix}(\w+) --> {prefix}\w+: (?:last )?(\w+)$", PROTOCOL, flags=re.MULTILINE)
-    expected = {(state.value, kind.__name__) for state, kinds in table.items() for kind in kinds}
-    assert set(drawn) == expected
+@pytest.mark.parametrize(("role", "table"), [("CLIENT", CLIENT_TAKES), ("SERVER", SERVER_TAKES)])
+def test_the_picture_of_states_shows_the_table_and_moves_that_it_allows(role, table):
+    script = runpy.run_path(str(ROOT / "docs" / "pictures" / "draw.py"))
+    moves = script[f"{role}_MOVES"]
+    for first, last, message in moves:
+        taken = {kind.__name__ for kind in table[State(first)]}
+        assert set(re.findall(r"[A-Z]\w+", message)) <= taken, (first, last)
+    states = {state for move in moves for state in move[:2]}
+    assert states >= {state.value for state, kinds in table.items() if kinds}
+    drawn = [element.text for element in ElementTree.fromstring(script["states"]()).iter() if element.text]
+    for state in states:
+        assert drawn.count(state) >= 1
+        for kind in table[State(state)]:
+            assert any(kind.__name__ in line for line in drawn)
 
 
 @pytest.mark.parametrize("path", [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"], ids=str)

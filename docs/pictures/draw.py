@@ -3,8 +3,12 @@
 Each stands on a card of its own, so that it can be read on a light page and on a dark one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
+
+from secfc.protocol.messages import Message
+from secfc.protocol.states import CLIENT_TAKES, SERVER_TAKES, State
 
 STYLE = """
 .card { fill: #fff; stroke: #d0d7de; }
@@ -220,10 +224,80 @@ def iteration() -> str:
     )
 
 
+Move = tuple[str, str, str]
+"""From a state to a state, and the message that does it."""
+
+CLIENT_MOVES: tuple[Move, ...] = (
+    ("identify", "union", "Plan"),
+    ("identify", "share", "Plan"),
+    ("union", "share", "last UnionCheck"),
+    ("share", "iterate", "last Share"),
+    ("iterate", "compare", "Finish"),
+    ("compare", "reveal", "last Witness"),
+    ("compare", "done", "last Witness"),
+    ("reveal", "done", "last CentreShare"),
+)
+SERVER_MOVES: tuple[Move, ...] = (
+    ("identify", "union", "last Hello"),
+    ("identify", "share", "last Hello"),
+    ("union", "share", "last UnionOpening"),
+    ("share", "check", "last Ready, liars tolerated"),
+    ("share", "iterate", "last Ready"),
+    ("check", "iterate", "last Report or Evidence"),
+    ("iterate", "done", "last CodedDistances"),
+)
+
+_GAP, _WIDTH, _SIDE = 42, 330, 110
+"""Between boxes of states, a box's width, and how far left of it an arrow passes another box."""
+
+
+def role(
+    x: float, name: str, takes: Mapping[State, frozenset[type[Message]]], moves: Sequence[Move]
+) -> list[str]:
+    """A role's states from the top down, with what it takes in each; how it moves from one to another."""
+    passed = {state for move in moves for state in move[:2]}
+    states = [state for state in State if state.value in passed]
+    parts = [text(x, 40, name, kind="head")]
+    tops, heights, y = {}, {}, 62.0
+    for state in states:
+        lines = wrap(", ".join(sorted(kind.__name__ for kind in takes[state])), 40) or ["takes nothing more"]
+        tops[state.value], heights[state.value] = y, 24.0 + 20 * (1 + len(lines))
+        kind = "server" if name == "Server" else "box"
+        parts.append(box(x, y, _WIDTH, heights[state.value], state.value, *lines, kind=kind))
+        y += heights[state.value] + _GAP
+    order = list(tops)
+    for first, last, message in moves:
+        bottom, top = tops[first] + heights[first], tops[last]
+        if order.index(last) == order.index(first) + 1:
+            parts += [arrow(x + 90, bottom + 2, x + 90, top - 2)]
+            parts += [text(x + 102, bottom + 26, message, kind="soft")]
+            continue
+        start, end, left = bottom - 14, top + 16, x - _SIDE
+        parts += [
+            f'<polyline class="line" points="{x:g},{start:g} {left:g},{start:g} {left:g},{end:g} '
+            f'{x - 2:g},{end:g}" marker-end="url(#tip)"/>',
+            text(left + 6, start - 6, message, kind="soft"),
+        ]
+    return parts
+
+
+def states() -> str:
+    """What each role takes in which state."""
+    return picture(
+        960,
+        862,
+        "States of a client and of the server",
+        "From the top down the states of a client and of the server, in each the messages that the role "
+        "takes there, and between them the message that leads from one to the other.",
+        *role(130, "Client", CLIENT_TAKES, CLIENT_MOVES),
+        *role(610, "Server", SERVER_TAKES, SERVER_MOVES),
+    )
+
+
 def main() -> None:
     """Write all pictures beside this file."""
     folder = Path(__file__).parent
-    for draw in (overview, sharing, iteration):
+    for draw in (overview, sharing, iteration, states):
         (folder / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
 
 
