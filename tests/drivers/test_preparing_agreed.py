@@ -154,7 +154,7 @@ def test_a_site_that_hangs_while_data_is_prepared_ends_the_run_after_the_deadlin
     with pytest.raises(
         TooManyFaultsError, match=r"before data is prepared; .*nothing was heard from those waited"
     ):
-        run(made, deadline=3.0)
+        run(made, deadline=20.0)
 
 
 @pytest.mark.parametrize("kind", ["Introduce", "Deal", "Opening"])
