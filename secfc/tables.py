@@ -15,6 +15,7 @@ import pyarrow.parquet
 from secfc._arrays import Floats, Labels
 from secfc.errors import DataError
 from secfc.sources.blocks import EXACT, too_large
+from secfc.sources.csv_file import parse_csv, read_csv
 from secfc.sources.query import Query
 
 READERS = (".csv", ".parquet", ".npy")
@@ -67,7 +68,8 @@ def read_table(
     DataError
         Naming the file and the column; never a value.
     """
-    return chosen_columns(load_table(path), path=path, columns=columns, drop=drop, id_column=id_column)
+    table = load_table(path, as_text=[id_column] if id_column else [])
+    return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column)
 
 
 def chosen_columns(
@@ -129,36 +131,50 @@ def read_tables(
     DataError
         Also when a file has a column that the first one lacks.
     """
-    first = read_table(paths[0], columns=columns, drop=drop, id_column=id_column)
-    tables = [first]
-    for path in paths[1:]:
-        table = read_table(path, columns=columns, drop=drop, id_column=id_column)
-        unknown = [name for name in table.columns if name not in first.columns]
-        if unknown:
-            raise DataError(f"{path}: column {unknown[0]!r} is not in {first.path}; leave it out by name")
-        missing = [name for name in first.columns if name not in table.columns]
-        if missing:
-            raise DataError(f"{path}: no column {missing[0]!r}, {first.path} has it")
-        order = [table.columns.index(name) for name in first.columns]
-        tables.append(replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order])))
+    loaded = [load_table(path, as_text=[id_column] if id_column else []) for path in paths]
+    for name in drop:
+        if not any(name in table.column_names for table in loaded):
+            raise DataError(f"{paths[0]}: no column {name!r}; it has {', '.join(loaded[0].column_names)}")
+    tables: list[Table] = []
+    for at, path in enumerate(paths):
+        left_out = [name for name in drop if name in loaded[at].column_names]
+        table = chosen_columns(loaded[at], path=path, columns=columns, drop=left_out, id_column=id_column)
+        loaded[at] = None  # its memory is free before the next one is converted
+        tables.append(_in_order_of(tables[0], table) if tables else table)
     return tables
+
+
+def _in_order_of(first: Table, table: Table) -> Table:
+    """The columns of the first party, in its order."""
+    for name in table.columns:
+        if name not in first.columns:
+            raise DataError(f"{table.path}: column {name!r} is not in {first.path}; --drop leaves it out")
+    for name in first.columns:
+        if name not in table.columns:
+            raise DataError(f"{table.path}: no column {name!r}, {first.path} has it; --drop leaves it out")
+    order = [table.columns.index(name) for name in first.columns]
+    return replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order]))
 
 
 def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     """The ID column of every party, as Python values of one type.
 
+    Where files have different types, 7 and "7" mean the same row.
+
     Raises
     ------
     DataError
-        Two files have IDs of different types: 7 in one and "7" in the other would be different IDs.
+        IDs of types that are neither the same nor all texts and integers.
     """
     columns = [(table.path, table.ids) for table in tables if table.ids is not None and table.rows.size]
-    for path, column in columns[1:]:
-        if column.type != columns[0][1].type:
+    alike = all(column.type == columns[0][1].type for _, column in columns)
+    for path, column in [] if alike else columns:
+        if not (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
             raise DataError(
-                f"{path}: its IDs are of type {column.type}, those of {columns[0][0]} {columns[0][1].type}"
+                f"{path}: its IDs are of type {column.type}, others' are not; text or integers are needed"
             )
-    return [[] if table.ids is None else table.ids.to_pylist() for table in tables]
+    held = [None if table.ids is None or not table.rows.size else table.ids for table in tables]
+    return [[] if ids is None else (ids if alike else ids.cast(pa.string())).to_pylist() for ids in held]
 
 
 def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
@@ -195,7 +211,7 @@ def read_labels(path: Path, table: Table) -> Labels:
     )  # no label is so large
     written = BytesIO()
     write_labels(written, table, labels)
-    if not _read_csv(pa.BufferReader(written.getbuffer()), [table.id_name]).column(0).equals(read.column(0)):
+    if not parse_csv(pa.BufferReader(written.getbuffer()), [table.id_name]).column(0).equals(read.column(0)):
         raise DataError(f"{path}: its IDs are not those of {table.path}, or in another order")
     return labels
 
@@ -224,11 +240,11 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     if isinstance(path, Query):
         return path.read()
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: a folder, not a file" if path.is_dir() else f"{path}: no such file")
     try:
         match path.suffix.lower():
             case ".csv":
-                return _read_csv(path, as_text)
+                return read_csv(path, as_text=as_text)
             case ".parquet":
                 return pyarrow.parquet.read_table(path)
             case ".npy":
@@ -237,11 +253,6 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
         # The reader's own text can quote the file.
         raise DataError(f"{path}: not a readable {path.suffix.lower()} file") from None
     raise DataError(f"{path}: unknown file type {path.suffix!r}; {', '.join(READERS)} are read")
-
-
-def _read_csv(source: Path | pa.BufferReader, as_text: Sequence[str]) -> pa.Table:
-    types = dict.fromkeys(as_text, pa.string())
-    return pyarrow.csv.read_csv(source, convert_options=pyarrow.csv.ConvertOptions(column_types=types))
 
 
 def _from_array(path: Path) -> pa.Table:
@@ -277,7 +288,9 @@ def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
         numbers = column.to_numpy().astype(np.float64)
         beyond = np.empty(0, dtype=np.int64)
     else:
-        raise DataError(f"{path}: column {name!r} is not numeric ({kind}); leave it out or encode it")
+        raise DataError(
+            f"{path}: column {name!r} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it"
+        )
     if beyond.size:
         raise DataError(f"{path}: column {name!r} {too_large(count=beyond.size, first=int(beyond[0]))}")
     bad = np.flatnonzero(~np.isfinite(numbers))
@@ -286,3 +299,22 @@ def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
             f"{path}: column {name!r} has {bad.size} NaN or infinite values, the first in row {bad[0]}"
         )
     return numbers
+
+
+def _no_numbers(column: pa.ChunkedArray) -> str:
+    """Where the texts are in a column that is else of numbers; empty where no text is a number."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return ""
+    texts = column.to_pylist()
+    bad = [at for at, text in enumerate(texts) if not _is_number(text)]
+    if len(bad) == len(texts):
+        return "" if not all(_is_number(text.replace(",", ".", 1)) for text in texts) else ": decimal commas"
+    return f": {len(bad)} of {len(texts)} values are no numbers, the first in row {bad[0]}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

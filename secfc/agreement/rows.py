@@ -90,7 +90,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
         if column in columns:
             raise DataError(f"{name}: {site.path}: data.{key}: column {column!r} is clustered")
     hidden = job.ids_cap is not None
-    as_text = [source.id_column] if hidden and source.id_column is not None else []
+    as_text = [] if source.id_column is None else [source.id_column]
     start = ids = unprepared = None
     try:
         if agreement.preparation is None:

@@ -95,12 +95,10 @@ def checked_file(
         Naming the file and, for everything that is wrong, the column and the first row; never a value.
     """
     table = read(path, schema, as_text=() if id_column is None else (id_column,))
-    unknown = [one for one in drop if one not in table.column_names]
-    if unknown:
-        raise DataError(f"{path}: no column {unknown[0]!r}; it has {', '.join(table.column_names)}")
     if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
         raise DataError(f"{path}: column {id_column!r} has the row IDs and is in the schema")
-    table = table.drop_columns(list(drop))
+    # What this file lacks, another party's may have; a mistyped name leaves a column, which is told below.
+    table = table.drop_columns([one for one in drop if one in table.column_names])
     others = () if id_column is None else (id_column,)
     return table, checked(table, schema, name=str(path), others=others)
 

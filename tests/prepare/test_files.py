@@ -226,7 +226,6 @@ def test_every_file_that_does_not_fit_is_told_and_nothing_written(folder):
     ("change", "error", "text"),
     [
         ({"t": 2}, secfc.ThresholdError, "n >= 2t \\+ 1 must hold"),
-        ({"drop": ["nothing"]}, secfc.DataError, "north.csv: no column 'nothing'; it has patient, dose"),
         ({"drop": []}, secfc.DataError, "north.csv: .*column 'note' is not in the schema"),
         ({"id_column": "age"}, secfc.DataError, "column 'age' has the row IDs and is in the schema"),
         ({"id_column": "name"}, secfc.DataError, "north.csv: .*no column 'name'"),
@@ -243,6 +242,18 @@ def test_what_cannot_be_prepared_leaves_nothing_behind(folder, change, error, te
     with pytest.raises(error, match=f"(?s){text}"):
         prepare_files(chosen, Schema.read(folder / "other.toml"), out=folder / "ready", **given)
     assert listing(folder) == before
+
+
+def test_a_column_that_one_file_alone_has_can_be_dropped(folder):
+    frame = pd.read_csv(folder / "south.csv").assign(more=1)
+    frame.to_csv(folder / "south.csv", index=False)
+    parties = [folder / f"{name}.csv" for name in ("north", "south", "west")]
+    (folder / "schema.toml").write_text(TOML)
+    schema = Schema.read(folder / "schema.toml")
+    done = prepare_files(
+        parties, schema, t=1, out=folder / "ready", id_column="patient", drop=["note", "more"]
+    )
+    assert [path.name for path in done.files] == ["north.csv", "south.csv", "west.csv"]
 
 
 def test_a_folder_that_holds_something_is_left_alone(folder):
