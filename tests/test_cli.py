@@ -152,6 +152,11 @@ def broken_csv(files, text):
     (files / "c.csv").write_text(text)
 
 
+def folder_for_file(files):
+    (files / "c.csv").unlink()
+    (files / "c.csv").mkdir()
+
+
 REFUSED = {
     "no such file": (
         lambda files: (files / "c.csv").unlink(),
@@ -163,7 +168,37 @@ REFUSED = {
     "empty file": (
         lambda files: (files / "c.csv").write_bytes(b"") and None,
         COLUMNS,
-        "c.csv: not a readable .csv file",
+        "c.csv: not a readable .csv file: it is empty",
+    ),
+    "a folder": (
+        folder_for_file,
+        COLUMNS,
+        "c.csv: a folder, not a file",
+    ),
+    "not UTF-8": (
+        lambda files: (files / "c.csv").write_bytes("patient,age\nä,1".encode("utf-16")) and None,
+        COLUMNS,
+        "c.csv: not a readable .csv file: it is not UTF-8 text",
+    ),
+    "a name of a column in Latin-1": (
+        lambda files: (files / "c.csv").write_bytes("patient,Größe\np,1\n".encode("latin-1")) and None,
+        COLUMNS,
+        "c.csv: not a readable .csv file: it is not UTF-8 text",
+    ),
+    "semicolons": (
+        lambda files: broken_csv(files, "patient;age;dose;score;diagnosis\np;1;2;3;x\n"),
+        COLUMNS,
+        "c.csv: its values are separated by semicolons, commas are needed",
+    ),
+    "a text among numbers": (
+        lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1,2,3,x\nq,1,n.a.,3,x\n"),
+        COLUMNS,
+        "c.csv: column 'dose' is not numeric (string): 1 of 2 values are no numbers, the first in row 1",
+    ),
+    "decimal commas": (
+        lambda files: broken_csv(files, 'patient,age,dose,score,diagnosis\np,1,"2,5",3,x\n'),
+        COLUMNS,
+        "c.csv: column 'dose' is not numeric (string): decimal commas; leave it out or encode it",
     ),
     "missing value": (
         lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1.5,,3.5,x\n"),
@@ -188,7 +223,27 @@ REFUSED = {
     "ragged": (
         lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1,2\n"),
         COLUMNS,
-        "c.csv: not a readable .csv file",
+        "c.csv: not a readable .csv file: line 2 has 3 values, the header 5",
+    ),
+    "a column that no file has": (
+        lambda files: None,
+        (*COLUMNS, "--drop", "diagnosis,weight"),
+        "a.csv: no column 'weight'; it has patient, age, dose, score, diagnosis",
+    ),
+    "an output folder that is a file": (
+        lambda files: None,
+        (*COLUMNS, "--out", "a.csv"),
+        "--out: a.csv is a file; name a new folder",
+    ),
+    "a report in no folder": (
+        lambda files: None,
+        (*COLUMNS, "--report", "nowhere/report.html"),
+        "--report: nowhere/report.html cannot be written, there is no folder nowhere",
+    ),
+    "storage that is a file": (
+        lambda files: None,
+        (*COLUMNS, "--storage", "a.csv"),
+        "storage: a.csv is a file, a folder is needed",
     ),
     "more clusters than rows": (lambda files: None, (*COLUMNS, "-k", 22), "k: 22 clusters asked for"),
     "too few clients": (
@@ -205,11 +260,51 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(files, case):
     prepare, arguments, text = REFUSED[case]
     prepare(files)
     before = sorted(files.iterdir())
-    done = secfc_command("run", *ARGUMENTS, *arguments, "--out", "result", cwd=files)
+    done = secfc_command("run", *ARGUMENTS, "--out", "result", *arguments, cwd=files)
     assert done.returncode == 2
     assert text in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(files.iterdir()) == before
+
+
+def test_ids_of_a_csv_file_are_written_as_they_stand_there(files):
+    (files / "c.csv").write_text("patient,age,dose,score,diagnosis\n007,1,2,3,x\n08.50,2,3,4,x\n")
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
+    assert done.returncode == 0, done.stderr
+    assert [row["patient"] for row in read_labels(files / "result" / "c.labels.csv")] == ["007", "08.50"]
+
+
+def test_a_column_that_one_file_alone_has_can_be_dropped(files):
+    (files / "c.csv").write_text("patient,age,dose,score,more\np,1,2,3,4\n")
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--drop", "diagnosis,more", "--out", "r", cwd=files)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ids_are_text_for_membership_privacy_whatever_the_type_of_a_file(tmp_path):
+    (tmp_path / "a.csv").write_text("id,x\n7,1\n8,2\n")
+    pa.parquet.write_table(pa.table({"id": [9, 7], "x": [3.0, 4.0]}), tmp_path / "b.parquet")
+    (tmp_path / "c.csv").write_text("id,x\n007,9\n")
+    files = ("a.csv", "b.parquet", "c.csv")
+    options = ("-k", 2, "--t", 1, "--ell", 1, "--id", "id", "--membership", "--out", "r")
+    done = secfc_command("run", *files, *options, cwd=tmp_path)
+    assert "DuplicateIdError" in done.stderr  # the integer 7 and the text 7
+    pa.parquet.write_table(pa.table({"id": [9, 10], "x": [3.0, 4.0]}), tmp_path / "b.parquet")
+    done = secfc_command("run", *files, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("plot", "text"),
+    [
+        ("nowhere/k.png", "--plot: nowhere/k.png cannot be written, there is no folder nowhere"),
+        ("k.xyz", "--plot: k.xyz: matplotlib writes"),
+    ],
+)
+def test_a_plot_that_cannot_be_written_is_refused_before_anything_runs(files, plot, text):
+    pytest.importorskip("matplotlib")
+    done = secfc_command("choose-k", *ARGUMENTS[:3], "--t", 1, "--ell", 1, "--plot", plot, cwd=files)
+    assert done.returncode == 2
+    assert text in done.stderr
 
 
 def test_an_output_folder_with_something_in_it_is_not_touched(files):
@@ -224,7 +319,7 @@ def test_an_output_folder_with_something_in_it_is_not_touched(files):
 def test_an_output_folder_that_cannot_be_made_is_refused_before_anything_runs(files):
     done = secfc_command("run", "missing.csv", "-k", 2, "--out", "a.csv/result", cwd=files)
     assert done.returncode == 2
-    assert "--out: a.csv/result: nothing can be made in" in done.stderr
+    assert "--out: a.csv/result cannot be written" in done.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")

@@ -10,11 +10,10 @@ from typing import Any
 import secfc
 from secfc._run import run_parties
 from secfc.cli.consent import revealing
-from secfc.cli.folder import check_new_folder, new_folder
 from secfc.cli.inputs import label_names, members_of, party_names
-from secfc.cli.job import new_report
 from secfc.cli.options import Clustering, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
+from secfc.outputs import check_new_file, check_new_folder, whole_folder
 from secfc.result import Result
 from secfc.sources.query import Query
 from secfc.tables import Table, read_tables, row_ids, write_centres, write_labels
@@ -32,9 +31,9 @@ def run_files(
     SecFCError
         `out` is then as it was.
     """
-    check_new_folder(out)
+    check_new_folder("--out", out)
+    check_new_file("--report", report)
     options.check()
-    new_report(report)
     opened = revealing(options, party_names(files))
     tables = read_tables(
         files,
@@ -46,7 +45,7 @@ def run_files(
         ids = row_ids(tables) if options.membership else None
         result = run_parties(members_of(tables), k=k, ids=ids, **options.arguments() | opened)
     summary = _summary(options, tables, result)
-    with new_folder(out) as folder:
+    with whole_folder("--out", out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
             write_labels(folder / name, table, labels)
         for name in _recipients(files, result):

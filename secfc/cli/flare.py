@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.job import Report, new_report
+from secfc.cli.job import Report
 from secfc.cli.render import console
+from secfc.outputs import check_new_file
 
 flare = typer.Typer(help="Runs across organisations on NVIDIA FLARE.", no_args_is_help=True)
 
@@ -91,9 +92,8 @@ def poc(
         agreement = read_job(job)
         files = in_order(agreement, sites)
         path = summary or job.with_suffix(".summary.json")
-        if path.exists():
-            raise ParameterError(f"--summary: {path} exists; name another file")
-        new_report(report)
+        check_new_file("--summary", path)
+        check_new_file("--report", report)
         folder = workspace or Path(scratch) / "workspace"
         if folder.exists():
             raise ParameterError(f"--workspace: {folder} already exists")
@@ -117,7 +117,7 @@ def poc(
             raise PartyError(f"{told['ended']}")
         out = console()
         for name, why in told["lost"].items():
-            out.print(f"{name} was lost: {why}", soft_wrap=True, markup=False)
+            out.print(f"{name} was lost: {why}", soft_wrap=True)
         end = "converged" if told["result"]["converged"] else "stopped at max_iter"
         out.print(f"{end} after {told['result']['n_iter']} iterations")
-        out.print(f"{path}: secfc audit {path} --job {job}", soft_wrap=True, markup=False)
+        out.print(f"{path}: secfc audit {path} --job {job}", soft_wrap=True)

@@ -11,6 +11,7 @@ from secfc.cli.endings import plain_endings
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
+from secfc.outputs import check_new_file
 from secfc.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def show(file: JobFile) -> None:
 
         agreement, out = read_job(file), console()
         task = agreement.job
-        out.print(f"{agreement.title}\n{', '.join(agreement.phases)}", markup=False)
+        out.print(f"{agreement.title}\n{', '.join(agreement.phases)}")
         out.print(threshold_line(task))
         table = Table(show_header=False)
         table.add_column()
@@ -79,7 +80,7 @@ def show(file: JobFile) -> None:
         out.print(table)
         warning = task.privacy_warning()
         if warning is not None:
-            out.print(f"note: {warning}", markup=False)
+            out.print(f"note: {warning}")
         _show_standing(standing(agreement, read_signatures(signatures_path(file))))
 
 
@@ -108,8 +109,8 @@ def sign(
         )
         path = signatures_path(own.job)
         found = collect(agreement, path, [signature])
-        console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True, markup=False)
-        console().print(f"{path}: hand it over", soft_wrap=True, markup=False)
+        console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True)
+        console().print(f"{path}: hand it over", soft_wrap=True)
         _show_standing(found)
 
 
@@ -171,9 +172,8 @@ def run(
 
         agreement = read_job(file)
         path = summary or file.with_suffix(".summary.json")
-        if path.exists():
-            raise ParameterError(f"--summary: {path} exists; name another file")
-        new_report(report)
+        check_new_file("--summary", path)
+        check_new_file("--report", report)
         bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
         with our_warnings(), bar as progress:
             outcome = run_agreed(
@@ -187,13 +187,13 @@ def run(
             return
         out = console()
         for why in outcome.lost.values():
-            out.print(f"lost: {why}", soft_wrap=True, markup=False)
+            out.print(f"lost: {why}", soft_wrap=True)
         out.print(threshold_line(agreement.job))
         end = "converged" if outcome.converged else "stopped at max_iter"
         out.print(f"{end} after {outcome.n_iter} iterations")
         faults_line(out, outcome.faults, agreement.names)
         out.print(cost_table(outcome.costs, n=agreement.job.n))
-        out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True, markup=False)
+        out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
 
 
 def audit(
@@ -214,7 +214,7 @@ def audit(
         from secfc.agreement.site_file import read_site  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415
 
-        new_report(report)
+        check_new_file("--report", report)
         if site is not None and report is None:
             raise ParameterError("--site: only with --report")
         agreement = read_job(job)
@@ -226,23 +226,12 @@ def audit(
             write_agreed_report(read, agreement, report, name=str(summary), site=own)
         findings, out = audited(read, agreement), console()
         for finding in findings:
-            mark = "[green]holds[/]" if finding.holds else "[bold red]DOES NOT HOLD[/]"
-            out.print(mark, end="  ")
-            out.print(finding.text, soft_wrap=True, markup=False)
+            mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
+            out.print(mark, style=style, end="  ")
+            out.print(finding.text, soft_wrap=True)
         if not all(finding.holds for finding in findings):
             raise typer.Exit(_DOES_NOT_HOLD)
         _show_sent(agreement, read.statements)
-
-
-def new_report(report: Path | None) -> None:
-    """Refuse, before anything runs, to write where something is.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if report is not None and report.exists():
-        raise ParameterError(f"--report: {report} is there already; name a new file")
 
 
 def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
@@ -265,7 +254,7 @@ def _membership(task: "Job") -> str:
 
 def _show_standing(found: dict[str, str]) -> None:
     for name, state in found.items():
-        console().print(f"  {name}: {state}", soft_wrap=True, markup=False)
+        console().print(f"  {name}: {state}", soft_wrap=True)
 
 
 def _show_sent(agreement: "Agreement", statements: list["SignedStatement"]) -> None:

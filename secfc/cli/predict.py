@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from secfc._predict import Prediction, predict_members
 from secfc.cli.consent import positions
 from secfc.cli.files import SUMMARY
-from secfc.cli.folder import check_new_folder, new_folder
 from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.options import Running
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
+from secfc.outputs import check_new_folder, whole_folder
 from secfc.params import Comparison, Disclosure
 from secfc.rows import largest_norm
 from secfc.sources.query import Query
@@ -65,7 +65,7 @@ def predict_files(
     SecFCError
         `out` is then as it was.
     """
-    check_new_folder(out)
+    check_new_folder("--out", out)
     before = _read_run(run / SUMMARY)
     of_run, names = before.parameters, party_names(files)
     if len(names) != of_run.n:
@@ -99,7 +99,7 @@ def predict_files(
         "result": {"near_ties": prediction.near_ties, "faults": asdict(prediction.faults)},
         "costs": prediction.costs.to_dict(),
     }
-    with new_folder(out) as folder:
+    with whole_folder("--out", out) as folder:
         for at, table in added.items():
             write_labels(folder / written[at], table, prediction.labels[at])
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")

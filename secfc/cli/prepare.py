@@ -100,7 +100,7 @@ def _prepare(
 
 def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:
     for file, one in zip(files, mended, strict=True):
-        console().print(_line(str(file), **one), markup=False, soft_wrap=True)
+        console().print(_line(str(file), **one), soft_wrap=True)
 
 
 def _line(name: str, rows: int, missing: dict[str, int], clipped: dict[str, int]) -> str:
@@ -123,4 +123,4 @@ def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None)
     options = f"--id {id_column} " if id_column is not None else ""
     options += f"--t {t} --ell 1 --bound {done.preparation.bound!r} -k K --out FOLDER"
     if opened:
-        console().print(f"Next: secfc run {names} {options}", markup=False, soft_wrap=True)
+        console().print(f"Next: secfc run {names} {options}", soft_wrap=True)

@@ -69,6 +69,8 @@ def check_storage(
     if not isinstance(storage, str | os.PathLike):
         raise ParameterError(f"storage: a folder is needed, {type(storage).__name__} was given")
     folder = Path(storage)
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"storage: {folder} is a file, a folder is needed")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free

@@ -4,15 +4,12 @@ Every party's file is checked before anybody is told who the others are, so noth
 """
 
 import json
-import os
 import queue
 import secrets
-import shutil
 import subprocess
-import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -22,7 +19,8 @@ import pyarrow as pa
 from secfc.drivers import framing
 from secfc.drivers.failures import error_of
 from secfc.drivers.processes import end_programs, how_it_ended, start_program
-from secfc.errors import CheatError, DataError, MessageError, ParameterError, PartyError, SecFCError
+from secfc.errors import CheatError, DataError, MessageError, PartyError, SecFCError
+from secfc.outputs import whole_folder
 from secfc.prepare.messages import envelope
 from secfc.prepare.party import checked_file, told_of, write_prepared
 from secfc.prepare.roles import Terms
@@ -84,7 +82,7 @@ def prepare_files(
         Naming the party, and what is wrong with every file that does not fit; `out` is then as it was.
     """
     terms = Terms(n=len(files), t=t, schema=schema)
-    with _whole(out) as draft:
+    with whole_folder("--out", out) as draft:
         targets = [draft / name for name in _names(files)]
         run = secrets.token_bytes(RUN_ID_BYTES).hex()
         setups = [
@@ -140,7 +138,7 @@ def prepare_by(
     prepared = [
         preparation.apply(rows, name=str(file)) for file, (_, rows) in zip(files, checked, strict=True)
     ]
-    with _whole(out) as draft:
+    with whole_folder("--out", out) as draft:
         targets = [draft / name for name in _names(files)]
         for target, (table, _), rows in zip(targets, checked, prepared, strict=True):
             write_prepared(target, preparation.names, rows, table, id_column)
@@ -173,23 +171,6 @@ def check_files(
     return fit
 
 
-@contextmanager
-def _whole(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its place in the end: a reader sees all or nothing."""
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ParameterError(f"--out: {out} already holds something; name a new folder")
-    target = out.absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield draft
-        draft.chmod(0o777 & ~_umask())
-        os.replace(draft, target)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-
-
 def _names(files: Sequence[Path | Query]) -> list[str]:
     """A name for each prepared file; files of one name are told apart by their position."""
     stems = [file.stem for file in files]
@@ -198,12 +179,6 @@ def _names(files: Sequence[Path | Query]) -> list[str]:
         (stem if stems.count(stem) == 1 else f"{stem}-{at}") + (".csv" if one else ".parquet")
         for at, (stem, one) in enumerate(zip(stems, csv, strict=True), start=1)
     ]
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 class _Parties:

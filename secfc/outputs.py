@@ -1,0 +1,100 @@
+"""Where results go: looked at before anything runs, written whole or not at all."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from secfc.errors import ParameterError
+
+
+def check_new_folder(option: str, out: Path) -> None:
+    """Refuse, before anything runs, a folder that holds something or cannot be made.
+
+    Parameters
+    ----------
+    option : str
+        What errors call it.
+    out : Path
+
+    Raises
+    ------
+    ParameterError
+    """
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"{option}: {out} is a file; name a new folder")
+    _check_writable(option, out, near=next(one for one in (out, *out.absolute().parents) if one.exists()))
+    if out.exists() and any(out.iterdir()):
+        raise ParameterError(f"{option}: {out} already holds something; name a new folder")
+
+
+def check_new_file(option: str, path: Path | None) -> None:
+    """Refuse, before anything runs, a file that is there or cannot be made; None is none.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if path is None:
+        return
+    if path.exists():
+        raise ParameterError(f"{option}: {path} is there already; name a new file")
+    check_file(option, path)
+
+
+def check_file(option: str, path: Path) -> None:
+    """Refuse, before anything runs, a file that cannot be written, whether it is there or not.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if path.is_dir():
+        raise ParameterError(f"{option}: {path} is a folder; name a file")
+    if not path.absolute().parent.exists():
+        raise ParameterError(f"{option}: {path} cannot be written, there is no folder {path.parent}")
+    _check_writable(option, path, near=path if path.exists() else path.absolute().parent)
+
+
+def _check_writable(option: str, path: Path, *, near: Path) -> None:
+    """`near` is what is there already: the path, or the closest folder above it."""
+    if near != path and not near.is_dir():
+        raise ParameterError(f"{option}: {path} cannot be written, {near} is no folder")
+    if not os.access(near, os.W_OK):
+        raise ParameterError(f"{option}: {path} cannot be written, {near} may not be written to")
+
+
+@contextmanager
+def whole_folder(option: str, out: Path) -> Iterator[Path]:
+    """A folder beside `out` that takes its place in the end: a reader sees all or nothing.
+
+    Raises
+    ------
+    ParameterError
+        When `out` holds something or cannot be written; it is then as it was.
+    """
+    check_new_folder(option, out)
+    target = out.absolute()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise ParameterError(f"{option}: {out} cannot be written ({error.strerror})") from None
+    try:
+        yield draft
+        draft.chmod(0o777 & ~_umask())
+        os.replace(draft, target)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise ParameterError(f"{option}: {out} cannot be written ({error.strerror})") from None
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,78 @@
+"""Where results go is looked at first, and what is written is whole or not there."""
+
+import os
+import sys
+
+import pytest
+
+import secfc
+from secfc.outputs import check_file, check_new_file, check_new_folder, whole_folder
+
+
+def test_a_folder_appears_whole_with_the_folders_above_it(tmp_path):
+    out = tmp_path / "a" / "b"
+    with whole_folder("--out", out) as draft:
+        (draft / "one").write_text("1")
+        assert not out.exists()
+    assert [path.name for path in out.iterdir()] == ["one"]
+    assert [path.name for path in out.parent.iterdir()] == ["b"]
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    with whole_folder("--out", tmp_path / "out") as draft:
+        (draft / "one").write_text("1")
+    assert (tmp_path / "out" / "one").exists()
+
+
+def test_a_folder_that_fails_half_way_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), whole_folder("--out", tmp_path / "out") as draft:  # noqa: PT012
+        (draft / "one").write_text("1")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_somebody_filled_meanwhile_is_left_alone(tmp_path):
+    out = tmp_path / "out"
+    told = pytest.raises(secfc.ParameterError, match=r"--out: .*out cannot be written")
+    with told, whole_folder("--out", out) as draft:
+        (draft / "one").write_text("1")
+        out.mkdir()
+        (out / "mine").write_text("mine")
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "text"),
+    [
+        (check_new_folder, "full", "--x: .*full already holds something; name a new folder"),
+        (check_new_folder, "file", "--x: .*file is a file; name a new folder"),
+        (check_new_folder, "file/below", "--x: .*below cannot be written, .*file is no folder"),
+        (check_new_file, "file", "--x: .*file is there already; name a new file"),
+        (check_new_file, "no/file", "--x: .*file cannot be written, there is no folder .*no"),
+        (check_new_file, "file/below", "--x: .*below cannot be written, .*file is no folder"),
+        (check_file, "full", "--x: .*full is a folder; name a file"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_with_the_option(tmp_path, check, name, text):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    with pytest.raises(secfc.ParameterError, match=text):
+        check("--x", tmp_path / name)
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden to the superuser"
+)
+@pytest.mark.parametrize("check", [check_new_folder, check_new_file])
+def test_a_folder_that_may_not_be_written_to_is_refused_first(tmp_path, check):
+    tmp_path.chmod(0o500)
+    with pytest.raises(secfc.ParameterError, match="may not be written to"):
+        check("--x", tmp_path / "new")
+
+
+def test_what_can_be_written_is_not_made_yet(tmp_path):
+    check_new_folder("--x", tmp_path / "a" / "b")
+    check_new_file("--x", tmp_path / "file")
+    check_new_file("--x", None)
+    assert list(tmp_path.iterdir()) == []
