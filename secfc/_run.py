@@ -22,6 +22,7 @@ from secfc.errors import (
     FaultWarning,
     LimitError,
     ParameterError,
+    PrecisionWarning,
     ThresholdError,
 )
 from secfc.kmeans.sets import set_sizes
@@ -38,7 +39,7 @@ from secfc.params import (
 )
 from secfc.parties import Party, as_parties
 from secfc.result import Result
-from secfc.rows import check_labels, check_rows, largest_norm
+from secfc.rows import check_labels, check_rows, few_steps, largest_norm, rounded_away
 
 _NAMED_STARTS = ("random", "separation", "k-means++")
 _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
@@ -170,6 +171,9 @@ def run(
         When `max_iter` ended the best start.
     FaultWarning
         When clients vanished or lied and the run went on without them.
+    PrecisionWarning
+        When the bound is taken from the data and one row, or columns far from 0, make it so large that most
+        rows are rounded to few different values.
     PrivacyWarning
         When segments are so narrow that the server sees distances of single columns.
 
@@ -298,6 +302,9 @@ def run_outcome(
         deadline=None if deadline is None else float(deadline),
         **parameters,
     )
+    if bound is None and rounded_away(setup.rows, bound=setup.job.bound, precision=setup.job.precision):
+        text = few_steps(setup.rows, names=setup.names, precision=setup.job.precision)
+        warnings.warn(PrecisionWarning(text), stacklevel=stacklevel)
     warning = setup.job.privacy_warning()
     if warning is not None:
         warnings.warn(warning, stacklevel=stacklevel)

@@ -92,5 +92,9 @@ class FaultWarning(UserWarning):
     """The run bore with parties that vanished or lied; the text names them."""
 
 
+class PrecisionWarning(UserWarning):
+    """Rounding leaves most rows few values to differ in; labels are exact for the rounded rows alone."""
+
+
 class PrivacyWarning(UserWarning):
     """The parameters make the disclosure larger than a reader may expect."""

@@ -1,13 +1,20 @@
 """A party's rows and labels, checked before anything is made of them. Texts never show a value."""
 
-from math import isfinite
+from collections.abc import Sequence
+from math import isfinite, ldexp
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secfc._arrays import Floats
 from secfc.errors import DataError
-from secfc.field.fixed_point import norm_limit, row_norms
+from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent
+
+_FEW_STEPS = 256
+"""Eight bits: with fewer, labels differ from those of the rows themselves (docs/precision.md)."""
+
+_ASKED_FOR = 16
+_LOOKED_AT = 10_000
 
 
 def check_rows(rows: Floats, *, name: str, d: int, bound: float) -> None:
@@ -57,6 +64,43 @@ def largest_norm(rows: Floats, *, name: str) -> float:
     if not isfinite(norm):
         raise DataError(f"{name}: a row's norm exceeds the largest float64; rescale the columns")
     return norm
+
+
+def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> bool:
+    """Whether half of the rows lie within a few rounding steps of the middle: one far row can do that.
+
+    Parameters
+    ----------
+    parties : sequence of ndarray of shape (m_j, d), float64
+        Finite; of many rows a part is looked at.
+    bound : float
+        Of a row's norm.
+    precision : int
+        Below `_ASKED_FOR` few steps are what was asked for.
+    """
+    if precision < _ASKED_FOR:
+        return False
+    part = max(1, sum(rows.shape[0] for rows in parties) // _LOOKED_AT)
+    rows = np.vstack([rows[::part] for rows in parties])
+    if not rows.size:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        away = np.abs(rows - np.median(rows, axis=0)).max(axis=1)
+    away = away[away > 0]
+    if not away.size:
+        return False
+    return bool(np.median(away) < _FEW_STEPS * ldexp(1.0, -scale_exponent(bound, precision)))
+
+
+def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int) -> str:
+    """What a person is told when rows are rounded away: which row the bound is from, and what to do."""
+    norms = [row_norms(rows) for rows in parties]
+    party = max(range(len(norms)), key=lambda j: norms[j].max(initial=-1.0))
+    return (
+        f"precision: {precision} bits of the largest norm, that of row {norms[party].argmax()} of "
+        f"{names[party]}, round half of all rows to few different values; leave out rows far from all "
+        f"others, clip or centre columns (secfc.prepare), or raise precision"
+    )
 
 
 def check_labels(

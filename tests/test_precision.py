@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import secfc
 from secfc.field.fixed_point import quantise, scale_exponent
+from secfc.rows import largest_norm, rounded_away
 
 LARGEST = 100.0
 
@@ -73,3 +75,50 @@ def test_integers_within_the_bound_are_not_rounded_at_32_bits(bound):
     rows = np.array([[0.0, 1.0], [-3.0, 7.0], [bound // 2, bound // 4]])
     exponent = scale_exponent(bound, 32)
     np.testing.assert_array_equal(np.ldexp(quantise(rows, exponent), -exponent), rows)
+
+
+FAR = pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda rows: np.vstack([rows[:3], [[1e300, 0.0]], rows[3:]]), id="one row far away"),
+        pytest.param(lambda rows: rows + 1e12, id="columns far from 0"),
+    ],
+)
+
+
+@FAR
+def test_rows_that_are_rounded_away_are_warned_of_by_party_and_row(change):
+    rng = np.random.default_rng(6)
+    parties = [rng.normal(size=(30, 2)) for _ in range(3)]
+    parties[1] = change(parties[1])
+    if len(parties[1]) == 30:
+        parties = [change(rows) if at != 1 else rows for at, rows in enumerate(parties)]
+    with pytest.warns(secfc.PrecisionWarning, match=r"^precision: 32 bits of .* of row \d+ of parties\[\d\]"):
+        secfc.run(parties, 2, t=1, ell=1, seed=0, max_iter=50)
+
+
+def test_the_row_that_is_far_away_is_named():
+    rng = np.random.default_rng(6)
+    parties = [rng.normal(size=(30, 2)) for _ in range(3)]
+    parties[1][7] = [0.0, -1e200]
+    with pytest.warns(secfc.PrecisionWarning, match=r"row 7 of parties\[1\]"):
+        secfc.run(parties, 2, t=1, ell=1, seed=0)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.eye(8).repeat(5, axis=0),
+        np.vstack([np.zeros((60, 2)), [[1.0, 5.0]]]),
+        np.random.default_rng(1).normal(size=(40, 2)) * 1e-200,
+        np.random.default_rng(2).lognormal(sigma=3, size=(400, 2)),
+        np.full((40, 2), 7.0),
+    ],
+)
+def test_ordinary_rows_are_not_warned_of(rows):
+    assert not rounded_away(np.array_split(rows, 3), bound=largest_norm(rows, name="all"), precision=32)
+
+
+def test_few_bits_that_were_asked_for_are_not_warned_of():
+    rows = np.random.default_rng(2).normal(size=(40, 2))
+    assert not rounded_away([rows], bound=largest_norm(rows, name="all"), precision=4)
