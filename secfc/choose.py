@@ -29,6 +29,9 @@ HEADINGS = (
     "smallest cluster",
 )
 
+_WHOLE = 1000
+"""From here on measures are shown without decimals, never as 1.265e+04."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
@@ -194,12 +197,17 @@ class Choice:
         for axes, (name, title) in zip(figure.subplots(2, 2).flat, shown, strict=True):
             values = [getattr(one, name) for one in self]
             axes.plot(ks, values, "o-", color="#2a6f97", markersize=4)
-            if marked[name] is not None:
-                axes.axvline(marked[name], color="#c1121f", linewidth=1, linestyle="--")
+            best = marked[name]
+            if best is not None:
+                axes.axvline(best, color="#c1121f", linewidth=1, linestyle="--")
+                right = best > (ks[0] + ks[-1]) / 2  # the text stays inside
                 axes.annotate(
-                    f"k = {marked[name]}",
-                    (marked[name], 0.95),
+                    f"k = {best}",
+                    (best, 0.5),
                     xycoords=("data", "axes fraction"),
+                    xytext=(-4 if right else 4, 0),
+                    textcoords="offset points",
+                    ha="right" if right else "left",
                     color="#c1121f",
                 )
             axes.set_title(title, fontsize=10)
@@ -314,4 +322,5 @@ def _by_party(labels: Labels, held: list[int], union_rows: list[Ints] | None) ->
 
 
 def _cell(value: float, best: bool) -> str:
-    return f"{value:.4g}{'*' if best else ' '}" if isfinite(value) else "- "
+    text = f"{value:.4g}" if value < _WHOLE else f"{value:.0f}"
+    return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "

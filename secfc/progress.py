@@ -1,5 +1,6 @@
 """A progress bar for terminals and notebooks: `progress="bar"` of `secfc.run`, and what the command shows."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,15 @@ from secfc.report.sizes import bytes_text
 
 _STEPS = 3
 """Iterations that an estimate looks back: the first ones move far more rows than those that follow."""
+
+_WIDE, _WIDE_BAR, _NARROW_BAR = 110, 20, 10
+"""Columns of a terminal from which the bar is wide."""
+
+_DESCRIPTION, _ELAPSED = 9, 7
+_AROUND = 1 + _DESCRIPTION + _ELAPSED + 4
+"""Columns of spinner, phase, time and the spaces between them and the bar."""
+
+_UNBOUNDED = 10_000
 
 
 class Remaining:
@@ -65,22 +75,29 @@ def progress_bar(*, n: int, max_iter: int, console: Any = None) -> Iterator[Call
     callable
         To be given to `secfc.run` as `progress`.
     """
-    from rich.console import Console  # noqa: PLC0415 - only who looks at a bar pays
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415 - only who looks at a bar pays
+        BarColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
     from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich.table import Column  # noqa: PLC0415
 
-    remaining = Remaining(max_iter)
+    remaining, out = Remaining(max_iter), console or _standard_error()
+    width = _WIDE_BAR if out.width >= _WIDE else _NARROW_BAR
     with Bar(
         SpinnerColumn(),
-        TextColumn("{task.description:<9}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        console=console or Console(stderr=True),
+        TextColumn("{task.description:<9}", table_column=Column(no_wrap=True, min_width=_DESCRIPTION)),
+        BarColumn(bar_width=width, table_column=Column(min_width=width)),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=_ELAPSED)),
+        console=out,
     ) as bar:
         task = bar.add_task("starting", total=n, note="")
 
         def show(standing: Progress) -> None:
+            room = out.width - width - _AROUND
             match standing.phase:
                 case "identify" | "union" | "share":
                     done = n - standing.waiting_for
@@ -89,20 +106,47 @@ def progress_bar(*, n: int, max_iter: int, console: Any = None) -> Iterator[Call
                 case "iterate":
                     # How many iterations are left is not known before the last: the bar pulses.
                     left = remaining.after(standing.iteration, standing.moved, time.monotonic())
-                    note = iteration_text(standing) + ("" if left is None else f", about {left:.0f} s left")
+                    note = iteration_text(standing, room=room, seconds_left=left)
                     bar.update(task, description=standing.phase, total=None, note=note)
                 case _:
-                    note = iteration_text(standing)
+                    note = iteration_text(standing, room=room)
                     bar.update(task, description="done", total=1, completed=1, note=note)
 
         yield show
 
 
-def iteration_text(standing: Progress) -> str:
-    """Where the iterations stand, in words."""
+def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
+    """Where the iterations stand, in words: of what there is to say as much as there is room for.
+
+    Parameters
+    ----------
+    standing : Progress
+    room : int
+        Characters; the first part is said in any case.
+    seconds_left : float, optional
+    """
     sent = bytes_text(standing.sent_bytes)
     if standing.inertia is None:
         return f"round {standing.round}, {sent}"
-    return (
-        f"iteration {standing.iteration}, {standing.moved} rows moved, inertia {standing.inertia:.6g}, {sent}"
-    )
+    said = {
+        "iteration": f"iteration {standing.iteration}",
+        "moved": f"{standing.moved} rows moved",
+        "inertia": f"inertia {standing.inertia:.6g}",
+        "sent": sent,
+    }
+    if seconds_left is not None:
+        said["left"] = f"about {seconds_left:.0f} s left"
+    for least in ("sent", "inertia", "moved", "left"):
+        if len(", ".join(said.values())) <= room:
+            break
+        said.pop(least, None)
+    return ", ".join(said.values())
+
+
+def _standard_error() -> Any:
+    from rich.console import Console  # noqa: PLC0415
+
+    out = Console(stderr=True)
+    if not (out.is_terminal or out.is_jupyter or "COLUMNS" in os.environ):
+        out.width = _UNBOUNDED  # nothing is cut in a file
+    return out

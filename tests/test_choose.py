@@ -1,13 +1,18 @@
 """`choose_k`: one sharing, every k as `secfc.run` would have it, measures as scikit-learn's."""
 
+import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
+from secfc.choose import HEADINGS
+from secfc.cli.choose import choice_table
 from secfc.kmeans.measures import histogram, knee
 
 _RNG = np.random.default_rng(8)
@@ -147,6 +152,20 @@ def test_table_marks_the_best_and_the_knee(choice):
     assert len(lines) == 6
     assert "4 (knee)" in lines[3]
     assert lines[3].count("*") == 3
+
+
+def test_the_table_of_the_command_fits_in_80_columns():
+    rng = np.random.default_rng(5)
+    parties = [rng.normal(size=(40, 2)) * 1e9 + rng.integers(3, size=(40, 1)) * 9e12 for _ in range(3)]
+    choice = secfc.choose_k(parties, range(9, 12), t=1, ell=1, n_init=1, seed=0)
+    out = Console(width=80, file=io.StringIO(), record=True)
+    out.print(choice_table(choice))
+    text = out.export_text()
+    for row in choice.rows():
+        assert all(cell.strip() in text for cell in row)
+    for heading in HEADINGS:
+        assert all(word in text for word in re.split("[- ]", heading))
+    assert "e+0" not in text.replace("e+09", "").replace("e+1", "")  # inertia alone
 
 
 def test_notebooks_get_a_table(choice):

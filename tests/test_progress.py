@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from rich.console import Console
 
 import secfc
 from secfc.progress import Remaining, progress_bar
+from secfc.protocol.progress import Progress
 
 ROWS = [np.random.default_rng(2).normal(size=(m, 2)) * 1.2345 for m in (30, 20, 25)]
 
@@ -72,6 +74,40 @@ def test_a_bar_shows_phase_iterations_moved_rows_inertia_and_bytes():
         run(progress=show)
     text = console.export_text()
     assert re.search(r"done .*iteration \d+, 0 rows moved, inertia [\d.]+, [\d.]+ kB", text)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_a_bar_says_as_much_as_fits_and_cuts_nothing(width):
+    console = Console(record=True, width=width, force_terminal=True, file=io.StringIO())
+    standing = Progress(
+        phase="iterate",
+        waiting_for=0,
+        round=20,
+        iteration=120,
+        moved=12345,
+        inertia=1.23456e14,
+        sent_bytes=10**9,
+    )
+    with progress_bar(n=3, max_iter=300, console=console) as show:
+        show(standing)
+    text = console.export_text()
+    assert "iterate" in text
+    assert "iteration 120" in text
+    assert ("rows moved" in text) == (width >= 80)
+    assert ("1.00 GB" in text) == (width >= 100)
+    assert "…" not in text
+
+
+def test_a_bar_in_a_file_is_one_whole_line(tmp_path):
+    code = (
+        "import secfc; secfc.run([[[1e9]], [[2e9]], [[9e9]]], 2, 1, 1, init=[[0], [0], [1]], progress='bar')"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    (line,) = done.stderr.strip().splitlines()
+    assert re.search(r"inertia [\d.e+]+, [\d.]+ kB 0:00:0\d$", line)
 
 
 def test_the_bar_of_a_run_goes_to_standard_error():

@@ -6,7 +6,7 @@ import warnings
 from rich.console import Console
 
 import secfc
-from secfc.cli.render import faults_line, our_warnings
+from secfc.cli.render import console, faults_line, our_warnings
 
 NAMES = ["north.csv", "[bold]south[/]", "west.csv"]
 
@@ -15,6 +15,14 @@ def shown(faults):
     out = io.StringIO()
     faults_line(Console(file=out, width=200), faults, NAMES)
     return out.getvalue()
+
+
+def test_names_are_printed_as_they_are_and_lines_to_a_file_are_not_broken(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "")
+    said = "results are in [bold]my folder[/], " + "which has a very long name " * 10
+    console().print(said)
+    assert capsys.readouterr().out == said + "\n"
 
 
 def test_parties_that_failed_are_one_line_with_their_names_as_they_are():

@@ -1,8 +1,16 @@
 """The command `secfc`."""
 
-from secfc.cli.app import app
+import sys
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 + SIGINT, as shells report it."""
 
 
 def main() -> None:
     """Entry point."""
-    app(prog_name="secfc")
+    try:
+        from secfc.cli.app import app  # noqa: PLC0415 - Ctrl-C while it is imported is no trace of Python
+
+        app(prog_name="secfc")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

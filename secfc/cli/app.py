@@ -17,6 +17,8 @@ from secfc.cli.options import OPENED, Choosing, Files, Queries, Revealing, Runni
 from secfc.cli.prepare import prepare
 from secfc.cli.reproduce import reproduce
 
+_CLUSTER, _AGREE, _MEASURE = "Cluster", "Agree across organisations", "Measure and reproduce"
+
 app = typer.Typer(
     help="Exact, secure k-means over data that may not be pooled.",
     no_args_is_help=True,
@@ -24,17 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.add_typer(bench, name="bench")
-app.add_typer(flare, name="flare")
-app.add_typer(roster, name="roster")
-app.add_typer(job, name="job")
-app.command(epilog="Example: secfc keygen north.key --name north --organisation 'North Hospital'")(keygen)
-app.command(name="ids-key", epilog="Example: secfc ids-key ids.key")(ids_key)
-app.command(epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
-app.command(epilog="Example: secfc prepare a.csv b.csv c.csv --schema schema.toml --t 1 --out prepared")(
-    prepare
-)
-app.command(epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
 
 
 def _show_version(wanted: bool) -> None:
@@ -52,7 +43,10 @@ def _main(
     """Exact, secure k-means over data that may not be pooled."""
 
 
-@app.command(epilog="Example: secfc run a.csv b.csv c.csv -k 4 --t 1 --ell 1 --out result --drop label")
+@app.command(
+    rich_help_panel=_CLUSTER,
+    epilog="Example: secfc run a.csv b.csv c.csv -k 4 --t 1 --ell 1 --out result --drop label",
+)
 @grouped
 def run(
     k: Annotated[int, typer.Option("-k", "--clusters", help="Clusters.")],
@@ -72,8 +66,9 @@ def run(
 
 
 @app.command(
+    rich_help_panel=_CLUSTER,
     epilog="Example: secfc predict a.csv b.csv c.csv --run result --new a=admitted.csv --consent all "
-    "--out predicted"
+    "--out predicted",
 )
 @grouped
 def predict(
@@ -111,7 +106,7 @@ def predict(
         predict_files(parties, run, new, consent, options, out=out)
 
 
-@app.command(epilog="Example: secfc demo")
+@app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0,
 ) -> None:
@@ -122,7 +117,10 @@ def demo(
         run_demo(seed=seed)
 
 
-@app.command(epilog="Example: secfc choose-k a.csv b.csv c.csv --from 2 --to 8 --t 1 --ell 1 --plot k.png")
+@app.command(
+    rich_help_panel=_CLUSTER,
+    epilog="Example: secfc choose-k a.csv b.csv c.csv --from 2 --to 8 --t 1 --ell 1 --plot k.png",
+)
 @grouped
 def choose_k(
     files: Annotated[
@@ -141,3 +139,21 @@ def choose_k(
 
     with plain_endings():
         print_choice(files, range(first, last + 1), options, plot=plot)
+
+
+# After the commands of this file, which help then shows first.
+app.command(
+    rich_help_panel=_CLUSTER,
+    epilog="Example: secfc prepare a.csv b.csv c.csv --schema schema.toml --t 1 --out prepared",
+)(prepare)
+app.command(
+    rich_help_panel=_AGREE,
+    epilog="Example: secfc keygen north.key --name north --organisation 'North Hospital'",
+)(keygen)
+app.add_typer(roster, name="roster", rich_help_panel=_AGREE)
+app.command(name="ids-key", rich_help_panel=_AGREE, epilog="Example: secfc ids-key ids.key")(ids_key)
+app.add_typer(job, name="job", rich_help_panel=_AGREE)
+app.command(rich_help_panel=_AGREE, epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
+app.add_typer(flare, name="flare", rich_help_panel=_AGREE)
+app.command(rich_help_panel=_MEASURE, epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
+app.add_typer(bench, name="bench", rich_help_panel=_MEASURE)

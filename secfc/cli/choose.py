@@ -3,13 +3,15 @@
 import json
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from secfc.choose import HEADINGS, choose_members
+from secfc.choose import HEADINGS, Choice, choose_members
 from secfc.cli.inputs import members_of
 from secfc.cli.options import Choosing, names_of
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
+from secfc.outputs import check_file
 from secfc.tables import read_tables, row_ids
 
 
@@ -22,7 +24,7 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
         Nothing has been printed then.
     """
     if plot is not None:
-        _require_matplotlib()  # not after minutes of work
+        _check_plot(plot)  # not after minutes of work
     options.check()
     tables = read_tables(
         files,
@@ -34,25 +36,43 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
         ids = row_ids(tables) if options.membership else None
         choice = choose_members(members_of(tables), ks, ids=ids, **options.arguments())
     if plot is not None:
-        choice.plot(plot)
+        try:
+            choice.plot(plot)
+        except OSError as error:
+            raise ParameterError(f"--plot: {plot} cannot be written ({error.strerror})") from None
     if options.as_json:
         print(json.dumps(choice.to_dict(), indent=2, allow_nan=False))
         return
-    table = Table(title="Numbers of clusters, compared on one sharing", title_justify="left")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right")
-    for row in choice.rows():
-        table.add_row(*row)
     out = console()
     out.print(threshold_line(choice.job))
     faults_line(out, choice.faults, list(map(str, files)))
-    out.print(table)
+    out.print(choice_table(choice))
     knee = "there is no knee" if choice.knee is None else f"the knee of the inertia is at k = {choice.knee}"
     out.print(f"* best of its column; the silhouette is best at k = {choice.best}, {knee}")
 
 
-def _require_matplotlib() -> None:
+def choice_table(choice: Choice) -> Table:
+    """The candidates, in 80 columns at most."""
+    table = Table(
+        title="Numbers of clusters, compared on one sharing",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for heading in HEADINGS:
+        table.add_column(heading.replace("-", "-\n").replace(" ", "\n"), justify="right", no_wrap=True)
+    for row in choice.rows():
+        table.add_row(*row)
+    return table
+
+
+def _check_plot(path: Path) -> None:
     try:
-        import matplotlib  # noqa: F401, PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise ParameterError("--plot: matplotlib is needed, pip install 'secfc[plots]'") from None
+    known = Figure().canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in known:
+        raise ParameterError(f"--plot: {path}: matplotlib writes {', '.join(sorted(known))}")
+    check_file("--plot", path)

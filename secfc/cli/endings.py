@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import typer
 
 import secfc
+from secfc.cli import INTERRUPTED
 from secfc.cli.render import error_console
 
 _REFUSED = 2
-_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 @contextmanager
@@ -18,9 +18,10 @@ def plain_endings() -> Iterator[None]:
     try:
         yield
     except secfc.SecFCError as error:
-        error_console().print(f"[bold red]error:[/] {type(error).__name__}:", end=" ")
-        error_console().print(str(error), markup=False, soft_wrap=True)
+        out = error_console()
+        out.print("error:", style="bold red", end=" ")
+        out.print(f"{type(error).__name__}: {error}", soft_wrap=True)
         raise typer.Exit(_REFUSED) from None
     except KeyboardInterrupt:
         error_console().print("interrupted; nothing was written")
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED) from None

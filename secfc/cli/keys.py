@@ -38,10 +38,8 @@ def keygen(
         member = Member(name=name, organisation=organisation, key=identity.public)
         write_new(public, member.to_toml().encode())
         out = console()
-        out.print(f"{file}: the private key; it stays with you", soft_wrap=True, markup=False)
-        out.print(
-            f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True, markup=False
-        )
+        out.print(f"{file}: the private key; it stays with you", soft_wrap=True)
+        out.print(f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True)
         for line in in_lines(member.words):
             out.print(f"  {line}")
 
@@ -64,7 +62,6 @@ def ids_key(
             out.print(
                 f"{file}: hand it to the other parties as you would a password, never to the coordinator",
                 soft_wrap=True,
-                markup=False,
             )
         for line in in_lines(ids_key_words(key)):
             out.print(f"  {line}")
@@ -124,17 +121,17 @@ def verify(
         from secfc.errors import AgreementError  # noqa: PLC0415
 
         consortium, out = read_roster(file), console()
-        out.print(f"{file}: {len(consortium.members)} parties with different names and keys", markup=False)
+        out.print(f"{file}: {len(consortium.members)} parties with different names and keys")
         if key is not None:
             number = consortium.number_with(read_key(key).public, file=key)
-            out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}", markup=False)
+            out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}")
         if words is not None:
             given = check_words(words)
             of = {member.words: f"of the key of {member.name}" for member in consortium.members}
             of[consortium.words] = "of this roster"
             if given not in of:
                 raise AgreementError(f"words: they are not those of {file}, nor of a key in it")
-            out.print(f"words: {of[given]}", markup=False)
+            out.print(f"words: {of[given]}")
 
 
 def _show(file: Path, before: int) -> None:

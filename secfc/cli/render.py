@@ -1,6 +1,7 @@
 """What people see: warnings, log lines and tables."""
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,20 +12,30 @@ from rich.console import Console
 from rich.table import Table
 
 from secfc.drivers.costs import Costs
-from secfc.errors import ConvergenceWarning, FaultWarning, ParameterError, PrivacyWarning
+from secfc.errors import ConvergenceWarning, FaultWarning, ParameterError, PrecisionWarning, PrivacyWarning
 from secfc.params import Job
 from secfc.protocol.progress import Faults
 from secfc.report.sizes import bytes_text
 
+_UNBOUNDED = 10_000
+"""Columns of what is no terminal: nothing is cut or broken into lines there."""
+
 
 def console() -> Console:
-    """Standard output."""
-    return Console()
+    """Standard output; names are printed as they are, brackets and numbers in them too."""
+    return _plain(stderr=False)
 
 
 def error_console() -> Console:
     """Standard error, where progress and errors go."""
-    return Console(stderr=True)
+    return _plain(stderr=True)
+
+
+def _plain(*, stderr: bool) -> Console:
+    out = Console(stderr=stderr, markup=False, highlight=False)
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        out.width = _UNBOUNDED
+    return out
 
 
 @contextmanager
@@ -41,9 +52,9 @@ def our_warnings() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if issubclass(category, PrivacyWarning | ConvergenceWarning | FaultWarning):
-                error_console().print(f"[yellow]{category.__name__}:[/]", end=" ")
-                error_console().print(str(message), markup=False, soft_wrap=True)
+            if issubclass(category, PrivacyWarning | PrecisionWarning | ConvergenceWarning | FaultWarning):
+                error_console().print(f"{category.__name__}:", style="yellow", end=" ")
+                error_console().print(str(message), soft_wrap=True)
             else:
                 python_shows(message, category, filename, lineno, file, line)
 
@@ -86,7 +97,7 @@ def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
     """Who did not do its part, if anybody."""
     said = faults.describe(names)
     if said:
-        out.print("[yellow]not all took part to the end:[/]", end=" ")
+        out.print("not all took part to the end:", style="yellow", end=" ")
         out.print(said, markup=False, soft_wrap=True)
 
 

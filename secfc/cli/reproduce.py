@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from secfc.cli.endings import plain_endings
 from secfc.cli.render import console, error_console
@@ -58,7 +59,7 @@ def reproduce(
         for row in chosen.rows(Context(quick=quick, folder=data_dir)):
             rows.append(row)
             if watched.is_terminal:
-                watched.print(f"reproduce {name}: {len(rows)} figures", markup=False)
+                watched.print(f"reproduce {name}: {len(rows)} figures")
         if plot is not None:
             save_plot(rows, chosen.title, plot, dark=dark)
         if as_json:
@@ -67,9 +68,8 @@ def reproduce(
         else:
             _print_rows(rows, chosen.title)
         if any(row.same_labels != row.rows for row in rows):
-            watched.print(
-                "[bold red]error:[/] SecFC's labels differ from exact Lloyd's: this must not happen"
-            )
+            watched.print("error:", style="bold red", end=" ")
+            watched.print("SecFC's labels differ from exact Lloyd's: this must not happen")
             raise typer.Exit(1)
 
 
@@ -100,21 +100,21 @@ def _print_rows(rows: Sequence["Row"], title: str) -> None:
     table.add_column("as exact Lloyd", justify="right", overflow="fold")
     previous = ""
     for row in rows:
-        mark = rf" \[{notes.index(row.note) + 1}]" if row.note else ""
+        mark = f" [{notes.index(row.note) + 1}]" if row.note else ""
         cells = (
             f"{row.paper:.{row.decimals}f}" if row.paper is not None else row.claim,
             f"{row.tolerance:.2g}" if row.tolerance is not None else "",
             f"{row.ours:.{row.decimals}f}",
-            f"[{_COLOURS[row.verdict]}]{row.verdict}[/]{mark}",
+            Text.assemble((row.verdict, _COLOURS[row.verdict]), mark),
             f"{row.secfc:.{row.decimals}f}",
             f"{row.same_labels} of {row.rows}",
         )
         if row.setting != previous:
             table.add_section()
-            table.add_row(f"[bold]{row.setting}[/]")
+            table.add_row(Text(row.setting, style="bold"))
         table.add_row(f"{row.name}, {row.measure}", *cells)
         previous = row.setting
     out = console()
     out.print(table)
     for place, note in enumerate(notes, start=1):
-        out.print(f"[{place}] {note}", markup=False, highlight=False)
+        out.print(f"[{place}] {note}")
