@@ -1,6 +1,7 @@
 """Every keystream and every nonce of whole runs is recorded: none is used twice, whatever is asked for.
 
-A keystream starts at counter zero and only goes on, so it is enough that no key starts two of them.
+A keystream starts at counter zero and only goes on, so it is enough that no key starts two of them. For
+parties that are started again see tests/journal/test_masks.py.
 """
 
 import os

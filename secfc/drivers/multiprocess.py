@@ -117,6 +117,7 @@ def _collect(
     """Read the parties' events until the server and each client that is left has reported."""
     reports: dict[int, dict[str, Any]] = {}
     arrays: dict[int, Any] = {}
+    overdue = False
     while SERVER not in arrays or len(arrays.keys() | gone.keys()) <= setup.job.n:
         patience = _COMPARE_SECONDS if SERVER in arrays and gone else None
         try:
@@ -124,6 +125,11 @@ def _collect(
         except queue.Empty:
             if SERVER not in arrays:
                 _hurry(parties, setup)
+                continue
+            if setup.job.reveal_to and not overdue:
+                # Too few are left to open the centres, perhaps; the labels are final.
+                parties.tell_clients({"overdue": True})
+                overdue = True
                 continue
             _check_confirmed(setup, arrays.keys() - {SERVER}, gone)
             break  # those that hang have had their time

@@ -118,6 +118,11 @@ class Participant:
         return self._client is not None and self._client.state is State.DONE
 
     @property
+    def confirmed(self) -> bool:
+        """Whether its labels are final, though others may yet open centres."""
+        return self.done or (self._client is not None and self._client.state is State.REVEAL)
+
+    @property
     def seconds(self) -> list[list[str | float]]:
         """CPU seconds of its work by phase and role, as it reports them to the coordinator.
 
@@ -325,9 +330,8 @@ class Participant:
         if self._run is None:
             return None
         run, self._run = self._run, None
-        self._preparing = None
-        client, self._client = self._client, None
-        done = client if client is not None and client.state is State.DONE else None
+        done = self._client if self.confirmed else None
+        self._preparing = self._client = None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         results = self._site.results

@@ -109,12 +109,16 @@ class SimulatedClient(SimulatedParty):
     def __init__(self, setup: dict[str, Any], make: Callable[[Session], Client]) -> None:
         super().__init__(setup)
         self._make = make
+        self._overdue = False
         self.role: Client | None = None
 
     @property
     def done(self) -> bool:
         """Whether the run has ended for it."""
-        return self.role is not None and self.role.state is State.DONE
+        role = self.role
+        return role is not None and (
+            role.state is State.DONE or (self._overdue and role.state is State.REVEAL)
+        )
 
     def _begin(self, session: Session) -> list[Message]:
         with self.meter.work("identify", self.number):
@@ -122,7 +126,10 @@ class SimulatedClient(SimulatedParty):
             return self.role.start()
 
     def _obey(self, order: dict[str, Any]) -> list[Message]:
-        raise AssertionError(order)
+        """Wait no longer for others to open centres."""
+        assert order == {"overdue": True}
+        self._overdue = True
+        return []
 
     def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
         assert self.role is not None

@@ -59,7 +59,7 @@ def _until_end(
     if line.fresh and first is not None:
         line.take(framing.JSON, first)
         line.flush()
-    while not participant.done and site.ended is None:
+    while not (participant.done or (site.overdue and participant.confirmed)) and site.ended is None:
         try:
             line.step()
         except EOFError:
@@ -76,15 +76,19 @@ class _Site:
     def __init__(self, participant: Participant, opening: dict[str, Any]) -> None:
         self._participant, self._opening = participant, opening
         self.ended: str | None = None
+        self.overdue = False
 
     def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> list[bytes | memoryview]:
-        """Take a message, everybody's keys, or how the run has ended."""
+        """Take a message, everybody's keys, that nobody is waited for, or how the run has ended."""
         if kind == framing.MESSAGE:
             return self._participant.receive(payload)
         order = json.loads(payload)
         if "roster" in order:
             return self._participant.open(**self._opening)
-        self.ended = str(order["ending"])
+        if "overdue" in order:
+            self.overdue = True
+        else:
+            self.ended = str(order["ending"])
         return []
 
     def asks(self, kind: bytes, payload: bytes) -> bool:

@@ -32,7 +32,7 @@ from secfc.protocol.revealing import ClientReveal
 from secfc.protocol.sharing import Allocate, ClientSharing, EarlyShares, in_memory
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
-from secfc.protocol.witness import END, Witnesses
+from secfc.protocol.witness import END, Witnesses, quorum
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
@@ -122,7 +122,7 @@ class Client:
         self.union_rows: Ints | None = None
         self.centres: Floats | None = None
         self.deviations: Floats | None = None
-        self._final: Labels | None = None  # of all rows
+        self._result: Finish | None = None
         self._rows: Floats | None = rows
         self._m = rows.shape[0]
         self._start = start
@@ -278,6 +278,7 @@ class Client:
             raise MessageError(f"Plan: {error}") from None
         self._limits.check_start(self._job, name=self._name, m=layout.m)
         self._handshake, self._channels = None, channels  # the ephemeral key has done its work
+        self._quorum = quorum(self._job, len(channels) + 1)
         self._starts = starts
         assert self._rows is not None
         own = layout.rows(self.number) if self.union_rows is None else self.union_rows
@@ -297,7 +298,12 @@ class Client:
         self._rows = None
         self._answers = ClientAnswers(number=self.number, job=self._job, run=self._run, channels=channels)
         self._reveal = ClientReveal(
-            number=self.number, job=self._job, run=self._run, channels=channels, sharing=self._sharing
+            number=self.number,
+            job=self._job,
+            run=self._run,
+            channels=channels,
+            sharing=self._sharing,
+            quorum=self._quorum,
         )
         self.state = State.SHARE
         return self._shared(self._sharing.begin(self._early_shares))
@@ -369,7 +375,8 @@ class Client:
     def _confirmed(self) -> list[Message]:
         """The first parts of an answer that waits until the other clients were asked the same."""
         answers = self._answers
-        return answers.begin() if answers.due and self._witnesses.confirmed(answers.round) else []
+        ready = answers.due and self._witnesses.confirmed(answers.round, clients=self._job.threshold)
+        return answers.begin() if ready else []
 
     def _tell(self, round_: int, payload: bytes) -> list[Message]:
         """Tell the other clients what the server gave this one."""
@@ -396,17 +403,18 @@ class Client:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
         payload = self._channels[sender].open(Witness.__name__, part=0, sealed=sealed, round_=round_)
         self._witnesses.take(sender, round_, payload)
-        if self.state is State.COMPARE:
+        if self.state in {State.COMPARE, State.REVEAL}:
             return self._settle()
         return self._confirmed() if self.state is State.ITERATE else []
 
     def _settle(self) -> list[Message]:
-        """Once others have the same result, open its centres where that was agreed."""
-        if not self._witnesses.confirmed(END):
+        """Take the result that R clients have; of the one that a quorum has, open centres where agreed."""
+        if not self._witnesses.confirmed(END, clients=self._job.threshold):
             return []
-        assert self._final is not None
-        messages = self._reveal.tell(self._final) if self._job.reveal_to else []
-        self.state = State.REVEAL
+        self.state, messages = State.REVEAL, []
+        if self._reveal.due and self._witnesses.confirmed(END, clients=self._quorum):
+            assert self._result is not None
+            messages = self._reveal.tell(self._result)
         self._end()
         return messages
 
@@ -445,6 +453,6 @@ class Client:
         digest = self._witnesses.finished(message, self._sharing.left_out, self._sharing.challenge)
         messages = self._tell(END, digest)
         self._witnesses.settle(END)
-        self.labels, self._final = own, message.labels
+        self.labels, self._result = own, message
         self.state = State.COMPARE
         return messages + self._settle()

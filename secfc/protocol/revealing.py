@@ -23,9 +23,9 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.lagrange.sharing import recover
 from secfc.params import Job
-from secfc.protocol.messages import CentreShare, Message
+from secfc.protocol.messages import CentreShare, Finish, Message
 from secfc.protocol.sharing import ClientSharing
-from secfc.protocol.spreading import decode_squares, deviations
+from secfc.protocol.spreading import check_inertia, decode_squares, deviations
 from secfc.sealing.channel import TAG_BYTES, Channel
 
 
@@ -36,11 +36,12 @@ class ClientReveal:
     ----------
     number : int
     job : Job
-        Whose `reveal_to` names somebody.
     run : bytes
     channels : mapping from client to Channel
     sharing : ClientSharing
         That is complete.
+    quorum : int
+        Clients that have the same result when one of them tells: R at least.
 
     Attributes
     ----------
@@ -58,13 +59,17 @@ class ClientReveal:
         run: bytes,
         channels: Mapping[int, Channel],
         sharing: ClientSharing,
+        quorum: int,
     ) -> None:
         self._number, self._job, self._run, self._channels = number, job, run, channels
+        # A quorum tells, so it can be waited for. More than R sums of squares show whether any is wrong; sums
+        # that are decoded alone have that from R on.
+        self._enough = job.threshold + job.max_liars if job.reveal_spread is None else quorum
         self._sharing = sharing
         self._shape = (len(sharing.primes), job.sums_revealed * job.width, job.k)
         self._shares: dict[int, PackedResidues] = {}  # until they are used
         self._heard: set[int] = set()
-        self._labels: Labels | None = None
+        self._result: Finish | None = None
         self.centres: Floats | None = None
         self.deviations: Floats | None = None
 
@@ -72,14 +77,19 @@ class ClientReveal:
         return f"ClientReveal(number={self._number}, shares={len(self._shares)})"
 
     @property
-    def waits(self) -> bool:
-        """Whether it is a recipient that has no centres yet."""
-        return self._number in self._job.reveal_to and self.centres is None
+    def due(self) -> bool:
+        """Whether it has yet to tell."""
+        return bool(self._job.reveal_to) and self._result is None
 
-    def tell(self, labels: Labels) -> list[Message]:
+    @property
+    def waits(self) -> bool:
+        """Whether it has yet to tell, or is a recipient that has no centres yet."""
+        return self.due or (self._number in self._job.reveal_to and self.centres is None)
+
+    def tell(self, result: Finish) -> list[Message]:
         """Send the recipients the own shares of the sums over these clusters, once."""
-        own = self._own_shares(labels)
-        self._labels = labels
+        own = self._own_shares(result.labels)
+        self._result = result
         messages: list[Message] = []
         for j in self._job.reveal_to:
             if j == self._number:
@@ -134,14 +144,14 @@ class ClientReveal:
             self._open()
 
     def _open(self) -> None:
-        """Decode once R + A shares are here, the own one among them: as many as any round needs.
+        """Decode once R + A shares are here, the own one among them, as many as any round needs.
 
-        R are what sums of squares take, so whoever gets centres gets spreads.
+        With spreads a quorum's, R at least, which sums of squares take: whoever gets centres gets spreads.
         """
-        enough = self._job.threshold + self._job.max_liars
-        if self._labels is None or self.centres is not None or len(self._shares) < enough:
+        result = self._result
+        if result is None or self.centres is not None or len(self._shares) < self._enough:
             return
-        job, primes, sizes = self._job, self._sharing.primes, set_sizes(self._labels, self._job.k)
+        job, primes, sizes = self._job, self._sharing.primes, set_sizes(result.labels, self._job.k)
         planes = {j: unpack(share.planes()) for j, share in sorted(self._shares.items())}
         sums = open_sums(
             {j: own[:, : job.width] for j, own in planes.items()}, job=job, primes=primes, sizes=sizes
@@ -150,7 +160,9 @@ class ClientReveal:
             squares = decode_squares(
                 {j: own[:, job.width :] for j, own in planes.items()}, job=job, primes=primes
             )
-            self.deviations = deviations(sums, squares, job=job, sizes=sizes)
+            found = deviations(sums, squares, job=job, sizes=sizes)
+            check_inertia(sums, squares, job=job, sizes=sizes, result=result)
+            self.deviations = found
         self.centres = centres_of(sums, job=job, sizes=sizes)
         self._shares.clear()
 

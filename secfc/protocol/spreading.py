@@ -7,6 +7,7 @@ and shares of these are added (docs/protocol.md, "Spreads by consent").
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from math import isqrt
 
 import numpy as np
@@ -19,7 +20,9 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
+from secfc.protocol.messages import Finish
 from secfc.randomness import MaskSource
 
 _ROOT_BITS = 128
@@ -74,20 +77,32 @@ def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int,
     Parameters
     ----------
     shares : mapping from client to ndarray of shape (P, width, k), float64
-        Canonical residues of R clients or more; those of the first R are used.
+        Canonical residues of R clients or more. Of N up to N - R wrong ones are noticed for certain.
 
     Returns
     -------
     list of d lists of k ints
         0 to Q - 1.
+
+    Raises
+    ------
+    TooManyFaultsError
+        The shares lie on no polynomial.
     """
-    clients = sorted(shares)[: job.threshold]
+    clients = sorted(shares)
     residues = np.empty((len(primes), job.ell * job.width, job.k))
     for index, p in enumerate(primes):
         points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
-        basis = lagrange_basis([points.alpha[j - 1] for j in clients], points.beta[: job.ell], p)
+        alpha = [points.alpha[j - 1] for j in clients]
         words = reduce(np.array([shares[j][index] for j in clients]).reshape(len(clients), -1), p)
-        residues[index] = matmul(basis, words, p).reshape(job.ell * job.width, job.k)
+        if not ReedSolomon(points=alpha, dimension=job.threshold, p=p).contains(words):
+            raise TooManyFaultsError(
+                f"spreads: shares of clients {', '.join(map(str, clients))} do not agree: some client's is "
+                f"wrong"
+            )
+        first = slice(job.threshold)
+        basis = lagrange_basis(alpha[first], points.beta[: job.ell], p)
+        residues[index] = matmul(basis, words[first], p).reshape(job.ell * job.width, job.k)
     radix = MixedRadix(primes)
     return [[int(one) for one in line] for line in radix.integers(radix.digits(residues[:, : job.d]))]
 
@@ -127,3 +142,37 @@ def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, siz
             root = isqrt(scaled << 2 * _ROOT_BITS)
             found[h, column] = job.distance_in_data_units(root / (size << _ROOT_BITS))
     return found
+
+
+def check_inertia(
+    sums: list[list[int]], squares: list[list[int]], *, job: Job, sizes: Ints, result: Finish
+) -> None:
+    """Compare sums and sums of squares with what distances say: a second way to the same number.
+
+    Rows have the inertia of the result about centres of their own clusters when it has converged and every
+    cluster has rows; otherwise it is about other centres, and no smaller.
+
+    Parameters
+    ----------
+    sums, squares : list of d lists of k ints
+        As for `deviations`.
+    job : Job
+    sizes : ndarray of shape (k,), int64
+    result : Finish
+        Whose inertia is that of exact distances, correctly rounded.
+
+    Raises
+    ------
+    TooManyFaultsError
+        They contradict each other.
+    """
+    within = Fraction(0)
+    for h in np.flatnonzero(sizes).tolist():
+        within += sum(line[h] for line in squares)
+        within -= Fraction(sum(line[h] ** 2 for line in sums), int(sizes[h]))
+    found = job.in_data_units(within)
+    if found > result.inertia or (found != result.inertia and result.converged and sizes.all()):
+        raise TooManyFaultsError(
+            "spreads: sums of squares have another inertia than the distances: some client's share or answer "
+            "is wrong"
+        )

@@ -42,7 +42,8 @@ class State(Enum):
     COMPARE = "compare"
     """A client's only: it has the result and waits for others to have the same."""
     REVEAL = "reveal"
-    """A client's only, that centres are opened to: it waits for others' shares of them."""
+    """A client's only, where centres are opened: R clients have the result, so its labels are final. It waits
+    for a quorum to have it and, as a recipient, for others' shares."""
     DONE = "done"
 
 

@@ -1,7 +1,8 @@
 """Whether the server gave all clients the same: digests that clients compare among themselves.
 
-A client believes what R - 1 others confirm. As at most A clients lie, a digest that differs at more than A of
-them shows a server that cheats; at fewer, it may be they who lie, and the run goes on.
+A client believes what R - 1 others confirm, and opens centres and spreads when a `quorum` has the same
+result. As at most A clients lie, a digest that differs at more than A of them shows a server that cheats; at
+fewer, it may be they who lie, and the run goes on.
 """
 
 import hashlib
@@ -19,6 +20,22 @@ END = MAX_ROUNDS + 1
 DIGEST_BYTES = 32
 _ROUND = struct.Struct("<I")
 _OUTCOME = struct.Struct("<IBd")
+
+
+def quorum(job: Job, planned: int) -> int:
+    """Clients that must have the same result before one of them opens what the job opens.
+
+    R at least, and more than half of the clients and of t more. Two groups so large have more than t clients
+    in common, so one that does not collude and has one result alone: nothing is opened of two results
+    (docs/protocol.md, "A server that cheats").
+
+    Parameters
+    ----------
+    job : Job
+    planned : int
+        Clients that the run began with. Those that were left out count: who does so is the server.
+    """
+    return max(job.threshold, (planned + job.t) // 2 + 1)
 
 
 def _of_labels(head: bytes, labels: Labels) -> bytes:
@@ -64,9 +81,10 @@ class Witnesses:
         return self._own[round_]
 
     def finished(self, finish: Finish, left_out: Iterable[int], challenge: bytes = b"") -> bytes:
-        """Note the result, whose rows it is not about, and the seed: an assignment need not have come.
+        """Note the result, whose rows it is not about, and the seed.
 
-        Returns the payload to send about the whole run.
+        An assignment need not have come, and two clients may have no round in common. Returns the payload to
+        send about the whole run.
         """
         head = b"secfc result 1" + _OUTCOME.pack(finish.n_iter, finish.converged, finish.inertia)
         head += _numbers(left_out) + challenge
@@ -134,6 +152,6 @@ class Witnesses:
                 f"this client and {said}"
             )
 
-    def confirmed(self, round_: int) -> bool:
-        """Whether R - 1 others were given the same."""
-        return len(self._agreed.get(round_, ())) >= self._job.threshold - 1
+    def confirmed(self, round_: int, *, clients: int) -> bool:
+        """Whether so many clients, this one among them, were given the same."""
+        return len(self._agreed.get(round_, ())) >= clients - 1

@@ -113,6 +113,22 @@ def test_centres_that_all_consented_to_are_written_by_their_recipients_alone(org
 
 
 @pytest.mark.processes
+def test_sites_have_their_labels_though_centres_cannot_be_opened(organisations, monkeypatch):
+    consent(organisations)
+    write = framing.write_frame
+
+    def write_frame(stream, kind, payload):
+        if kind != framing.MESSAGE or envelope(payload).kind != "CentreShare":
+            write(stream, kind, payload)
+
+    monkeypatch.setattr(framing, "write_frame", write_frame)
+    run(organisations, deadline=4.0)
+    assert len(labels(organisations, "south")) == 9
+    for name in NAMES:
+        assert not (results(organisations, name) / "centres.csv").exists()
+
+
+@pytest.mark.processes
 def test_centres_that_one_site_does_not_consent_to_are_revealed_to_nobody(organisations):
     consent(organisations, names=("north", "south"))
     with pytest.raises(

@@ -1,15 +1,13 @@
 """Parties that are killed at any moment go on from their journals: same bytes, same labels."""
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import restarting
-from support.restarting import Restarting
+from support.restarting import KINDS, Restarting, everywhere, run
 
 import secfc
 from secfc.drivers.in_process import run_in_process
@@ -19,47 +17,7 @@ from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
 from secfc.protocol.messages import SERVER
-from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.wire import envelope
-from secfc.randomness import MaskSource
-from secfc.sealing.channel import Channel
-
-KINDS = {
-    "random": {"n_init": 3},
-    "separation": {"init": "separation"},
-    "k-means++": {"init": "k-means++", "n_init": 2},
-    "labels": {"starts": True},
-    "coded": {"disclosure": "coded"},
-    "rounds": {"comparison": "rounds"},
-    "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
-    "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
-    "several k": {"compared": (2, 3)},
-    "union": {"ids": True, "counts": (3, 4, 2)},
-    "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
-}
-
-
-def run(setup, between=lambda run: None, **deaths):
-    with tempfile.TemporaryDirectory() as folder:
-        return Restarting(setup, Path(folder), **deaths).run(between)
-
-
-def everywhere(whole):
-    """Before each message of each party."""
-    return [(party, at) for party, carried in whole.carried.items() for at in range(len(carried))]
-
-
-@pytest.fixture(scope="module")
-def whole(setup_of):
-    """The same run without a death, by kind."""
-    runs = {}
-
-    def of(kind):
-        if kind not in runs:
-            runs[kind] = run(setup_of(**KINDS[kind]))
-        return runs[kind]
-
-    return of
 
 
 def assert_same(one, other):
@@ -141,56 +99,6 @@ def test_what_a_server_was_told_of_clients_it_knows_again(setup_of, disclosure, 
     assert len(found.deaths) > 30
     assert_same(found, expected)
     assert found.report.faults == expected.report.faults
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_mask_and_no_nonce_is_used_for_two_plaintexts(setup_of, whole, kind, monkeypatch):
-    uses = {}
-
-    def use(place, plaintext):
-        repeated = place in uses
-        assert uses.setdefault(place, plaintext) == plaintext
-        counts[repeated] += 1
-
-    def key_of(source, key=None):
-        source.key = key
-        made(source, key)
-
-    def share(sharer, rows):
-        use((sharer._masks.key, sharer._masks.position), rows.tobytes())
-        return shared(sharer, rows)
-
-    def seal(channel, purpose, *, part, payload, round_=0):
-        use((channel._secret, channel._me, purpose, part, round_), bytes(payload))
-        return sealed(channel, purpose, part=part, payload=payload, round_=round_)
-
-    counts = {False: 0, True: 0}
-    made, shared, sealed = MaskSource.__init__, Sharer.share, Channel.seal
-    monkeypatch.setattr(MaskSource, "__init__", key_of)
-    monkeypatch.setattr(Sharer, "share", share)
-    monkeypatch.setattr(Channel, "seal", seal)
-    found = run(setup_of(**KINDS[kind]), sends_at=everywhere(whole(kind)))
-    assert len(found.deaths) > 30
-    assert counts[False] >= 5
-    assert counts[True] >= 20
-
-
-def test_an_answer_made_again_has_the_same_masks(setup_of, whole, monkeypatch):
-    """Of disclosure "distances": the masked answers are the same bytes, and so are those below the masks."""
-    plain = {}
-
-    def add(masks, residues):
-        before = bytes(residues.payload)
-        added(masks, residues)
-        # One masked answer has one plaintext.
-        assert plain.setdefault(bytes(residues.payload), before) == before
-        times[before] = times.get(before, 0) + 1
-
-    times, added = {}, PairwiseMasks.add
-    monkeypatch.setattr(PairwiseMasks, "add", add)
-    run(setup_of(**KINDS["random"]), sends_at=everywhere(whole("random")))
-    assert len(plain) == len(times)  # and each plaintext one masked answer
-    assert max(times.values()) > 2
 
 
 def test_answers_to_rounds_that_are_over_are_not_computed_again(setup_of, tmp_path, monkeypatch):

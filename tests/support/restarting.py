@@ -8,6 +8,7 @@ parties, so a run with deaths must carry the very bytes of one without.
 import io
 import json
 import random
+import tempfile
 from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
@@ -17,10 +18,35 @@ from secfc.drivers import framing, party_process
 from secfc.drivers.setup import ServerReport
 from secfc.journal import beginning, records
 from secfc.journal.persistent import Persistent
+from secfc.limits import Limits
 from secfc.protocol.messages import SERVER
 from secfc.protocol.wire import envelope
 
 RUN = bytes(range(16)).hex()
+
+KINDS = {
+    "random": {"n_init": 3},
+    "separation": {"init": "separation"},
+    "k-means++": {"init": "k-means++", "n_init": 2},
+    "labels": {"starts": True},
+    "coded": {"disclosure": "coded"},
+    "rounds": {"comparison": "rounds"},
+    "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
+    "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
+    "quorum": {"counts": (3, 4, 0, 2, 3), "reveal_to": (2,), "limits": Limits(reveal_centres=True)},
+    "spreads": {
+        "counts": (6, 5, 7),
+        "k": 1,
+        "reveal_to": (1, 3),
+        "reveal_spread": 10,
+        "limits": Limits(reveal_centres=True, reveal_spread=10),
+    },
+    "several k": {"compared": (2, 3)},
+    "union": {"ids": True, "counts": (3, 4, 2)},
+    "sketch": {"ids": True, "counts": (3, 4, 2), "union": "sketch"},
+    "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
+}
+"""Runs of every kind, as the fixture `setup_of` of tests/journal makes them."""
 
 
 class DiedError(BaseException):
@@ -217,3 +243,14 @@ class Restarting:
 
     def labels(self):
         return [self.parties[party].role.labels for party in self.frames if party != SERVER]
+
+
+def run(setup, between=lambda run: None, **deaths):
+    """A run whose parties die, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Restarting(setup, Path(folder), **deaths).run(between)
+
+
+def everywhere(whole):
+    """Before each message of each party of a run."""
+    return [(party, at) for party, carried in whole.carried.items() for at in range(len(carried))]

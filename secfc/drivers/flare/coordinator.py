@@ -9,7 +9,7 @@ from typing import Any
 
 import secfc
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.statement import SignedStatement, statement_of, write_summary
+from secfc.agreement.statement import COMPLETE, SignedStatement, statement_of, write_summary
 from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import as_error, ends_run
@@ -82,6 +82,7 @@ class Coordinator:
         self.report: ServerReport | None = None
         self._run = run
         self._done: set[int] = set()  # clients for which the run has ended
+        self._doubted: list[int] = []  # of these, who were still waiting to open centres
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         opening = {"run": run.hex(), "agreement": agreement.digest.hex(), "secfc": secfc.__version__}
@@ -114,7 +115,11 @@ class Coordinator:
             told = as_error(error) if isinstance(error, Exception) else PartyError("interrupted")
             self._close(f"{type(told).__name__}: {told}", now=True)
             raise told from None if isinstance(error, SecFCError) else error
-        self._close("complete", now=False)
+        self._close(COMPLETE, now=False)
+        if self._doubted:
+            complete = [one for one in self.statements.values() if one.statement.ended == COMPLETE]
+            if len(complete) < self._job.threshold:
+                raise self._unconfirmed(self._doubted)
         self.report = report
         return report
 
@@ -123,7 +128,7 @@ class Coordinator:
         told: dict[str, Any] = {
             "secfc": secfc.__version__,
             "run": self._run.hex(),
-            "ended": "complete" if error is None else f"{type(error).__name__}: {error}",
+            "ended": COMPLETE if error is None else f"{type(error).__name__}: {error}",
             "lost": {self._name(j): f"{type(why).__name__}: {why}" for j, why in self.lost.items()},
             "costs": self.meter.costs().to_dict(),
             "timeline": self.timeline,
@@ -176,9 +181,13 @@ class Coordinator:
         """
         if self._server.state is State.DONE:
             waiting = [j for j in self._lines if j not in self._done and j not in self.lost]
+            if self._job.reveal_to:
+                # Each site knows whether its labels are final, though too few are left to open the centres.
+                self._doubted = waiting
+                self._done.update(waiting)
+                return
             if len(self._done) < self._job.threshold:
-                names = ", ".join(map(self._name, waiting))
-                raise TooManyFaultsError(f"nobody confirms the result to {names}; {self._lost_names()}")
+                raise self._unconfirmed(waiting)
         else:
             waiting = list(self._server.awaited)
         names = ", ".join(map(self._name, waiting))
@@ -186,6 +195,10 @@ class Coordinator:
         for client in waiting:
             if client not in self.lost:
                 self._lose(client, PartyError(silence))
+
+    def _unconfirmed(self, waiting: list[int]) -> TooManyFaultsError:
+        names = ", ".join(map(self._name, waiting))
+        return TooManyFaultsError(f"nobody confirms the result to {names}; {self._lost_names()}")
 
     def _lost_names(self) -> str:
         return f"lost of {self._job.n}: {', '.join(self._name(j) for j in sorted(self.lost)) or 'none'}"

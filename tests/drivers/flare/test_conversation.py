@@ -263,6 +263,33 @@ def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_re
     ]
 
 
+def test_where_too_few_are_left_to_open_the_centres_sites_have_their_labels(organisations, monkeypatch):
+    monkeypatch.setattr("secfc.drivers.flare.coordinator._COMPARE_SECONDS", 1.0)
+    made = organisations(20, 10, 30, 5, 8, reveal_centres=["site-1"])
+    for name in made.sites:
+        made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
+    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 4), deadline=1.0)
+    network.run()
+    assert_exact(made, network)
+    assert sorted(names_of_lost(network)) == ["site-2", "site-4"]
+    assert [made.statement(name)["ended"] for name in ("site-1", "site-3", "site-5")] == ["complete"] * 3
+    assert list(made.folder.glob("results-*/*/centres.csv")) == []
+
+
+def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(
+    organisations, monkeypatch
+):
+    monkeypatch.setattr("secfc.drivers.flare.coordinator._COMPARE_SECONDS", 1.0)
+    made = organisations(20, 10, 30, 5, reveal_centres=["site-1"])
+    for name in made.sites:
+        made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
+    network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 4), deadline=1.0)
+    with pytest.raises(TooManyFaultsError, match=r"^nobody confirms the result to site-1, site-3; lost of 4"):
+        network.run()
+    for name in ("site-1", "site-3"):
+        assert not (made.written(name)[0] / "labels.csv").exists()
+
+
 def test_spreads_go_to_the_named_sites(organisations):
     made = organisations(40, 30, 50, 35, reveal_centres=["site-2"], reveal_spread=10)
     for name in made.sites:

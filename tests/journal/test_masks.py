@@ -1,0 +1,256 @@
+"""A party that is killed and started again uses no piece of a keystream and no nonce for two plaintexts.
+
+Whole runs of every kind are recorded, with all the lives of all parties: what each piece of each keystream
+hides, and what is sealed under each nonce. A piece that comes again must be the very piece, for the very same
+bytes; pieces that are not the same do not overlap. A draw that is for none of the purposes below fails.
+"""
+
+from functools import wraps
+from hashlib import sha256
+from itertools import pairwise as neighbours
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from support.restarting import KINDS, everywhere, run
+
+from secfc.kernels import choose
+from secfc.lagrange.sharer import Sharer
+from secfc.params import Job, primes_of
+from secfc.protocol import dealing, pairwise, sharing, testimony
+from secfc.protocol.consistency import ConsistencyCheck
+from secfc.protocol.pairwise import PairwiseMasks
+from secfc.protocol.server import Server
+from secfc.psu.sharing import Sharing
+from secfc.psu.stages import SeriesInput, SketchInput
+from secfc.psu.tokens import Tokens
+from secfc.randomness import MaskSource
+from secfc.sealing import channel
+
+PUBLIC, PASSED = "public coefficients", "passed over"
+
+
+def bytes_of(value):
+    """All that an argument holds, as far as it may be hidden by masks."""
+    match value:
+        case Tokens():
+            return value.u.tobytes() + value.v.tobytes()
+        case SeriesInput():
+            return value._bins.tobytes() + value._poles.tobytes()
+        case np.ndarray():
+            return value.tobytes()
+        case dict():
+            return b"".join(bytes([key]) + bytes_of(one) for key, one in sorted(value.items()))
+        case bytes() | bytearray() | memoryview():
+            return bytes(value)
+        case slice() | int() | tuple():
+            return repr(value).encode()
+    return bytes_of(value.payload) if hasattr(value, "payload") else b""
+
+
+class Uses:
+    """What each piece of a keystream, and each nonce, was used for."""
+
+    def __init__(self, monkeypatch):
+        self.pieces, self.sealed = {}, {}
+        self.again = 0
+        self._now = []
+        self._patch = monkeypatch
+        self._sources()
+        self._pairs()
+        self._seals()
+        for owner, name in (
+            (Sharer, "share"),
+            (Sharer, "cover"),
+            (sharing, "deal_zeros"),
+            (Sharing, "deal"),
+            (Sharing, "deal_random"),
+            (Sharing, "deal_zero"),
+            (SeriesInput, "values"),
+            (SketchInput, "__init__"),
+            (ConsistencyCheck, "agree"),
+            (ConsistencyCheck, "liars"),
+            (Server, "_challenge"),
+            (PairwiseMasks, "add"),
+        ):
+            self._during(owner, name)
+        self._during(MaskSource, "go_on_from", PASSED)
+        for module in (testimony, dealing):
+            self._during(module, "coefficients_of", PUBLIC)
+
+    @property
+    def purposes(self):
+        return {use[0] for pieces in self.pieces.values() for _, use in pieces.values()}
+
+    def check(self):
+        """No two pieces of a keystream overlap."""
+        for pieces in self.pieces.values():
+            ends = sorted((start, start + count) for start, (count, _) in pieces.items())
+            assert all(end <= start for (_, end), (start, _) in neighbours(ends))
+
+    def _during(self, owner, name, purpose=None):
+        """Note what a function hides while it works."""
+        real = getattr(owner, name)
+
+        @wraps(real)
+        def noted(*given, **named):
+            held = [bytes_of(one) for one in (*given, *named.values())]
+            self._now.append((purpose or real.__qualname__, sha256(b"|".join(held)).digest()))
+            try:
+                return real(*given, **named)
+            finally:
+                self._now.pop()
+
+        self._patch.setattr(owner, name, noted)
+
+    def _piece(self, stream, start, count):
+        assert self._now, "a draw for no known purpose"
+        use, pieces = self._now[-1], self.pieces.setdefault(stream, {})
+        if use[0] == PASSED or not count:
+            return
+        if start in pieces:
+            assert pieces[start] == (count, use), use[0]
+            self.again += 1
+        pieces[start] = count, use
+
+    def _sources(self):
+        made, drawn = MaskSource.__init__, MaskSource._next
+        streams = {}
+
+        def make(source, key=None):
+            made(source, key)
+            assert key is not None, "of the journal"
+            streams[source] = None if self._now and self._now[-1][0] == PUBLIC else key
+
+        def draw(source, count):
+            if streams[source] is not None:
+                self._piece(streams[source], source.position, count)
+            return drawn(source, count)
+
+        self._patch.setattr(MaskSource, "__init__", make)
+        self._patch.setattr(MaskSource, "_next", draw)
+
+    def _pairs(self):
+        """Both ends of a pair use one keystream, each for its own answer."""
+        records, made, me = self, PairwiseMasks.__init__, []
+
+        def make(masks, **given):
+            me.append(given["me"])
+            made(masks, **given)
+
+        class Stream:
+            def __init__(self, algorithm, mode):
+                self._real, self._place = Cipher(algorithm, mode), (algorithm.key, me[-1])
+                self._position = 0
+
+            def encryptor(self):
+                self._stream = self._real.encryptor()
+                return self
+
+            def update_into(self, data, out):
+                records._piece(self._place, self._position, len(data))
+                self._position += len(data)
+                return self._stream.update_into(data, out)
+
+        self._patch.setattr(PairwiseMasks, "__init__", make)
+        self._patch.setattr(pairwise, "Cipher", Stream)
+
+    def _seals(self):
+        records = self
+
+        class Recorded:
+            def __init__(self, key):
+                self._key, self._real = key, AESGCM(key)
+
+            def encrypt_into(self, nonce, data, *rest):
+                place, plaintext = (self._key, bytes(nonce)), sha256(data).digest()
+                records.again += place in records.sealed
+                assert records.sealed.setdefault(place, plaintext) == plaintext
+                return self._real.encrypt_into(nonce, data, *rest)
+
+            def decrypt(self, *given):
+                return self._real.decrypt(*given)
+
+        self._patch.setattr(channel, "AESGCM", Recorded)
+
+
+@pytest.fixture
+def uses(monkeypatch):
+    return Uses(monkeypatch)
+
+
+ALWAYS = {"Sharer.share"}
+MASKED = ALWAYS | {"PairwiseMasks.add"}
+UNION = MASKED | {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
+PURPOSES = {
+    "coded": ALWAYS,
+    "liars": ALWAYS | {"Sharer.cover", "Server._challenge", "ConsistencyCheck.agree"},
+    "spreads": MASKED | {"deal_zeros"},
+    "union": UNION | {"SeriesInput.values"},
+    "sketch": UNION | {"SketchInput.__init__"},
+}
+
+
+@pytest.mark.parametrize("power", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_before_each_message_parties_hide_nothing_else_under_the_same(
+    setup_of, whole, uses, kind, power
+):
+    expected = whole(kind)
+    found = run(setup_of(**KINDS[kind]), sends_at=everywhere(expected), power=power)
+    assert len(found.deaths) > 30
+    assert found.carried == expected.carried
+    uses.check()
+    assert uses.purposes == PURPOSES.get(kind, MASKED)
+    assert uses.again > 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_every_few_bytes_that_they_write_nor(setup_of, whole, uses, kind):
+    expected = whole(kind)
+    points = [
+        (party, at)
+        for party in (0, 1)
+        for at in range(0, expected.written[party], 1 + expected.written[party] // 15)
+    ]
+    found = run(setup_of(**KINDS[kind]), bytes_at=points)
+    assert len(found.deaths) >= 25
+    assert found.carried == expected.carried
+    uses.check()
+    assert uses.again > 10
+
+
+class TestTheRecords:
+    def sharer(self):
+        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0)
+        return Sharer(job=job, primes=primes_of(2), masks=MaskSource(bytes(32)), kernels=choose(1))
+
+    def test_show_a_mask_used_for_other_rows(self, uses):
+        self.sharer().share(np.zeros((3, 2)))
+        self.sharer().share(np.zeros((3, 2)))
+        assert uses.again
+        with pytest.raises(AssertionError, match=r"^Sharer\.share"):
+            self.sharer().share(np.ones((3, 2)))
+
+    def test_show_pieces_that_overlap(self, uses):
+        self.sharer().share(np.zeros((3, 2)))
+        sharer = self.sharer()
+        sharer._masks.go_on_from(5)
+        sharer.share(np.zeros((3, 2)))
+        with pytest.raises(AssertionError):
+            uses.check()
+
+    def test_show_a_nonce_used_for_other_bytes(self, uses):
+        def seal(payload):
+            made = channel.Channel(secret=bytes(32), transcript=bytes(32), me=1, peer=2)
+            made.seal("Share", part=0, payload=payload)
+
+        seal(b"one")
+        seal(b"one")
+        with pytest.raises(AssertionError):
+            seal(b"two")
+
+    def test_show_a_draw_for_no_known_purpose(self, uses):
+        with pytest.raises(AssertionError, match="a draw for no known purpose"):
+            MaskSource(bytes(32)).uniform(5, (1,))
