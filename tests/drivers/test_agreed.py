@@ -122,7 +122,7 @@ def test_sites_have_their_labels_though_centres_cannot_be_opened(organisations, 
             write(stream, kind, payload)
 
     monkeypatch.setattr(framing, "write_frame", write_frame)
-    run(organisations, deadline=4.0)
+    run(organisations, deadline=20.0)
     assert len(labels(organisations, "south")) == 9
     for name in NAMES:
         assert not (results(organisations, name) / "centres.csv").exists()
