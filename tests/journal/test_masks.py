@@ -192,13 +192,10 @@ PURPOSES = {
 }
 
 
-@pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_before_each_message_parties_hide_nothing_else_under_the_same(
-    setup_of, whole, uses, kind, power
-):
+def test_killed_before_each_message_parties_hide_nothing_else_under_the_same(setup_of, whole, uses, kind):
     expected = whole(kind)
-    found = run(setup_of(**KINDS[kind]), sends_at=everywhere(expected), power=power)
+    found = run(setup_of(**KINDS[kind]), sends_at=everywhere(expected))
     assert len(found.deaths) > 30
     assert found.carried == expected.carried
     uses.check()
