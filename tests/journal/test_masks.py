@@ -203,21 +203,6 @@ def test_killed_before_each_message_parties_hide_nothing_else_under_the_same(set
     assert uses.again > 50
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_killed_every_few_bytes_that_they_write_nor(setup_of, whole, uses, kind):
-    expected = whole(kind)
-    points = [
-        (party, at)
-        for party in (0, 1)
-        for at in range(0, expected.written[party], 1 + expected.written[party] // 15)
-    ]
-    found = run(setup_of(**KINDS[kind]), bytes_at=points)
-    assert len(found.deaths) >= 25
-    assert found.carried == expected.carried
-    uses.check()
-    assert uses.again > 10
-
-
 class TestTheRecords:
     def sharer(self):
         job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0)
