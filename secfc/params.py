@@ -46,6 +46,9 @@ PART_BYTES = 1 << 21
 ANSWER_PARTS = 2
 """Parts of answers are this many times larger, since a server takes n of them (docs/decisions/008)."""
 
+KEPT_PARTS = 16
+"""Whole parts of others' shares that a client has room for, of each of the `WINDOW` on their way."""
+
 PART_ROWS = 256
 """A part has a multiple of this many rows, and no fewer, so that none is dominated by its header."""
 
@@ -419,8 +422,10 @@ class Layout:
     def parts(self, job: Job) -> "Parts":
         """How messages about these rows are cut."""
         primes = job.residues(self.m)
+        # Parts that are checked before they are added up are kept of every client: fewer bytes of each.
+        kept = max(1, job.n // KEPT_PARTS) if self.common and job.max_liars else 1
         return Parts(
-            share=_rows_of_a_part(PART_BYTES, primes * job.width),
+            share=_rows_of_a_part(PART_BYTES // kept, primes * job.width),
             answer=_rows_of_a_part(ANSWER_PARTS * PART_BYTES, primes * job.k),
             layout=self,
         )

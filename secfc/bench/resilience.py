@@ -26,9 +26,10 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.limits import Limits
-from secfc.params import Comparison, Job, primes_of
+from secfc.params import SALT_BYTES, Comparison, Job, primes_of
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import Phase
+from secfc.psu.tokens import KEY_BYTES, tokens
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3
@@ -214,19 +215,21 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
     plain = _setup(case, rows, precision=precision, seed=0)
     spare = (case.n - plain.job.threshold) // 2
     iterate: tuple[Phase, ...] = ("iterate",)
-    checked: list[tuple[str, str, tuple[Phase, ...], int, Comparison]] = [
-        ("server: check of answers", "server", iterate, spare, "end"),
+    hidden = _with_ids(plain)
+    checked: list[tuple[str, str, tuple[Phase, ...], Setup, int, Comparison]] = [
+        ("server: check of answers", "server", iterate, plain, spare, "end"),
         # An answer that waits for the last Witness is work of the phase that this belongs to.
-        ("client: comparison every round", "client", ("iterate", "reveal"), 0, "rounds"),
-        ("client: check of shares", "client", ("share", "check"), spare, "end"),
+        ("client: comparison every round", "client", ("iterate", "reveal"), plain, 0, "rounds"),
+        ("client: check of shares", "client", ("share", "check"), plain, spare, "end"),
+        ("client: check of shares, rows of a union", "client", ("share", "check"), hidden, spare, "end"),
     ]
-    for what, role, phases, tolerated, comparison in checked:
-        job = replace(plain.job, max_liars=tolerated, comparison=comparison)
-        with_check = replace(plain, job=job)
+    for what, role, phases, without, tolerated, comparison in checked:
+        job = replace(without.job, max_liars=tolerated, comparison=comparison)
+        with_check = replace(without, job=job)
         ratios, equal = [], 0
         run_in_process(with_check)  # loads what there is to load
         for _ in range(passes):
-            ours, theirs = run_in_process(with_check), run_in_process(plain)
+            ours, theirs = run_in_process(with_check), run_in_process(without)
             ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
             equal += all(map(np.array_equal, ours.labels, theirs.labels))
         yield ResilienceRow(
@@ -245,6 +248,17 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
             seconds=None,
             overhead=median(ratios),
         )
+
+
+def _with_ids(setup: Setup) -> Setup:
+    """The same run with membership privacy, every row with an ID of its own."""
+    ends = np.cumsum([0, *(rows.shape[0] for rows in setup.rows)]).tolist()
+    job = replace(setup.job, ids_cap=ends[-1], ids_salt=bytes(SALT_BYTES).hex())
+    held = [
+        tokens(range(first, end), key=bytes(KEY_BYTES), salt=bytes(SALT_BYTES), name=name)
+        for first, end, name in zip(ends, ends[1:], setup.names, strict=False)
+    ]
+    return replace(setup, job=job, tokens=held)
 
 
 def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:

@@ -14,6 +14,7 @@ from secfc.protocol.messages import (
     Challenge,
     Continue,
     Dispute,
+    Echo,
     Finish,
     Hello,
     LeaveOut,
@@ -192,10 +193,8 @@ class Client:
                 return self._on_deal(message)
             case UnionContinue() | UnionFound() | UnionVerdict() | UnionCheck():
                 return self._on_union(message)
-            case Challenge():
-                return self._on_challenge(message)
-            case Dispute():
-                return self._on_dispute(message)
+            case Challenge() | Echo() | Dispute():
+                return self._on_check(message)
             case LeaveOut():
                 return self._on_leave_out(message)
             case Continue():
@@ -321,14 +320,14 @@ class Client:
             return []
         return self._shared(self._sharing.on_share(message))
 
-    def _on_challenge(self, message: Challenge) -> list[Message]:
+    def _on_check(self, message: Challenge | Echo | Dispute) -> list[Message]:
         if self._answers.round:
-            raise MessageError(f"Challenge: after round {self._answers.round}")
-        return self._sharing.on_challenge(message)
-
-    def _on_dispute(self, message: Dispute) -> list[Message]:
-        if self._answers.round:
-            raise MessageError(f"Dispute: after round {self._answers.round}")
+            raise MessageError(f"{type(message).__name__}: after round {self._answers.round}")
+        match message:
+            case Challenge():
+                return self._sharing.on_challenge(message)
+            case Echo():
+                return self._sharing.on_echo(message)
         return self._sharing.on_dispute(message)
 
     def _on_leave_out(self, message: LeaveOut) -> list[Message]:
@@ -360,6 +359,7 @@ class Client:
         self._answers.check_responders(message.responders, self._sharing.left_out)
         smallest = int(sizes[sizes > 0].min())
         self._limits.enforce(self._job, client=self.number, smallest=smallest, round_=message.round)
+        self._sharing.add_up()
         if self._answers.round == 0:
             self._sharing.take_out()
         self._answers.ask(message, sizes, self._sharing)
@@ -448,6 +448,7 @@ class Client:
         own = self._sharing.own_labels(message.labels)
         if self._job.predict and self._start is not None and (own != self._start)[self._start >= 0].any():
             raise MessageError("Finish: a prediction has another label for a row that has one")
+        self._sharing.add_up()  # who was excluded was asked nothing
         if self._answers.round == 0:
             self._sharing.take_out()  # no assignment came, and labels are of the rows that are in
         digest = self._witnesses.finished(message, self._sharing.left_out, self._sharing.challenge)

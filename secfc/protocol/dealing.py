@@ -3,7 +3,8 @@
 Beside each part of its shares a client deals covers, shares of polynomials of degree below ell + t that are
 uniform altogether. When all shares are dealt the server draws a seed; every client answers, for each part of
 each dealer, cover + sum r f(alpha_j) with coefficients r of that seed. With a cover of its own each
-combination is a uniform polynomial, whatever the rows are (docs/protocol.md, "Liars in sharing").
+combination is a uniform polynomial, whatever the rows are (docs/protocol.md, "Liars in sharing"). With
+membership privacy that happens part by part, before the dealers' shares of a part are added up.
 """
 
 import hashlib
@@ -33,12 +34,13 @@ _PLACE = struct.Struct("<HI")
 
 
 def covers_of(job: Job) -> int:
-    """Covers of each part that a client deals for each prime; none where shares are not checked.
+    """Covers of each part that a client deals for each prime; none where no liar is tolerated."""
+    return combinations_for(job.max_liars) if job.max_liars else 0
 
-    They are not where no liar is tolerated, and not with membership privacy: shares of different dealers are
-    added up as they come, so there is nothing to combine later.
-    """
-    return combinations_for(job.max_liars) if job.max_liars and job.ids_cap is None else 0
+
+def by_part(job: Job) -> bool:
+    """Whether each part of shares is checked by itself, because it is added up and forgotten then."""
+    return bool(job.max_liars) and job.ids_cap is not None
 
 
 def proof_bytes(job: Job, primes: int) -> int:
@@ -56,18 +58,24 @@ def columns_of(layout: Layout, parts: Parts) -> list[Column]:
     ]
 
 
-def coefficients_of(run: bytes, seed: bytes, column: Column) -> MaskSource:
-    """Where the coefficients of a part of a dealer's shares come from, prime after prime."""
-    return MaskSource(hashlib.sha256(b"secfc check 1" + run + seed + _PLACE.pack(*column)).digest())
+def place_of(job: Job, column: Column) -> Column:
+    """What coefficients are drawn for: with membership privacy the same for every dealer's shares of a part.
+
+    There all dealers have as many rows in a part; elsewhere each has its own.
+    """
+    return (0, column[1]) if by_part(job) else column
 
 
-def combined(covers: Floats, shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
-    """Covers plus combinations of shares, reduced.
+def coefficients_of(run: bytes, seed: bytes, place: Column) -> MaskSource:
+    """Where the coefficients for a place come from, prime after prime."""
+    return MaskSource(hashlib.sha256(b"secfc check 1" + run + seed + _PLACE.pack(*place)).digest())
+
+
+def combined(shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
+    """Combinations of shares, (c,), reduced.
 
     Parameters
     ----------
-    covers : ndarray of shape (c,), float64
-        Reduced.
     shares : ndarray of shape (width, rows), float32 or float64
         Reduced residues.
     coefficients : ndarray of shape (c, width, rows), float64
@@ -81,7 +89,7 @@ def combined(covers: Floats, shares: Floats | Shares, coefficients: Floats, p: i
         "cbi,bi->cb", factors[:, :whole].reshape(count, -1, BLOCK), line[:whole].reshape(-1, BLOCK)
     )
     total = reduce(sums, p).sum(axis=1) + reduce(factors[:, whole:] @ line[whole:], p)
-    return reduce(covers + reduce(total, p), p)
+    return reduce(total, p)
 
 
 def combined_payload(
@@ -99,11 +107,11 @@ def combined_payload(
     size = packed_bytes((len(primes), job.width, rows))
     planes = octets[:size].reshape(len(primes), job.width, -1)
     covers = octets[size:].reshape(len(primes), count, -1)
-    source, values = coefficients_of(run, seed, column), np.empty((len(primes), count))
+    source, values = coefficients_of(run, seed, place_of(job, column)), np.empty((len(primes), count))
     for index, p in enumerate(primes):
         coefficients = source.uniform(p, (count, job.width, rows))
         shares, cover = reduce(unpack(planes[index]), p), reduce(unpack(covers[index])[:, 0], p)
-        values[index] = combined(cover, shares, coefficients, p)
+        values[index] = reduce(cover + combined(shares, coefficients, p), p)
     return values
 
 
@@ -120,13 +128,14 @@ class Findings:
 
     Attributes
     ----------
-    out : dict of int to str
-        Clients that lie, with the reason, whatever evidence would show.
+    dealers, recipients : dict of int to str
+        Clients that lie about what they dealt, or were dealt, with the reason, whatever evidence would show.
     disputed : dict of (dealer, recipient) to int
         Who of both lies only evidence tells; the first part that they differ about.
     """
 
-    out: dict[int, str]
+    dealers: dict[int, str]
+    recipients: dict[int, str]
     disputed: dict[tuple[int, int], int]
 
 
@@ -185,12 +194,13 @@ class Reports:
         more than A other dealers, or itself.
         """
         most = self._job.max_liars
-        out: dict[int, str] = {}
+        dealers: dict[int, str] = {}
+        recipients: dict[int, str] = {}
         found: dict[Column, frozenset[int]] = {}
         for at, column in enumerate([] if self._agree() else self._columns):
             wrong = self._wrong(self._values[..., at])
             if wrong is None:
-                out[column[0]] = "its shares lie on no polynomial"
+                dealers[column[0]] = "its shares lie on no polynomial"
             elif wrong:
                 found[column] = wrong
         disputed: dict[tuple[int, int], int] = {}
@@ -199,17 +209,26 @@ class Reports:
                 disputed.setdefault((dealer, recipient), part)
         for dealer, count in Counter(dealer for dealer, _ in disputed).items():
             if count > most:
-                out.setdefault(dealer, f"{count} clients dispute its shares")
-        by_recipient = Counter(recipient for dealer, recipient in disputed if dealer not in out)
+                dealers.setdefault(dealer, f"{count} clients dispute its shares")
+        by_recipient = Counter(recipient for dealer, recipient in disputed if dealer not in dealers)
         for recipient, count in by_recipient.items():
             if count > most:
-                out.setdefault(recipient, f"it disputes the shares of {count} clients")
+                recipients[recipient] = f"it disputes the shares of {count} clients"
         for dealer, recipient in disputed:
             if dealer == recipient:
-                out.setdefault(dealer, "it disputes its own shares")
+                recipients.setdefault(recipient, "it disputes its own shares")
+        known = dealers.keys() | recipients.keys()
+        # Whoever is left out takes its rows with it. Where rows stay in, so do the shares that a client who
+        # lies about others' has dealt.
+        settled = dealers.keys() if by_part(self._job) else known
         return Findings(
-            out=out,
-            disputed={pair: part for pair, part in disputed.items() if not out.keys() & set(pair)},
+            dealers=dealers,
+            recipients=recipients,
+            disputed={
+                (dealer, recipient): part
+                for (dealer, recipient), part in disputed.items()
+                if dealer not in settled and recipient not in known
+            },
         )
 
     def _agree(self) -> bool:

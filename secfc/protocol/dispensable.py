@@ -4,6 +4,12 @@ from secfc.errors import TooManyFaultsError
 from secfc.params import Job
 from secfc.protocol.states import State
 
+UNION_IS_OPEN = (
+    ". Before it starts again without a client: the union of the new run would show how many rows that "
+    "client held, and which to those who can guess IDs"
+)
+"""What a person should know who thinks of a run without somebody that this one could not do without."""
+
 
 def check_dispensable(client: int, *, job: Job, state: State, prepares: bool) -> None:
     """Raise TooManyFaultsError unless a client can be left out before all rows are shared.
@@ -30,8 +36,5 @@ def check_dispensable(client: int, *, job: Job, state: State, prepares: bool) ->
         f"be left out, for every client holds a part of every row"
     )
     if state is not State.IDENTIFY:
-        text += (
-            ". Before it starts again without a client: the union of the new run would show how many "
-            "rows that client held, and which to those who can guess IDs"
-        )
+        text += UNION_IS_OPEN
     raise TooManyFaultsError(text)

@@ -1,8 +1,8 @@
-"""The server's side of the check of shares: reports, then evidence of those whose reports differ."""
+"""One check of shares at the server: reports, then evidence of those whose reports differ."""
 
 from collections.abc import Collection, Sequence
 
-from secfc.errors import MessageError, TooManyFaultsError
+from secfc.errors import MessageError
 from secfc.field.packing import packed_bytes
 from secfc.params import Job, Parts
 from secfc.protocol.dealing import (
@@ -31,11 +31,13 @@ class Inquiry:
     parts : Parts
         How they were cut.
     primes : tuple of P ints
+    round_ : int
+        Of the check: 0 for that of all shares at once.
 
     Attributes
     ----------
-    convicted : dict of int to str
-        Clients that lied, with the reason.
+    dealers, recipients : dict of int to str
+        Clients that lied about what they dealt, or were dealt, with the reason.
     """
 
     def __init__(
@@ -47,13 +49,15 @@ class Inquiry:
         columns: Sequence[Column],
         parts: Parts,
         primes: tuple[int, ...],
+        round_: int = 0,
     ) -> None:
         self._job, self._session, self._seed, self._parts = job, session, seed, parts
-        self._columns, self._primes = list(columns), primes
+        self._columns, self._primes, self._round = list(columns), primes, round_
         self._reports: dict[int, SignedReport] = {}
         self._compared: Reports | None = None  # once all reports are here
         self._open: dict[tuple[int, int], int] = {}  # part, by dealer and the recipient who is to show it
-        self.convicted: dict[int, str] = {}
+        self.dealers: dict[int, str] = {}
+        self.recipients: dict[int, str] = {}
 
     def awaited(self, members: Collection[int]) -> tuple[int, ...]:
         """Of these clients, who has something to send."""
@@ -90,27 +94,31 @@ class Inquiry:
         self._reports[sender] = SignedReport(client=sender, residues=residues, signature=message.signature)
 
     def compare(self) -> list[Message]:
-        """All reports are here: ask those whose evidence decides for it.
+        """All reports are here: ask those whose evidence decides for it, once.
 
         Raises
         ------
         TooManyFaultsError
             There are too few reports to tell.
         """
+        if self._compared is not None:
+            return []
         residues = {client: report.residues for client, report in self._reports.items()}
         self._compared = Reports(self._job, self._primes, self._columns, residues)
         findings = self._compared.findings()
-        self.convicted, self._open = dict(findings.out), dict(findings.disputed)
+        self.dealers, self.recipients = dict(findings.dealers), dict(findings.recipients)
+        self._open = dict(findings.disputed)
         reports = tuple(self._reports[client] for client in sorted(self._reports))
         return [
-            Dispute(run=self._session.run, sender=SERVER, recipient=recipient, reports=reports)
+            Dispute(
+                run=self._session.run,
+                sender=SERVER,
+                recipient=recipient,
+                round=self._round,
+                reports=reports,
+            )
             for recipient in sorted({recipient for _, recipient in self._open})
         ]
-
-    @property
-    def comparing(self) -> bool:
-        """Whether reports are complete, so that only evidence is still awaited."""
-        return self._compared is not None
 
     def take_evidence(self, message: Evidence) -> None:
         """Find out who of dealer and recipient lied.
@@ -151,28 +159,10 @@ class Inquiry:
         )
         del self._open[dealer, recipient]
         if self._compared.lie_off(column, recipient, values):
-            self.convicted.setdefault(
+            self.dealers.setdefault(
                 dealer, f"the share that it signed for client {recipient} is on no polynomial with the others"
             )
         else:
-            self.convicted.setdefault(
+            self.recipients.setdefault(
                 recipient, f"its report is not that of the share that client {dealer} signed for it"
             )
-
-    def verdict(self) -> dict[int, str]:
-        """Who is left out, with the reason, once nothing is open.
-
-        Raises
-        ------
-        TooManyFaultsError
-            More clients lied than the job tolerates.
-        """
-        if len(self.convicted) > self._job.max_liars:
-            said = "; ".join(
-                f"client {client}: {reason}" for client, reason in sorted(self.convicted.items())
-            )
-            raise TooManyFaultsError(
-                f"{len(self.convicted)} clients lied about shares, at most max_liars={self._job.max_liars} "
-                f"may: {said}"
-            )
-        return self.convicted

@@ -33,7 +33,8 @@ class Message:
     sender, recipient : int
         0 for the server, 1 to n for clients.
     round : int
-        Number of the question asked, or of the stage of the union, from 1; 0 elsewhere.
+        Number of the question asked, of the stage of the union, or of the check of a part of shares that
+        are added up, from 1; 0 elsewhere.
     """
 
     phase: ClassVar[Phase]
@@ -156,10 +157,21 @@ class LeaveOut(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Challenge(Message):
-    """Server to clients: what coefficients of the check of all shares follow from."""
+    """Server to clients: what coefficients of the check of shares follow from.
+
+    With membership privacy each part is checked by itself, `round` is its number from 1; else 0, for all.
+    """
 
     phase = work = "check"
     seed: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Echo(Message):
+    """Client to client, sealed, with membership privacy: the seed of the challenge of this round."""
+
+    phase = work = "check"
+    sealed: Sealed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -47,7 +47,8 @@ class Faults:
     cheats : tuple of int
         Dealt shares that lie on no polynomial, or reported others than they were dealt.
     liars : tuple of int
-        Sent a wrong answer and were heard no more; their rows are in.
+        Sent a wrong answer, or with membership privacy a wrong report on shares, and were heard no more;
+        their rows are in.
     """
 
     absent: tuple[int, ...] = ()
@@ -59,6 +60,14 @@ class Faults:
     def _vanished(self) -> tuple[int, ...]:
         return tuple(j for j in self.left_out if j not in self.cheats)
 
+    @property
+    def _wrong(self) -> tuple[int, ...]:
+        return tuple(j for j in self.liars if j not in self.cheats)
+
+    def _cheats(self, *, kept: bool) -> tuple[int, ...]:
+        """Who lied about shares, and whether their rows are in."""
+        return tuple(j for j in self.cheats if kept == (j not in self.left_out))
+
     def parts(self, n: int) -> list[str]:
         """What each of n clients failed to do, client 1's first; empty for one that did its part."""
         said = (
@@ -66,8 +75,9 @@ class Faults:
                 "left out: it vanished or was refused while rows were shared; its rows are not in",
                 self._vanished,
             ),
-            ("left out: it lied about shares; its rows are not in", self.cheats),
-            ("excluded: it sent wrong answers; its rows are in", self.liars),
+            ("left out: it lied about shares; its rows are not in", self._cheats(kept=False)),
+            ("excluded: it lied about others' shares; its rows are in", self._cheats(kept=True)),
+            ("excluded: it sent wrong answers; its rows are in", self._wrong),
             ("absent: it did not answer to the end; its rows are in", self.absent),
         )
         return ["; ".join(text for text, clients in said if j in clients) for j in range(1, n + 1)]
@@ -77,8 +87,9 @@ class Faults:
         said = {
             "did not answer to the end": self.absent,
             "vanished before all rows were shared, and their rows are not in": self._vanished,
-            "lied about shares, and their rows are not in": self.cheats,
-            "sent wrong answers and were excluded": self.liars,
+            "lied about shares, and their rows are not in": self._cheats(kept=False),
+            "lied about others' shares and were excluded": self._cheats(kept=True),
+            "sent wrong answers and were excluded": self._wrong,
         }
         return "; ".join(
             f"{', '.join(names[j - 1] for j in clients)} {what}" for what, clients in said.items() if clients

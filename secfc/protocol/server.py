@@ -13,18 +13,16 @@ from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search, silhouette
 from secfc.kmeans.sets import asked_about
 from secfc.params import WINDOW, Job, Layout, primes_of
+from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.dealing import columns_of, covers_of
+from secfc.protocol.dealing import covers_of
 from secfc.protocol.disclosure import BLOCK_ELEMENTS, Decoder, ResidueError
 from secfc.protocol.dispensable import check_dispensable
 from secfc.protocol.gathering import Gathering
-from secfc.protocol.inquiry import Inquiry
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import (
-    SEED_BYTES,
     SERVER,
     Assignment,
-    Challenge,
     CodedDistances,
     Continue,
     Evidence,
@@ -91,7 +89,7 @@ class Server:
         self._introductions = Introductions(job, session)
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
         self._gathering = Gathering(job)
-        self._convicted: set[int] = set()  # of lies about shares
+        self._checks: ShareChecks | None = None
         self._search: Search | None = None
         self._union: ServerUnion | None = None
 
@@ -106,7 +104,7 @@ class Server:
             absent=tuple(sorted(gathering.absent)),
             left_out=tuple(sorted(gathering.left_out)),
             liars=tuple(sorted(gathering.liars)),
-            cheats=tuple(sorted(self._convicted)),
+            cheats=tuple(sorted(self._checks.convicted)) if self._checks else (),
         )
 
     @property
@@ -149,13 +147,20 @@ class Server:
                 return tuple(j for j in self._gathering.members if j not in self._introductions)
             case State.UNION:
                 return self._union.awaited if self._union else ()
-            case State.SHARE:
-                return tuple(j for j in self._gathering.members if self._ready[j] < self._parts.shares)
-            case State.CHECK:
-                return self._inquiry.awaited(self._gathering.members)
+            case State.SHARE | State.CHECK:
+                return self._awaited_for_shares()
             case State.ITERATE:
                 return self._gathering.awaited
         return ()
+
+    def _awaited_for_shares(self) -> tuple[int, ...]:
+        """Who is behind: others may wait for a part that is not asked for before these have the last one."""
+        assert self._checks is not None
+        members = self._gathering.members
+        least = min(self._ready[j] for j in members)
+        asked = self._checks.settled + WINDOW if self._checks.by_part else self._parts.shares
+        behind = {j for j in members if self._ready[j] == least < min(asked, self._parts.shares)}
+        return tuple(sorted(behind.union(self._checks.awaited(members))))
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
@@ -182,12 +187,8 @@ class Server:
                 return self._on_opening(message)
             case Ready():
                 return self._on_ready(message)
-            case Report():
-                self._inquiry.take_report(message)
-                return self._inquire()
-            case Evidence():
-                self._inquiry.take_evidence(message)
-                return self._inquire()
+            case Report() | Evidence():
+                return self._on_testimony(message)
             case CodedDistances():
                 return self._on_distances(message)
         raise AssertionError(type(message))
@@ -253,8 +254,8 @@ class Server:
             return self._plan()
         messages = self._told([client])
         if self.state is State.CHECK:
-            self._inquiry.drop(client)
-            return messages + self._inquire()
+            assert self._checks is not None
+            return messages + self._checks.drop(client, self._gathering.members) + self._checked()
         return messages + self._shared(before)
 
     def _told(self, clients: Sequence[int]) -> list[Message]:
@@ -290,6 +291,9 @@ class Server:
     def _begin_sharing(self, layout: Layout) -> None:
         self._arrange(layout)
         self._parts = self._layout.parts(self._job)
+        self._checks = ShareChecks(
+            job=self._job, session=self._session, secret=self._secret, layout=layout, parts=self._parts
+        )
         self.state = State.SHARE
 
     def _arrange(self, layout: Layout) -> None:
@@ -339,43 +343,45 @@ class Server:
 
     def _shared(self, before: int) -> list[Message]:
         """Ask for the parts that everybody is ready for now and was not before; begin after the last."""
-        after = min(self._ready[j] for j in self._gathering.members)
-        if after == self._parts.shares:
-            return self._challenge() if covers_of(self._job) else self._begin()
-        messages: list[Message] = []
+        assert self._checks is not None
+        members, messages = self._gathering.members, list[Message]()
+        after = min(self._ready[j] for j in members)
         for part in range(before, after):
-            messages += self._continue(part + WINDOW, self._parts.shares)
-        return messages
-
-    def _challenge(self) -> list[Message]:
-        """All shares are dealt: draw what they are combined with."""
+            if self._checks.by_part:
+                messages += self._checks.begin_part(part)
+            else:
+                messages += self._continue(part + WINDOW, self._parts.shares)
+        if after < self._parts.shares:
+            return messages
+        if not covers_of(self._job):
+            return self._begin()
         self.state = State.CHECK
-        seed = self._secret.octets(SEED_BYTES)
-        self._inquiry = Inquiry(
-            job=self._job,
-            session=self._session,
-            seed=seed,
-            columns=columns_of(self._layout.without(self._gathering.left_out), self._parts),
-            parts=self._parts,
-            primes=primes_of(self._job.residues(self._layout.m)),
-        )
-        return [
-            Challenge(run=self._run, sender=SERVER, recipient=j, seed=seed) for j in self._gathering.members
-        ]
+        if self._checks.by_part:
+            return messages
+        return self._checks.begin(self._layout.without(self._gathering.left_out), members)
 
-    def _inquire(self) -> list[Message]:
-        """Once everybody has said what they were asked, leave out who lied about shares, and begin."""
-        members = self._gathering.members
-        if self._inquiry.awaited(members):
+    def _on_testimony(self, message: Report | Evidence) -> list[Message]:
+        assert self._checks is not None
+        before = self._checks.settled
+        messages = self._checks.receive(message, self._gathering.members)
+        for part in range(before, self._checks.settled):
+            messages += self._continue(part + WINDOW, self._parts.shares)
+        return messages + self._checked()
+
+    def _checked(self) -> list[Message]:
+        """When no share is disputed any more, go on without those who lied about shares."""
+        assert self._checks is not None
+        if self.state is not State.CHECK or not self._checks.over:
             return []
-        if not self._inquiry.comparing:
-            disputes = self._inquiry.compare()
-            if disputes:
-                return disputes
-        out = {j: reason for j, reason in self._inquiry.verdict().items() if j in members}
-        self._convicted = set(self._inquiry.convicted)
-        self._gathering.leave_out(out)
-        return self._told(sorted(out)) + self._begin()
+        convicted, told = self._checks.convicted, list[Message]()
+        if self._checks.by_part:
+            for client, reason in convicted.items():
+                self._gathering.exclude(client, reason)
+        else:
+            out = {j: reason for j, reason in convicted.items() if j in self._gathering.members}
+            self._gathering.leave_out(out)
+            told = self._told(sorted(out))
+        return told + self._begin()
 
     def _continue(self, part: int, parts: int) -> list[Message]:
         """Ask everybody for another part, if there is one."""

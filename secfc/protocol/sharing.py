@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from secfc._arrays import Labels, Shares
+from secfc._arrays import Floats, Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.field.primes import PRIMES
@@ -14,11 +14,12 @@ from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
 from secfc.params import WINDOW, Job, Layout, most_share_bytes, primes_of
-from secfc.protocol.dealing import columns_of, covers_of, proof_bytes
-from secfc.protocol.messages import SERVER, Challenge, Dispute, LeaveOut, Message, Ready, Share
+from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of, proof_bytes
+from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
+from secfc.protocol.summed import SummedShares
 from secfc.protocol.testimony import Testimony
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
@@ -139,9 +140,21 @@ class ClientSharing:
         # Clients with fewer rows than others send fewer parts.
         sent = [-(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != number]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
-        self._testimony = Testimony(
-            job=job, session=session, number=number, identity=identity, primes=self.primes
-        )
+        self._identity = identity
+        self._testimony = self._testimony_of(0)
+        self._summed: SummedShares | None = None  # where parts are checked before they are added up
+        if by_part(job):
+            self._summed = SummedShares(
+                number=number,
+                n=job.n,
+                run=self._run,
+                parts=self.parts,
+                primes=self.primes,
+                kernels=self.kernels,
+                channels=channels,
+                testimony=self._testimony_of,
+                add=self._add,
+            )
         self._masks = masks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
         self._shared = 0  # parts of the own rows that were shared
@@ -179,6 +192,10 @@ class ClientSharing:
                 f"Share: part {message.part} from client {message.sender}, expected part "
                 f"{self._received[message.sender]}"
             )
+        # Nobody is asked for more than WINDOW parts beyond those that this client has reported about, and it
+        # may still have to hear of WINDOW of these that they are settled.
+        if self._summed is not None and message.part >= self._summed.added + 2 * WINDOW:
+            raise MessageError(f"Share: part {message.part} from client {message.sender} too early")
         return self._keep(message, self._open(message))
 
     def on_continue(self, round_: int, part: int) -> list[Message]:
@@ -189,14 +206,32 @@ class ClientSharing:
             )
         if part >= self.parts.shares:
             raise MessageError(f"Continue: part {part}, there are {self.parts.shares}")
+        if self._summed is not None:
+            self._summed.settle(part - WINDOW + 1)
         return self._share_part(part)
 
     def on_challenge(self, message: Challenge) -> list[Message]:
         """Combine the shares of each dealer, once: a second combination would need other covers."""
+        if self._summed is not None:
+            return self._summed.on_challenge(message, complete=self._announced)
+        if message.round or not self.complete:
+            raise MessageError(f"Challenge: number {message.round}, or before all shares are here")
         columns = columns_of(self.remaining(), self.parts)
         return [
-            self._testimony.report(seed=message.seed, parts=self.parts, columns=columns, points=self.points)
+            self._testimony.report(
+                seed=message.seed,
+                parts=self.parts,
+                columns=columns,
+                combine=self._combined,
+                kernels=self.kernels,
+            )
         ]
+
+    def on_echo(self, message: Echo) -> list[Message]:
+        """Take the seed that another client was given for the check of a part."""
+        if self._summed is None:
+            raise MessageError(f"Echo: from client {message.sender}, in a run that needs none")
+        return self._summed.on_echo(message, complete=self._announced)
 
     @property
     def challenge(self) -> bytes:
@@ -205,7 +240,11 @@ class ClientSharing:
 
     def on_dispute(self, message: Dispute) -> list[Message]:
         """Show the shares that this client disputes, as their dealers signed them."""
-        return self._testimony.evidence(message, parts=self.parts, points=self.points)
+        if self._summed is not None:
+            return self._summed.on_dispute(message)
+        if message.round:
+            raise MessageError(f"Dispute: number {message.round}, of a check of all shares")
+        return self._testimony.evidence(message, shares=self._shares)
 
     def on_leave_out(self, message: LeaveOut) -> list[Message]:
         """Wait for a client's shares no longer; its rows are taken out before the first answer."""
@@ -227,6 +266,17 @@ class ClientSharing:
     def remaining(self) -> Layout:
         """The rows that are in."""
         return self.layout.without(self.left_out)
+
+    def add_up(self) -> None:
+        """Add up what is kept until it is checked; before the first answer, and when the run ends.
+
+        Raises
+        ------
+        MessageError
+            A part was not checked.
+        """
+        if self._summed is not None:
+            self._summed.settle(self.parts.shares)
 
     def take_out(self) -> None:
         """Forget the rows of those who were left out, and number the others anew."""
@@ -257,11 +307,11 @@ class ClientSharing:
         """Encode a part of the own rows; keep the own share, send the others theirs."""
         rows = self.parts.share_rows(self._number, part)
         packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
-        self._keeper.store(packed.pop(self._number), part, rows.start)
+        testimony = self._take(self._number, part, packed.pop(self._number))
         covers: dict[int, PackedResidues] = {}
         if covers_of(self._job) and rows.stop > rows.start:
             covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
-            self._testimony.keep((self._number, part), covers[self._number])
+            testimony.keep((self._number, part), covers[self._number])
         zeros: dict[int, PackedResidues] = {}
         if self._job.reveal_spread is not None and part == 0 and rows.stop > rows.start:
             zeros = dict(enumerate(deal_zeros(self._job, primes=self.primes, masks=self._masks), 1))
@@ -274,7 +324,7 @@ class ClientSharing:
             payload = packed.pop(j).payload
             if covers:
                 signed = b"".join((payload, covers[j].payload))
-                payload = signed + self._testimony.sign(recipient=j, part=part, payload=signed)
+                payload = signed + testimony.sign(recipient=j, part=part, payload=signed)
             if zeros:
                 payload = b"".join((payload, zeros[j].payload))
             sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
@@ -293,15 +343,42 @@ class ClientSharing:
         )
 
     def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
-        start = self.parts.share_rows(message.sender, message.part).start
-        self._keeper.store(dealt.residues, message.part, start)
+        testimony = self._take(message.sender, message.part, dealt.residues)
         if dealt.zeros is not None:
             self._zeros[message.sender] = dealt.zeros
         if dealt.signature:
-            self._testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
+            testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
         return self._ready()
+
+    def _take(self, dealer: int, part: int, residues: PackedResidues) -> Testimony:
+        """Keep a dealer's shares of a part; the testimony that speaks of them."""
+        if self._summed is None:
+            self._keeper.store(residues, part, self.parts.share_rows(dealer, part).start)
+            return self._testimony
+        self._summed.keep(dealer, part, residues)
+        return self._summed.testimony(part)
+
+    def _add(self, residues: PackedResidues, part: int) -> None:
+        """Add a dealer's shares of a part to those of others."""
+        self._keeper.store(residues, part, self.parts.share_rows(self._number, part).start)
+
+    def _shares(self, column: Column, index: int) -> Shares:
+        return self.points.shares(index, self.parts.share_rows(*column))
+
+    def _combined(self, column: Column, index: int, coefficients: Floats) -> Floats:
+        return combined(self._shares(column, index), coefficients, self.primes[index])
+
+    def _testimony_of(self, round_: int) -> Testimony:
+        return Testimony(
+            job=self._job,
+            session=self._session,
+            number=self._number,
+            identity=self._identity,
+            primes=self.primes,
+            round_=round_,
+        )
 
     def _ready(self) -> list[Message]:
         """Say so for each part that has come from every other client and been sent to them."""

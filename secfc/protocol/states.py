@@ -11,6 +11,7 @@ from secfc.protocol.messages import (
     CodedDistances,
     Continue,
     Dispute,
+    Echo,
     Evidence,
     Finish,
     Hello,
@@ -53,11 +54,12 @@ class State(Enum):
 CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Plan, Share, UnionDeal}),
     State.UNION: frozenset({UnionDeal, UnionCheck, UnionContinue, UnionFound, UnionVerdict, Share}),
-    State.SHARE: frozenset({Share, Continue, LeaveOut, Witness, CentreShare}),
+    # With membership privacy parts are checked while others are shared.
+    State.SHARE: frozenset({Share, Continue, LeaveOut, Challenge, Echo, Dispute, Witness, CentreShare}),
     State.CHECK: frozenset(),
     # A client that has everything may still hear that another does not.
     State.ITERATE: frozenset(
-        {Challenge, Dispute, LeaveOut, Assignment, Continue, Witness, CentreShare, Finish}
+        {Challenge, Echo, Dispute, LeaveOut, Assignment, Continue, Witness, CentreShare, Finish}
     ),
     State.COMPARE: frozenset({Witness, CentreShare}),
     State.REVEAL: frozenset({Witness, CentreShare}),
@@ -66,7 +68,7 @@ CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
 SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Hello}),
     State.UNION: frozenset({UnionOpening}),
-    State.SHARE: frozenset({Ready}),
+    State.SHARE: frozenset({Ready, Report, Evidence}),
     State.CHECK: frozenset({Report, Evidence}),
     State.ITERATE: frozenset({CodedDistances}),
     State.COMPARE: frozenset(),
@@ -90,8 +92,13 @@ FROM_SERVER: frozenset[type[Message]] = frozenset(
 )
 _NUMBERED = (
     Assignment,
+    Challenge,
     CodedDistances,
     Continue,
+    Dispute,
+    Echo,
+    Evidence,
+    Report,
     UnionDeal,
     UnionOpening,
     UnionCheck,

@@ -1,23 +1,30 @@
 """What a client can say of the shares that it was dealt: its report, and the evidence when others differ."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from secfc._arrays import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import reduce
-from secfc.kmeans.coded_distance import CodedPoints
+from secfc.kernels import Kernels
 from secfc.params import Job, Parts
-from secfc.protocol.dealing import Column, Reports, coefficients_of, combined, covers_of
+from secfc.protocol.dealing import Column, Reports, coefficients_of, covers_of, place_of
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import report_statement, share_statement
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
+SharesOf = Callable[[Column, int], Floats | Shares]
+"""What a dealer's part holds modulo the prime of an index: (width, rows), reduced residues."""
+
+Combine = Callable[[Column, int, Floats], Floats]
+"""Its combinations, (c,), reduced, with coefficients of shape (c, width, rows)."""
+
 
 class Testimony:
-    """One client's covers, and the signatures of those who dealt them.
+    """One client's covers, and the signatures of those who dealt them, for one check of shares.
 
     Parameters
     ----------
@@ -27,6 +34,8 @@ class Testimony:
         Of the client.
     identity : Identity
     primes : tuple of P ints
+    round_ : int
+        Of the check: 0 for that of all shares at once.
 
     Attributes
     ----------
@@ -35,10 +44,17 @@ class Testimony:
     """
 
     def __init__(
-        self, *, job: Job, session: Session, number: int, identity: Identity, primes: tuple[int, ...]
+        self,
+        *,
+        job: Job,
+        session: Session,
+        number: int,
+        identity: Identity,
+        primes: tuple[int, ...],
+        round_: int = 0,
     ) -> None:
         self._job, self._session, self._number, self._primes = job, session, number, primes
-        self._identity = identity
+        self._identity, self._round = identity, round_
         self._dealt: dict[Column, tuple[PackedResidues, bytes]] = {}  # covers and signature
         self._said: Report | None = None
         self.seed = b""
@@ -47,6 +63,11 @@ class Testimony:
 
     def __repr__(self) -> str:
         return f"Testimony(client {self._number})"
+
+    @property
+    def reported(self) -> bool:
+        """Whether the challenge was answered."""
+        return self._said is not None
 
     def sign(self, *, recipient: int, part: int, payload: bytes) -> bytes:
         """The signature of a part of the own shares, residues and covers, for another client."""
@@ -60,7 +81,9 @@ class Testimony:
         """Note what came with a part of a dealer's shares; own shares need no signature."""
         self._dealt[column] = covers, signature
 
-    def report(self, *, seed: bytes, parts: Parts, columns: Sequence[Column], points: CodedPoints) -> Report:
+    def report(
+        self, *, seed: bytes, parts: Parts, columns: Sequence[Column], combine: Combine, kernels: Kernels
+    ) -> Report:
         """The client's combinations of each part of each dealer, signed, made once.
 
         Raises
@@ -71,15 +94,19 @@ class Testimony:
         job, primes = self._job, self._primes
         if self._said is not None or not covers_of(job):
             raise MessageError("Challenge: a second one, or in a job without liars")
-        count = covers_of(job)
-        values = np.empty((len(primes), count, len(columns)))
-        for at, column in enumerate(columns):
-            covers, rows = unpack(self._dealt[column][0].planes()), parts.share_rows(*column)
-            source = coefficients_of(self._session.run, seed, column)
-            for index, p in enumerate(primes):
-                coefficients = source.uniform(p, (count, job.width, rows.stop - rows.start))
-                cover = reduce(covers[index, :, 0], p)
-                values[index, :, at] = combined(cover, points.shares(index, rows), coefficients, p)
+        count, values = covers_of(job), np.empty((len(primes), covers_of(job), len(columns)))
+        places = [place_of(job, column) for column in columns]
+        sources = {place: coefficients_of(self._session.run, seed, place) for place in places}
+        covers = [unpack(self._dealt[column][0].planes()) for column in columns]
+        for index, p in enumerate(primes):
+            drawn_for, coefficients = None, np.empty(0)
+            for at, (column, place) in enumerate(zip(columns, places, strict=True)):
+                if place != drawn_for:
+                    rows = parts.share_rows(*column)
+                    shape = count, job.width, rows.stop - rows.start
+                    coefficients, drawn_for = sources[place].uniform(p, shape, kernels), place
+                cover = reduce(covers[at][index, :, 0], p)
+                values[index, :, at] = reduce(cover + combine(column, index, coefficients), p)
         payload = b"".join(pack(plane, p).tobytes() for plane, p in zip(values, primes, strict=True))
         residues = PackedResidues(shape=values.shape, payload=payload)
         statement = report_statement(
@@ -90,12 +117,13 @@ class Testimony:
             run=self._session.run,
             sender=self._number,
             recipient=SERVER,
+            round=self._round,
             residues=residues,
             signature=self._identity.sign(statement),
         )
         return self._said
 
-    def evidence(self, message: Dispute, *, parts: Parts, points: CodedPoints) -> list[Message]:
+    def evidence(self, message: Dispute, *, shares: SharesOf) -> list[Message]:
         """The shares that this client disputes, as their dealers signed them, once.
 
         What others report decides, and they sign it: a server cannot ask for shares of its choice. While at
@@ -134,21 +162,21 @@ class Testimony:
         if not asked:
             raise MessageError("Dispute: of none of the client's own shares")
         self._shown = True
-        return [self._show(column, parts, points) for column in asked]
+        return [self._show(column, shares) for column in asked]
 
     def forget(self) -> None:
         """The check is over: nothing is reported or shown from now on."""
         self._dealt = {}
 
-    def _show(self, column: Column, parts: Parts, points: CodedPoints) -> Message:
+    def _show(self, column: Column, shares: SharesOf) -> Message:
         covers, signature = self._dealt[column]
-        rows = parts.share_rows(*column)
-        planes = (points.shares(index, rows).astype(np.float64) for index in range(len(self._primes)))
+        planes = (shares(column, index).astype(np.float64) for index in range(len(self._primes)))
         packed = [pack(plane, p).tobytes() for plane, p in zip(planes, self._primes, strict=True)]
         return Evidence(
             run=self._session.run,
             sender=self._number,
             recipient=SERVER,
+            round=self._round,
             dealer=column[0],
             part=column[1],
             payload=b"".join((*packed, covers.payload)),

@@ -26,6 +26,7 @@ from secfc.protocol.messages import (
     CodedDistances,
     Continue,
     Dispute,
+    Echo,
     Evidence,
     Finish,
     Hello,
@@ -146,7 +147,7 @@ def _unpack_sealed(reader: _Reader, k: int) -> dict[str, Any]:
     return {"part": part, "sealed": Sealed(payload=reader.take(reader.left))}
 
 
-def _pack_whole(message: Witness | CentreShare | UnionCheck, k: int) -> bytes:
+def _pack_whole(message: Witness | CentreShare | UnionCheck | Echo, k: int) -> bytes:
     """What is sealed in one part."""
     return bytes(message.sealed.payload)
 
@@ -367,6 +368,7 @@ _TYPES: tuple[tuple[type[Message], _Pack, _Unpack], ...] = (
     (Evidence, _pack_evidence, _unpack_evidence),
     (CentreShare, _pack_whole, _unpack_whole),
     (UnionCheck, _pack_whole, _unpack_whole),
+    (Echo, _pack_whole, _unpack_whole),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_TYPES)}
 

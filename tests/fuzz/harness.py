@@ -50,6 +50,7 @@ SCENARIOS: tuple[Callable[[], Wire], ...] = (
     _disputed,
     lambda: UnionWire(FIVE),
     lambda: Wire(FIVE, starts=[[0] * 3, [1] * 2, [0] * 4, [1] * 3, [0] * 2]),
+    lambda: UnionWire(FIVE, max_liars=1),
 )
 
 

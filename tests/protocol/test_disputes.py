@@ -270,7 +270,7 @@ class TestTheServerCannotAskForShares:
 
     def test_reports_of_another_challenge_show_nothing(self, reported, refuses):
         net, said = reported
-        net.server._inquiry._seed = bytes(32)
+        net.inquiry()._seed = bytes(32)
         said[3] = net.lying(said[3], {1})
         refuses(net.clients[2], self.dispute(net, said), SealError, "client 3: its report is not signed")
 

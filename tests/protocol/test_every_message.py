@@ -59,7 +59,7 @@ def wrong(rng, message, data):
     yield "truncated", data[: rng.randrange(len(data))]
     yield "longer", data + rng.randbytes(rng.randrange(1, 9))
     yield "another format", _changed(data, rng.randrange(4), 1 << rng.randrange(8))
-    yield "no type", data[:4] + bytes([rng.randrange(20, 256)]) + data[5:]
+    yield "no type", data[:4] + bytes([rng.randrange(22, 256)]) + data[5:]
     if not isinstance(message, Assignment):  # of that the client's limits speak: LimitError
         yield "a late round", data[:25] + (2**32 - 1).to_bytes(4, "little") + data[BODY:]
     if isinstance(message, AUTHENTIC):

@@ -1,34 +1,72 @@
-"""Liars where rows are those of a union of IDs: nothing is checked when shares are dealt, answers are."""
+"""Liars where rows are those of a union of IDs: parts are checked before the shares of all are added up.
+
+Who deals badly ends the run by name, as nobody can be left out; who lies about what it was dealt, or in the
+iteration, is excluded, and the result is right.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from support.wire import UnionWire
 
-from secfc.errors import TooManyFaultsError
-from secfc.protocol.messages import Challenge, CodedDistances, Dispute, Evidence, Report
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    Challenge,
+    CodedDistances,
+    Continue,
+    Dispute,
+    Echo,
+    Evidence,
+    Finish,
+    Ready,
+    Report,
+    Share,
+)
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
 SEVEN = [_RNG.normal(size=(m, 2)).round(2) + 4 * (m % 2) for m in (3, 2, 4, 3, 2, 1, 3)]
 """Seven clients, R = 5 with t = 1, ell = 2: one liar is tolerated."""
+ROWS = 18
+ROWS_OF_A_PART = 4
+PARTS = 5
 
 comparisons = pytest.mark.parametrize("comparison", ["end", "rounds"])
+clients = pytest.mark.parametrize("client", range(1, 8))
 
 
-def union(**more):
-    return UnionWire(SEVEN, **{"t": 1, "ell": 2, "max_liars": 1, "seed": 2} | more)
+@pytest.fixture(autouse=True)
+def small_parts(part_rows):
+    part_rows(ROWS_OF_A_PART)
+
+
+def union(rows=SEVEN, **more):
+    return UnionWire(rows, **{"t": 1, "ell": 2, "max_liars": 1, "seed": 2} | more)
+
+
+def nine(**more):
+    """R = 5: two liars are tolerated."""
+    return union([*SEVEN, np.array([[1.5, 2.0]]), np.array([[0.5, -1.0], [2.5, 3.0]])], max_liars=2, **more)
+
+
+def deal_badly(net, dealer, victims, **more):
+    """With IDs the first parts are dealt when the union is found, the others when they are asked for."""
+    for handler in ("_on_union", "_on_continue"):
+        net.deal_badly(dealer, victims, on=handler, **more)
 
 
 def lie(net, liar):
     """Run, all answers of a client wrong."""
-    seen = set()
     while links := net.pending():
         message = net.take(links[0])
-        seen.add(type(message))
         if isinstance(message, CodedDistances) and message.sender == liar:
             message = net.altered(message, first=5)
         net.deliver(message)
-    return seen
 
 
 def as_exact_lloyd(net):
@@ -44,42 +82,316 @@ def as_exact_lloyd(net):
     return sets.tolist() == best.labels.tolist()
 
 
-@comparisons
-@pytest.mark.parametrize("liar", [1, 4, 7])
-def test_a_liar_in_the_iteration_is_named_and_the_result_is_right(comparison, liar):
-    net = union(comparison=comparison)
-    seen = lie(net, liar)
-    assert liar != 1 or net.server.faults.liars == (1,)
-    assert net.server.state is State.DONE
-    assert net.server.faults.liars in ((liar,), ())  # others may have been enough
-    assert net.server.faults.left_out == ()
-    assert as_exact_lloyd(net)
-    assert not seen & {Challenge, Report, Dispute, Evidence}
-    assert all(client.labels is not None for client in net.clients.values())
+class TestInTheIteration:
+    @comparisons
+    @pytest.mark.parametrize("liar", [1, 4, 7])
+    def test_a_liar_is_named_and_the_result_is_right(self, comparison, liar):
+        net = union(comparison=comparison)
+        lie(net, liar)
+        assert liar != 1 or net.server.faults.liars == (1,)
+        assert net.server.state is State.DONE
+        assert net.server.faults.liars in ((liar,), ())  # others may have been enough
+        assert net.server.faults.left_out == net.server.faults.cheats == ()
+        assert as_exact_lloyd(net)
+        assert all(client.labels is not None for client in net.clients.values())
 
+    @comparisons
+    def test_without_liars_the_clients_agree_and_nothing_is_disputed(self, comparison):
+        net = union(comparison=comparison)
+        net.run(drop=lambda message: pytest.fail("asked") if isinstance(message, Dispute) else False)
+        assert all(client.state is State.DONE for client in net.clients.values())
+        assert net.server.faults.liars == net.server.faults.cheats == ()
+        assert as_exact_lloyd(net)
 
-@comparisons
-def test_the_victim_of_a_bad_dealer_is_excluded_and_the_result_is_right(comparison):
-    net = union(comparison=comparison)
-    # With IDs the own rows are dealt when the union is found, not when the plan is here.
-    net.deal_badly(2, (5,), on="_on_union")
-    net.run()
-    assert set(net.server.faults.liars) <= {5}
-    assert as_exact_lloyd(net)
-
-
-def test_a_dealer_with_more_victims_than_liars_are_tolerated_stops_the_run():
-    net = union()
-    net.deal_badly(2, (1, 4, 5, 6), on="_on_union")
-    with pytest.raises(TooManyFaultsError, match=r"max_liars=1|n >= R \+ S \+ 2A"):
+    def test_labels_are_those_of_a_run_that_checks_nothing(self):
+        net, plain = union(), union(max_liars=0)
         net.run()
-    assert net.server.outcome is None
+        plain.run(drop=lambda message: pytest.fail("checked") if isinstance(message, Challenge) else False)
+        assert net.labels() == plain.labels()
 
 
-@comparisons
-def test_without_liars_the_clients_agree(comparison):
-    net = union(comparison=comparison)
-    net.run()
-    assert all(client.state is State.DONE for client in net.clients.values())
-    assert net.server.faults.liars == ()
-    assert as_exact_lloyd(net)
+class TestBadDealers:
+    @clients
+    @pytest.mark.parametrize("part", [0, 1, PARTS - 1])
+    def test_every_client_that_deals_one_wrong_residue_of_one_row_ends_the_run_by_name(self, client, part):
+        victim = client % 7 + 1
+        net = union()
+        deal_badly(net, client, (victim,), at=part % 2, part=part)
+        with pytest.raises(
+            TooManyFaultsError,
+            match=f"lied about shares: client {client}: the share that it signed for client {victim} ",
+        ):
+            net.run()
+        assert net.server.faults.cheats == (client,)
+        assert net.server.outcome is None
+        assert net.server._search is None  # no question was asked
+
+    @pytest.mark.parametrize("victims", [(1, 4), (1, 4, 5), (1, 4, 5, 6)])
+    def test_a_dealer_with_more_victims_than_liars_are_tolerated_is_named_without_evidence(self, victims):
+        net = union()
+        deal_badly(net, 2, victims)
+        with pytest.raises(
+            TooManyFaultsError, match=r"client 2: (its shares lie on no|\d clients dispute its shares)"
+        ):
+            net.run(drop=lambda message: pytest.fail("shown") if isinstance(message, Evidence) else False)
+
+    def test_a_dealer_that_gave_all_others_another_row_than_it_kept_is_excluded(self):
+        net = union()
+        deal_badly(net, 2, (1, 3, 4, 5, 6, 7))
+        net.run()
+        assert net.server.faults.cheats == net.server.faults.liars == (2,)
+        assert "it disputes its own shares" in net.server._gathering.liars[2]
+
+    def test_the_error_says_what_a_new_run_without_the_dealer_would_show(self):
+        net = union()
+        deal_badly(net, 2, (3,))
+        with pytest.raises(TooManyFaultsError, match="the union of the new run would show how many rows"):
+            net.run()
+
+    def test_deviations_of_two_dealers_that_cancel_in_the_sum_are_found_all_the_same(self):
+        net = nine()
+        deal_badly(net, 1, (5,))
+        deal_badly(net, 2, (5,), by=-1)
+        with pytest.raises(TooManyFaultsError, match=r"client 1: the share .* client 2: the share "):
+            net.run()
+
+    def test_a_bad_dealer_that_lies_about_others_too_is_named_as_a_dealer(self):
+        net = nine()
+        deal_badly(net, 1, (5,))
+        net.lie_about(1, {2, 3, 4})
+        with pytest.raises(TooManyFaultsError, match="client 1: the share that it signed for client 5"):
+            net.run()
+
+    def test_no_client_answers_about_sets_after_a_bad_part(self):
+        net, seen = union(), set()
+        deal_badly(net, 3, (6,), part=PARTS - 1)
+        with pytest.raises(TooManyFaultsError):
+            net.run(drop=lambda message: seen.add(type(message)) is not None)
+        assert not seen & {Assignment, CodedDistances, Finish}
+
+
+class TestLyingRecipients:
+    @clients
+    @pytest.mark.parametrize("about", [{1}, {4}, {1, 2, 3, 4, 5, 6, 7}])
+    def test_a_client_that_lies_in_its_reports_is_excluded_and_the_result_is_right(self, client, about):
+        net = union()
+        net.lie_about(client, about)
+        net.run()
+        assert net.server.faults.liars == net.server.faults.cheats == (client,)
+        assert net.server.faults.left_out == ()
+        assert as_exact_lloyd(net)
+        assert all(one.labels is not None for one in net.clients.values())
+
+    def test_a_client_that_is_excluded_is_asked_nothing(self):
+        net = union()
+        net.lie_about(3, {1})
+        net.run(
+            drop=lambda message: (
+                pytest.fail("asked") if isinstance(message, Assignment) and message.recipient == 3 else False
+            )
+        )
+        assert net.clients[3].state is State.DONE
+
+    def test_two_that_lie_about_different_clients_are_both_excluded(self):
+        net = nine()
+        net.lie_about(3, {1})
+        net.lie_about(9, {2, 4})
+        net.run()
+        assert net.server.faults.liars == net.server.faults.cheats == (3, 9)
+        assert as_exact_lloyd(net)
+
+    def test_one_that_lies_about_shares_and_one_that_lies_later_are_both_excluded(self):
+        net = nine()
+        net.lie_about(2, {5})
+        lie(net, 1)
+        assert net.server.faults.liars == (1, 2)
+        assert net.server.faults.cheats == (2,)
+        assert as_exact_lloyd(net)
+
+    def test_more_than_are_tolerated_end_the_run_with_their_names(self):
+        net = union()
+        net.lie_about(2, {1})
+        net.lie_about(3, {4})
+        with pytest.raises(TooManyFaultsError, match=r"2 clients lied about shares, at most max_liars=1 may"):
+            net.run()
+
+    def test_who_disputes_and_shows_nothing_ends_the_run_at_the_deadline(self):
+        net = union()
+        net.lie_about(3, {1})
+        net.run(drop=lambda message: isinstance(message, Evidence))
+        assert net.server.awaited == (3,)
+        with pytest.raises(TooManyFaultsError, match="client 3 is absent"):
+            net.server.absent(3)
+
+    def test_faults_say_that_its_rows_are_in(self):
+        net = union()
+        net.lie_about(3, {1})
+        net.run()
+        names = [f"client {j}" for j in range(1, 8)]
+        assert net.server.faults.describe(names) == "client 3 lied about others' shares and were excluded"
+        assert net.server.faults.parts(7)[2] == "excluded: it lied about others' shares; its rows are in"
+
+
+class TestSeeds:
+    """Reports of one part about two seeds would tell the server a combination of a dealer's rows."""
+
+    def test_no_report_leaves_a_client_before_all_others_were_given_its_seed(self):
+        net, echoed = union(), {}
+        while links := net.pending():
+            message = net.take(links[0])
+            if isinstance(message, Echo):
+                echoed.setdefault((message.recipient, message.round), set()).add(message.sender)
+            if isinstance(message, Report):
+                assert len(echoed[message.sender, message.round]) == 6
+            net.deliver(message)
+        assert net.server.state is State.DONE
+
+    def test_a_server_that_gives_one_client_another_seed_gets_no_report_and_is_found_out(self):
+        net, reports = union(), []
+        challenge = net.hold(Challenge, recipient=4)
+        net.deliver(replace(challenge, seed=bytes(32)))
+        with pytest.raises(CheatError, match=r"another seed for the check of part 0"):
+            net.run(drop=lambda message: isinstance(message, Report) and not reports.append(message))
+        assert reports == []
+
+    def test_a_seed_for_a_part_that_is_not_complete_or_not_the_next_is_refused(self, refuses):
+        net = union()
+        share = net.hold(Share, recipient=2, sender=1)
+        early = Challenge(run=share.run, sender=SERVER, recipient=2, round=1, seed=bytes(32))
+        refuses(
+            net.clients[2], early, MessageError, "^Challenge: number 1 when 0 came and 0 parts are complete"
+        )
+        net.deliver(share)
+        challenge = net.hold(Challenge, recipient=2)
+        for number in (0, 2, 3):
+            refuses(net.clients[2], replace(challenge, round=number), MessageError, "^Challenge: number")
+        net.deliver(challenge)
+        refuses(net.clients[2], challenge, MessageError, "^Challenge: number 1 when 1 came")
+
+    def test_echoes_out_of_turn_cut_or_of_this_client_are_refused(self, refuses):
+        net = union()
+        echo = net.hold(Echo, recipient=2, sender=1)
+        for number in (0, 2, 9):
+            refuses(net.clients[2], replace(echo, round=number), MessageError, "^Echo: of challenge")
+        for payload in (echo.sealed.payload[:-1], bytes(echo.sealed.payload) + b"0"):
+            cut = replace(echo, sealed=type(echo.sealed)(payload=payload))
+            refuses(net.clients[2], cut, MessageError, "^Echo: .* sealed bytes")
+        flipped = bytes([echo.sealed.payload[0] ^ 1]) + bytes(echo.sealed.payload[1:])
+        refuses(
+            net.clients[2], replace(echo, sealed=type(echo.sealed)(payload=flipped)), MessageError, "client 1"
+        )
+        net.deliver(echo)
+        refuses(net.clients[2], echo, MessageError, "^Echo: of challenge 1 from client 1 after 1")
+
+    def test_an_echo_that_overtakes_the_challenge_is_kept(self):
+        net = union()
+
+        def late_challenges(links):
+            return next((link for link in links if link[0] != SERVER), links[0])
+
+        net.run(choose=late_challenges)
+        assert net.server.state is State.DONE
+        assert as_exact_lloyd(net)
+
+
+class TestOrder:
+    def test_the_server_asks_for_a_part_when_the_one_two_before_is_checked(self):
+        net, reported = union(), {}
+        while links := net.pending():
+            message = net.take(links[0])
+            if isinstance(message, Report):
+                reported.setdefault(message.round, set()).add(message.sender)
+            if isinstance(message, Continue) and message.round == 0:
+                assert len(reported[message.part - 1]) == 7  # reports of part p have the round p + 1
+            net.deliver(message)
+        assert sorted(reported) == list(range(1, PARTS + 1))
+
+    def test_no_more_than_two_parts_are_kept_apart(self):
+        net, most = union(), 0
+        while links := net.pending():
+            net.deliver(net.take(links[0]))
+            for client in net.clients.values():
+                summed = getattr(getattr(client, "_sharing", None), "_summed", None)
+                most = max(most, len(summed._parts) if summed else 0)
+        assert most <= 3  # two, and what came of the next before this client was asked for it
+
+    def test_parts_that_come_too_early_are_refused(self, refuses):
+        net = union()
+        net.hold(Challenge, recipient=2)
+        client = net.clients[2]
+        client._sharing._received[1] = 4
+        share = net.message(Share, sender=1, recipient=2, at=(0, 4))
+        refuses(client, share, MessageError, "^Share: part 4 from client 1 too early")
+
+    def test_a_question_before_all_parts_are_checked_is_refused(self, refuses):
+        net = union()
+        net.run(
+            until=lambda: net.clients[2].state is State.ITERATE,
+            drop=lambda message: isinstance(message, Challenge) and message.recipient == 2 and _late(message),
+        )
+        sets = np.arange(ROWS, dtype=np.int32) % 2
+        early = Assignment(run=net.server.run, sender=SERVER, recipient=2, round=1, sets=sets)
+        refuses(net.clients[2], early, MessageError, "^part . of the shares was not checked")
+
+    def test_the_next_part_before_a_check_is_refused(self, refuses):
+        net = union()
+        challenge = net.hold(Challenge, recipient=2)
+        early = Continue(run=challenge.run, sender=SERVER, recipient=2, round=0, part=2)
+        refuses(net.clients[2], early, MessageError, "^part 0 of the shares was not checked")
+
+    def test_reports_and_evidence_on_no_open_check_are_refused(self, refuses):
+        net = union()
+        report = net.hold(Report, recipient=SERVER)
+        for number in (0, 3, 99):
+            refuses(net.server, replace(report, round=number), MessageError, "^Report: .* which is not open")
+        evidence = Evidence(
+            run=report.run,
+            sender=2,
+            recipient=SERVER,
+            round=7,
+            dealer=3,
+            part=6,
+            payload=b"",
+            signature=bytes(64),
+        )
+        refuses(net.server, evidence, MessageError, "^Evidence: .* which is not open")
+        net.deliver(report)
+        refuses(net.server, report, MessageError, "^Report: a second one")
+
+    def test_who_is_awaited_is_who_is_behind(self):
+        for what, client in (
+            (
+                lambda message: isinstance(message, Share) and message.sender == 1 and message.recipient == 5,
+                5,
+            ),
+            (lambda one: isinstance(one, Report) and one.sender == 6, 6),
+            (lambda one: isinstance(one, Ready) and one.sender == 3 and one.part > 0, 3),
+        ):
+            net = union()
+            net.run(drop=what)
+            assert net.server.awaited == (client,)
+
+
+def _late(message):
+    """Of the last parts, which are all dealt."""
+    return message.round >= PARTS - 1
+
+
+def test_reports_and_shares_of_t_clients_are_equally_likely_whoever_holds_a_row():
+    """Exhaustive modulo 5, ell = t = 1, two dealers, one coefficient: all that server and one client see."""
+    p, r, alpha = 5, 3, 4
+
+    def line(at_0, at_1):
+        """Where the line through (0, at_0) and (1, at_1) is at alpha."""
+        return (at_0 + (at_1 - at_0) * alpha) % p
+
+    def view(x, mask, cover):
+        return line(x, mask), line(*cover), (cover[0] + r * x) % p, (cover[1] + r * mask) % p
+
+    def views(first, second):
+        seen = Counter()
+        for one, other, *covers in product(range(p), repeat=6):
+            seen[view(first, one, covers[:2]), view(second, other, covers[2:])] += 1
+        return seen
+
+    assert views(2, 0) == views(0, 2) == views(0, 0)

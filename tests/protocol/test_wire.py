@@ -19,6 +19,7 @@ from secfc.protocol.messages import (
     CodedDistances,
     Continue,
     Dispute,
+    Echo,
     Evidence,
     Finish,
     Hello,
@@ -64,6 +65,8 @@ KINDS = [
     Report,
     Dispute,
     Evidence,
+    CentreShare,
+    Echo,
 ]
 HEADER = 29
 """4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
@@ -121,6 +124,7 @@ def examples():
         "Report": Report(**up, residues=packed((2, 2, 3)), signature=bytes(range(64))),
         "Dispute": Dispute(**down, reports=tuple(signed_report(client) for client in (1, 3, 4))),
         "Evidence": Evidence(**up, dealer=2, part=5, payload=bytes(range(42)), signature=bytes(range(64))),
+        "Echo": Echo(run=SECRET_RUN, sender=3, recipient=2, round=7, sealed=Sealed(payload=SEALED)),
         "CentreShare": CentreShare(
             run=SECRET_RUN, sender=3, recipient=1, sealed=Sealed(payload=bytes(range(40)))
         ),
@@ -238,7 +242,7 @@ def messages(draw):
         body = {"found": Found(counts=counts, poles=elements(*draw(some_elements)))}
     elif kind is LeaveOut:
         body = {"client": draw(st.integers(0, U32))}
-    elif kind in (Witness, UnionCheck):
+    elif kind in (Witness, UnionCheck, CentreShare, Echo):
         body = {"sealed": Sealed(payload=draw(st.binary(min_size=16, max_size=80)))}
     elif kind is Challenge:
         body = {"seed": draw(st.binary(min_size=32, max_size=32))}
@@ -429,6 +433,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         Dispute: [HEADER + 9 + reports * (2 + 64 + 18) for reports in (1, 2)],
         Evidence: list(range(HEADER + 6 + 64, len(data))),
         CentreShare: list(range(HEADER + 16, len(data))),
+        Echo: list(range(HEADER + 16, len(data))),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
         expected = [START]
@@ -439,7 +444,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
     # The recipient knows how many bytes such a message has.
-    taken = isinstance(message, Share | UnionDeal | UnionCheck | Witness | CentreShare | Evidence)
+    taken = isinstance(message, Share | UnionDeal | UnionCheck | Witness | CentreShare | Echo | Evidence)
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -484,7 +489,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [21, 22, 255])
+@pytest.mark.parametrize("number", [22, 23, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number

@@ -43,6 +43,7 @@ KINDS = {
     },
     "several k": {"compared": (2, 3)},
     "union": {"ids": True, "counts": (3, 4, 2)},
+    "union, liars": {"ids": True, "counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "sketch": {"ids": True, "counts": (3, 4, 2), "union": "sketch"},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
 }

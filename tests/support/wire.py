@@ -30,6 +30,7 @@ from secfc.protocol.messages import (
     CodedDistances,
     Continue,
     Dispute,
+    Echo,
     Evidence,
     Finish,
     Hello,
@@ -294,6 +295,7 @@ class Wire:
             Witness: lambda: Witness(**envelope, round=300, sealed=self._witness(sender, recipient)),
             CentreShare: lambda: CentreShare(**envelope, sealed=self._centre_share(sender, recipient)),
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
+            Echo: lambda: Echo(**envelope, round=1, sealed=Sealed(payload=bytes(32 + TAG_BYTES))),
             Report: lambda: self._report(max(sender, 1), envelope),
             Dispute: lambda: Dispute(**envelope, reports=self._reports()),
             Evidence: lambda: Evidence(
@@ -321,7 +323,7 @@ class Wire:
 
     def _report(self, sender: int, envelope: dict[str, Any]) -> Report:
         """All zeros, for the server's challenge if there was one, signed by its sender."""
-        counts, asked = tuple(part.shape[0] for part in self.rows), getattr(self.server, "_inquiry", None)
+        counts, asked = tuple(part.shape[0] for part in self.rows), self.inquiry()
         columns = columns_of(Layout(counts), self.parts())
         residues = zeros((self.job.residues(self.m), covers_of(self.job), len(columns)))
         seed = asked._seed if asked else bytes(32)
@@ -332,7 +334,7 @@ class Wire:
 
     def lying(self, report: Report, dealers: set[int], *, by: Sequence[int] = (1,) * 8) -> Report:
         """A client's report, off by a number for each prime in the columns of some dealers, and signed."""
-        inquiry, planes = self.server._inquiry, []
+        inquiry, planes = self.inquiry(report.round), []
         about = np.array([dealer in dealers for dealer, _ in inquiry._columns])
         for plane, prime, off in zip(report.residues.planes(), PRIMES, by, strict=False):
             planes.append(pack(reduce(unpack(plane) + off * about, prime.p), prime.p).tobytes())
@@ -350,15 +352,21 @@ class Wire:
     def lie_about(self, recipient: int, dealers: set[int]) -> None:
         """Let a client's report be wrong about what some dealers gave it."""
         client = self.clients[recipient]
-        said = client._on_challenge
+        said = client._on_check
 
-        def on_challenge(message: Challenge) -> list[Message]:
-            (report,) = said(message)
-            said_of = client._sharing._testimony
-            said_of._said = self.lying(report, dealers)
-            return [said_of._said]
+        def lie(message: Message) -> Message:
+            if not isinstance(message, Report):
+                return message
+            sharing = client._sharing
+            one = sharing._summed.testimony(message.round - 1) if message.round else sharing._testimony
+            one._said = self.lying(message, dealers)
+            return one._said
 
-        client._on_challenge = on_challenge
+        client._on_check = lambda message: [lie(answer) for answer in said(message)]
+
+    def inquiry(self, round_: int = 0) -> Any:
+        """The server's check of this number, if it is open."""
+        return self.server._checks and self.server._checks._open.get(round_)
 
     def _reports(self) -> tuple[SignedReport, ...]:
         """Such reports of all clients."""
@@ -367,8 +375,17 @@ class Wire:
             SignedReport(client=j, residues=one.residues, signature=one.signature) for j, one in said.items()
         )
 
-    def deal_badly(self, dealer: int, victims: tuple[int, ...], *, at: int = 0, on: str = "_on_plan") -> None:
-        """Let a client add one to a residue of each part that it deals to some others before it is asked."""
+    def deal_badly(
+        self,
+        dealer: int,
+        victims: tuple[int, ...],
+        *,
+        at: int = 0,
+        on: str = "_on_plan",
+        part: int | None = None,
+        by: int = 1,
+    ) -> None:
+        """Let a client add to a residue of each part, or one, that it deals to some others in a handler."""
         client, p = self.clients[dealer], PRIMES[0].p
         honest = getattr(client, on)
 
@@ -377,10 +394,11 @@ class Wire:
 
             def share(sharer: Any, rows: Any) -> Any:
                 packed = real(sharer, rows)
-                for victim in victims if rows.size else ():
+                hit = rows.size and part in (None, client._sharing._shared)
+                for victim in victims if hit else ():
                     octets = packed[victim - 1].planes().reshape(-1)
                     value = int.from_bytes(octets[3 * at : 3 * at + 3].tobytes(), "little")
-                    octets[3 * at : 3 * at + 3] = list(((value + 1) % p).to_bytes(3, "little"))
+                    octets[3 * at : 3 * at + 3] = list(((value + by) % p).to_bytes(3, "little"))
                 return packed
 
             sharing.Sharer.share = share

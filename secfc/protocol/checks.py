@@ -1,0 +1,156 @@
+"""The server's checks of shares: one of all when everything is dealt, or with membership privacy one a part.
+
+Where shares of different dealers are added up nobody can be left out, so a dealer that lies ends the run by
+name; who lies about what it was dealt is heard no more, and its rows stay.
+"""
+
+from collections.abc import Collection
+
+from secfc.errors import MessageError, TooManyFaultsError
+from secfc.params import Job, Layout, Parts, primes_of
+from secfc.protocol.dealing import by_part, columns_of
+from secfc.protocol.dispensable import UNION_IS_OPEN
+from secfc.protocol.inquiry import Inquiry
+from secfc.protocol.messages import SEED_BYTES, SERVER, Challenge, Evidence, Message, Report
+from secfc.randomness import MaskSource
+from secfc.sealing.handshake import Session
+
+
+class ShareChecks:
+    """All checks of a run's shares.
+
+    Parameters
+    ----------
+    job : Job
+    session : Session
+    secret : MaskSource
+        Gives the seeds.
+    layout : Layout
+        As planned.
+    parts : Parts
+
+    Attributes
+    ----------
+    settled : int
+        With membership privacy: parts, the first ones, that nobody disputes any more.
+    dealers, recipients : dict of int to str
+        Clients that lied about what they dealt, or were dealt, with the reason.
+    """
+
+    def __init__(
+        self, *, job: Job, session: Session, secret: MaskSource, layout: Layout, parts: Parts
+    ) -> None:
+        self._job, self._session, self._secret, self._parts = job, session, secret, parts
+        self._primes = primes_of(job.residues(layout.m))
+        self._open: dict[int, Inquiry] = {}  # by round
+        self._ended: set[int] = set()  # rounds
+        self.settled = 0
+        self.dealers: dict[int, str] = {}
+        self.recipients: dict[int, str] = {}
+
+    @property
+    def by_part(self) -> bool:
+        """Whether each part is checked by itself, while others are shared."""
+        return by_part(self._job)
+
+    @property
+    def convicted(self) -> dict[int, str]:
+        """Clients that lied about shares, with the reason."""
+        return self.recipients | self.dealers
+
+    def begin(self, layout: Layout, members: Collection[int]) -> list[Message]:
+        """Everybody holds all rows of this layout: challenge the members to combine what they hold."""
+        return self._challenge(0, columns_of(layout, self._parts), members)
+
+    def begin_part(self, part: int) -> list[Message]:
+        """Everybody holds this part: the same for it alone, of all clients."""
+        clients = range(1, self._job.n + 1)
+        return self._challenge(part + 1, [(dealer, part) for dealer in clients], clients)
+
+    def awaited(self, members: Collection[int]) -> tuple[int, ...]:
+        """Of these clients, who has something to send for the oldest open check."""
+        if not self._open:
+            return ()
+        return self._open[min(self._open)].awaited(members)
+
+    def drop(self, client: int, members: Collection[int]) -> list[Message]:
+        """Wait for nothing from a client that was left out; what this causes."""
+        self._open[0].drop(client)
+        return self._compared(0, members)
+
+    def receive(self, message: Report | Evidence, members: Collection[int]) -> list[Message]:
+        """Take what a client says of its shares.
+
+        Raises
+        ------
+        MessageError
+            It is refused, and nothing has changed.
+        TooManyFaultsError
+            More clients lied than the job tolerates, or one that cannot be left out dealt badly.
+        """
+        inquiry = self._open.get(message.round)
+        if inquiry is None:
+            raise MessageError(
+                f"{type(message).__name__}: from client {message.sender} on check {message.round}, which is "
+                f"not open"
+            )
+        if isinstance(message, Report):
+            inquiry.take_report(message)
+        else:
+            inquiry.take_evidence(message)
+        return self._compared(message.round, members)
+
+    @property
+    def over(self) -> bool:
+        """Whether no check is open."""
+        return not self._open
+
+    def _challenge(
+        self, round_: int, columns: list[tuple[int, int]], members: Collection[int]
+    ) -> list[Message]:
+        seed = self._secret.octets(SEED_BYTES)
+        self._open[round_] = Inquiry(
+            job=self._job,
+            session=self._session,
+            seed=seed,
+            columns=columns,
+            parts=self._parts,
+            primes=self._primes,
+            round_=round_,
+        )
+        return [
+            Challenge(run=self._session.run, sender=SERVER, recipient=j, round=round_, seed=seed)
+            for j in members
+        ]
+
+    def _compared(self, round_: int, members: Collection[int]) -> list[Message]:
+        """Once everybody has said what they were asked: compare, ask for evidence, or end the check."""
+        inquiry = self._open[round_]
+        if inquiry.awaited(members):
+            return []
+        disputes = inquiry.compare()
+        if disputes:
+            return disputes
+        for client, reason in inquiry.dealers.items():
+            self.dealers.setdefault(client, reason)
+        for client, reason in inquiry.recipients.items():
+            self.recipients.setdefault(client, reason)
+        self._judge()
+        del self._open[round_]
+        self._ended.add(round_)
+        while self.settled + 1 in self._ended:
+            self.settled += 1
+        return []
+
+    def _judge(self) -> None:
+        said = "; ".join(f"client {j}: {reason}" for j, reason in sorted(self.convicted.items()))
+        if len(self.convicted) > self._job.max_liars:
+            raise TooManyFaultsError(
+                f"{len(self.convicted)} clients lied about shares, at most max_liars={self._job.max_liars} "
+                f"may: {said}"
+            )
+        if self.dealers and self.by_part:
+            raise TooManyFaultsError(
+                f"clients lied about shares: {said}; with membership privacy who dealt badly cannot be left "
+                f"out, for every client holds a part of every row{UNION_IS_OPEN}"
+            )

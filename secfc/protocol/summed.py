@@ -1,0 +1,205 @@
+"""A client's side of the check of shares that are added up: part by part, before they are.
+
+What every dealer sent of a part is kept until the server says that nobody disputes it any more; then the sum
+takes its place (docs/protocol.md, "Liars in sharing, rows of a union").
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from secfc._arrays import Floats
+from secfc.errors import CheatError, MessageError
+from secfc.field.packing import PackedResidues, unpack
+from secfc.field.residues import reduce
+from secfc.kernels import Kernels
+from secfc.params import Parts
+from secfc.protocol.dealing import Column
+from secfc.protocol.messages import SEED_BYTES, Challenge, Dispute, Echo, Message
+from secfc.protocol.testimony import Testimony
+from secfc.sealing.channel import TAG_BYTES, Channel
+
+
+class _Part:
+    """What is known of a part that is not added up yet."""
+
+    def __init__(self, testimony: Testimony) -> None:
+        self.testimony = testimony
+        self.held: dict[int, PackedResidues] = {}  # by dealer
+        self.seed = b""
+        self.echoes: dict[int, bytes] = {}  # seeds, by the client that was given one
+
+
+class SummedShares:
+    """Shares of parts that are checked before they are added up.
+
+    Parameters
+    ----------
+    number, n : int
+        Of the client; clients in all.
+    run : bytes
+    parts : Parts
+    primes : tuple of P ints
+    kernels : Kernels
+    channels : mapping from client to Channel
+    testimony : callable
+        Gives one for the check of a round.
+    add : callable
+        Takes a dealer's shares of a part, with its number, for their sum.
+
+    Attributes
+    ----------
+    added : int
+        Parts that were added up.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        n: int,
+        run: bytes,
+        parts: Parts,
+        primes: tuple[int, ...],
+        kernels: Kernels,
+        channels: Mapping[int, Channel],
+        testimony: Callable[[int], Testimony],
+        add: Callable[[PackedResidues, int], None],
+    ) -> None:
+        self._number, self._n, self._run = number, n, run
+        self._cut, self._primes, self._kernels = parts, primes, kernels
+        self._channels, self._testimony, self._add = channels, testimony, add
+        self._parts: dict[int, _Part] = {}
+        self._challenged = 0  # parts whose challenge came
+        self.added = 0
+        self._echoed = dict.fromkeys(channels, 0)  # challenges that others told of
+
+    def __repr__(self) -> str:
+        return f"SummedShares(client {self._number}, {self.added} parts added up)"
+
+    def testimony(self, part: int) -> Testimony:
+        """That of the check of a part."""
+        return self._part(part).testimony
+
+    def keep(self, dealer: int, part: int, residues: PackedResidues) -> None:
+        """Keep a dealer's shares of a part."""
+        self._part(part).held[dealer] = residues
+
+    def on_challenge(self, message: Challenge, *, complete: int) -> list[Message]:
+        """Tell the other clients the seed; report once all of them were given it.
+
+        Parameters
+        ----------
+        complete : int
+            Parts that this client holds of everybody. A part is combined only when nobody can deal it
+            any more.
+
+        Raises
+        ------
+        CheatError
+            Another client was given another seed.
+        """
+        if message.round != self._challenged + 1 or message.round > complete:
+            raise MessageError(
+                f"Challenge: number {message.round} when {self._challenged} came and {complete} parts are "
+                f"complete"
+            )
+        self._challenged += 1
+        part = self._parts[self._challenged - 1]
+        part.seed = message.seed
+        echoes: list[Message] = [
+            Echo(
+                run=self._run,
+                sender=self._number,
+                recipient=j,
+                round=message.round,
+                sealed=channel.seal(Echo.__name__, part=0, payload=message.seed, round_=message.round),
+            )
+            for j, channel in self._channels.items()
+        ]
+        return echoes + self._reported(message.round)
+
+    def on_echo(self, message: Echo, *, complete: int) -> list[Message]:
+        """Take the seed that another client was given.
+
+        Raises
+        ------
+        CheatError
+            It is another one than this client was given.
+        """
+        sender, sealed, round_ = message.sender, message.sealed.payload, message.round
+        if sender not in self._channels:
+            raise MessageError(f"Echo: from client {sender}, which is no other client of this run")
+        if round_ != self._echoed[sender] + 1 or round_ > complete:
+            raise MessageError(
+                f"Echo: of challenge {round_} from client {sender} after {self._echoed[sender]}, with "
+                f"{complete} parts complete"
+            )
+        if len(sealed) != SEED_BYTES + TAG_BYTES:
+            raise MessageError(f"Echo: {len(sealed)} sealed bytes from client {sender}")
+        seed = self._channels[sender].open(Echo.__name__, part=0, sealed=sealed, round_=round_)
+        self._echoed[sender] += 1
+        self._parts[round_ - 1].echoes[sender] = seed
+        return self._reported(round_) if round_ <= self._challenged else []
+
+    def on_dispute(self, message: Dispute) -> list[Message]:
+        """Show the shares of the part that this client disputes, as their dealers signed them."""
+        part = self._parts.get(message.round - 1)
+        if part is None:
+            raise MessageError(f"Dispute: number {message.round}, of no part that is being checked")
+        return part.testimony.evidence(message, shares=self._shares)
+
+    def settle(self, parts: int) -> None:
+        """Add up the first parts, which are checked.
+
+        Raises
+        ------
+        MessageError
+            One of them this client has not reported about.
+        """
+        for part in range(self.added, parts):
+            if part not in self._parts or not self._parts[part].testimony.reported:
+                raise MessageError(f"part {part} of the shares was not checked")
+        for part in range(self.added, parts):
+            for residues in self._parts.pop(part).held.values():
+                self._add(residues, part)
+            self.added += 1
+
+    def _part(self, part: int) -> _Part:
+        if part not in self._parts:
+            self._parts[part] = _Part(self._testimony(part + 1))
+        return self._parts[part]
+
+    def _reported(self, round_: int) -> list[Message]:
+        """The report about a part, once every other client has told its seed."""
+        part = self._parts[round_ - 1]
+        for client, seed in sorted(part.echoes.items()):
+            if seed != part.seed:
+                raise CheatError(
+                    f"client {self._number}: client {client} says that the server gave it another seed for "
+                    f"the check of part {round_ - 1} of the shares than this client"
+                )
+        if len(part.echoes) < self._n - 1:
+            return []
+        columns = [(dealer, round_ - 1) for dealer in range(1, self._n + 1)]
+        return [
+            part.testimony.report(
+                seed=part.seed,
+                parts=self._cut,
+                columns=columns,
+                combine=self._combined,
+                kernels=self._kernels,
+            )
+        ]
+
+    def _combined(self, column: Column, index: int, coefficients: Floats) -> Floats:
+        dealer, part = column
+        count, out = coefficients.shape[0], np.empty(coefficients.shape[0])
+        plane = self._parts[part].held[dealer].planes()[index]
+        right = self._kernels.combine(plane, coefficients.reshape(count, -1), self._primes[index], out)
+        assert right  # residues were checked when they arrived
+        return out
+
+    def _shares(self, column: Column, index: int) -> Floats:
+        dealer, part = column
+        return reduce(unpack(self._parts[part].held[dealer].planes()[index]), self._primes[index])

@@ -1,0 +1,157 @@
+"""Runs on a union of IDs, some tolerated liars, on a network that goes wrong: exact, or a stop that names."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.union import KEY, SALT
+
+from plaintext_baselines import ExactLloyd
+from secfc.drivers.faulty import KINDS, Fault, Scenario, run_faulty
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.errors import SecFCError, TooManyFaultsError
+from secfc.psu.tokens import tokens
+
+COUNTS = (3, 2, 1, 3, 0, 2, 1, 2)
+"""Eight clients where five answers are enough with t=1, ell=2; one has no rows. Parts have four rows."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+searches = settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def eight(setup_of, part_rows):
+    part_rows(4)
+
+    def make(**more):
+        given = {"t": 1, "ell": 2, "max_liars": 1, "max_iter": 4, "ids_cap": 20, "ids_salt": SALT.hex()}
+        setup = setup_of(COUNTS, **given | more)
+        held = [
+            tokens([f"{j}-{row}" for row in range(m)], key=KEY, salt=SALT, name=f"party {j}")
+            for j, m in enumerate(COUNTS)
+        ]
+        return setup.__class__(**vars(setup) | {"tokens": held})
+
+    return make
+
+
+@pytest.fixture
+def assert_exact(eight):
+    """Rows are numbered by their hashes alone, so a run without faults tells which is which."""
+    setup = eight(max_iter=1)
+    at = run_in_process(setup).union_rows
+    pooled = np.empty((sum(COUNTS), setup.job.d))
+    for own, rows in zip(at, setup.rows, strict=True):
+        pooled[own] = rows
+
+    def check(setup, ending):
+        job = setup.job
+        exact = ExactLloyd(
+            job.k,
+            init=[ending.clustering.start],
+            precision=job.precision,
+            bound=job.bound,
+            arithmetic="integers",
+            max_iter=job.max_iter,
+        ).fit([pooled])
+        np.testing.assert_array_equal(ending.clustering.labels, exact.labels_[0])
+        for client, labels in ending.labels.items():
+            np.testing.assert_array_equal(labels, exact.labels_[0][at[client - 1]])
+
+    return check
+
+
+def run(setup, *faults, seed=0):
+    return run_faulty(setup, Scenario(seed=seed, faults=faults))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_faults_the_order_of_delivery_changes_nothing(eight, assert_exact, seed):
+    setup = eight()
+    ending = run(setup, seed=seed)
+    assert ending.error is None
+    assert ending.refused == ()
+    assert_exact(setup, ending)
+    assert sorted(ending.labels) == list(range(1, 9))
+
+
+@pytest.mark.parametrize("dealer", range(1, 9))
+@pytest.mark.parametrize("victims", [1, 6])
+def test_a_bad_dealer_is_named_with_or_without_rows_of_its_own(eight, dealer, victims):
+    ending = run(eight(), Fault(kind="deal", client=dealer, at=dealer, count=victims), seed=dealer)
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert f"lied about shares: client {dealer}: " in str(ending.error)
+    assert ending.faults.cheats == (dealer,)
+    assert ending.clustering is None
+
+
+@pytest.mark.parametrize("client", range(1, 9))
+def test_a_memory_that_changes_is_a_lie_of_the_iteration(eight, assert_exact, client):
+    setup = eight()
+    ending = run(setup, Fault(kind="rot", client=client, at=0, count=90), seed=client)
+    assert ending.error is None
+    assert_exact(setup, ending)
+    assert set(ending.faults.liars) <= {client}
+    assert ending.faults.cheats == ()
+
+
+@pytest.mark.parametrize("at", range(0, 130, 13))
+def test_a_client_that_crashes_anywhere_stops_the_run_or_keeps_its_rows_in(eight, assert_exact, at):
+    setup = eight()
+    ending = run(setup, Fault(kind="crash", client=2, at=at), seed=at)
+    if ending.error is None:
+        assert_exact(setup, ending)
+        assert set(ending.faults.absent) <= {2}
+    else:
+        assert isinstance(ending.error, TooManyFaultsError)
+        assert "client 2 is absent before all rows were shared" in str(ending.error)
+
+
+@searches
+@given(
+    faults=st.lists(
+        st.builds(
+            Fault,
+            kind=st.sampled_from([kind for kind in KINDS if kind not in {"lie", "deal", "rot", "corrupt"}]),
+            client=st.integers(1, 8),
+            at=st.integers(0, 160),
+            count=st.integers(1, 20),
+        ),
+        max_size=3,
+    ),
+    lies=st.sampled_from(["lie", "deal", "rot", "corrupt"]),
+    liar=st.integers(1, 8),
+    at=st.integers(0, 160),
+    seed=st.integers(0, 10**6),
+)
+def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(
+    eight, assert_exact, faults, lies, liar, at, seed
+):
+    setup = eight(seed=seed)
+    ending = run(setup, *faults, Fault(kind=lies, client=liar, at=at), seed=seed)
+    assert (ending.error is None) == (ending.clustering is not None)
+    assert set(ending.faults.cheats) <= {liar}
+    if ending.error is None:
+        assert_exact(setup, ending)
+        assert set(ending.faults.liars) <= {liar}
+    else:
+        assert isinstance(ending.error, SecFCError)
+        assert "waits for nobody" not in str(ending.error)
+
+
+def test_a_process_per_party_checks_the_same(eight):
+    setup = eight()
+    ours, here = run_multiprocess(setup), run_in_process(setup)
+    for one, other in zip(ours.labels, here.labels, strict=True):
+        np.testing.assert_array_equal(one, other)
+    check = {"Challenge", "Echo", "Report"}
+    sent, here_too = (
+        sorted((one.kind, one.sender, one.recipient, one.round) for one in run if one.kind in check)
+        for run in (ours.costs.messages, here.costs.messages)
+    )
+    assert sent == here_too
+    assert {kind for kind, *_ in sent} == check
