@@ -10,7 +10,7 @@ from statistics import median
 import cryptography
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
-from secfc.params import PART_BYTES
+from secfc.row_layout import PART_BYTES
 from secfc.sealing.channel import TAG_BYTES
 
 TURNS, REPEATS = 21, 50

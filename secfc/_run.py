@@ -27,18 +27,10 @@ from secfc.errors import (
 )
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
-from secfc.params import (
-    Comparison,
-    Disclosure,
-    Job,
-    Layout,
-    Start,
-    UnionMethod,
-    fitting,
-    recovery_threshold,
-)
+from secfc.params import Comparison, Disclosure, Job, Start, UnionMethod, fitting, recovery_threshold
 from secfc.parties import Party, as_parties
 from secfc.result import Result
+from secfc.row_layout import Layout
 from secfc.rows import check_labels, check_rows, few_steps, largest_norm, rounded_away
 
 _NAMED_STARTS = ("random", "separation", "k-means++")

@@ -8,7 +8,8 @@ import numpy as np
 from secfc._arrays import Ints, Labels
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Job, Layout, check_positive, check_smallest_spread
+from secfc.params import Job, check_positive, check_smallest_spread
+from secfc.row_layout import Layout
 
 SINGLETON_STARTS = frozenset({"k-means++"})
 """Starts that ask for distances to single rows."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.params import Layout
+from secfc.row_layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 

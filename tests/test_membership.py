@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc import params
+from secfc import row_layout
 from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
@@ -80,8 +80,8 @@ def test_both_drivers_give_the_same(tmp_path):
 
 
 def test_many_rows_travel_in_parts(monkeypatch):
-    monkeypatch.setattr(params, "PART_BYTES", 1)
-    monkeypatch.setattr(params, "PART_ROWS", 7)
+    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+    monkeypatch.setattr(row_layout, "PART_ROWS", 7)
     parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
     result = secfc.run(parties, 3, 1, 1, ids=named(parties), seed=2)
     assert_exact_on_the_union(parties, 3, result)

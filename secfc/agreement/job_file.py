@@ -23,15 +23,7 @@ from secfc.agreement.prepared_columns import (
 from secfc.agreement.toml_file import Schema, TomlFile, check_values
 from secfc.errors import ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.params import (
-    MAX_ROWS,
-    SALT_BYTES,
-    Comparison,
-    Disclosure,
-    Job,
-    Start,
-    UnionMethod,
-)
+from secfc.params import MAX_ROWS, SALT_BYTES, Comparison, Disclosure, Job, Start, UnionMethod
 from secfc.prepare.schema import Schema as Preparation
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase

@@ -15,13 +15,14 @@ from threadpoolctl import threadpool_limits
 
 from secfc.bench.setting import PRECISION, Case, Setting, median, quartiles, stated
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack
+from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.sets import set_sizes
-from secfc.params import Layout, primes_of
 from secfc.protocol.disclosure import Weights, question_digest
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
 from secfc.sealing.channel import Channel
 
 ITERATIONS = 8

@@ -25,8 +25,9 @@ from secfc.drivers.faulty import Ending, Fault, Kind, Scenario, run_faulty
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
+from secfc.field.primes import primes_of
 from secfc.limits import Limits
-from secfc.params import SALT_BYTES, Comparison, Job, primes_of
+from secfc.params import SALT_BYTES, Comparison, Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import Phase
 from secfc.psu.tokens import KEY_BYTES, tokens

@@ -17,11 +17,13 @@ from threadpoolctl import threadpool_limits
 from secfc._arrays import Floats
 from secfc.bench.iteration import blobs, plaintext_steps
 from secfc.bench.setting import PRECISION, Case, Setting, median, quartiles, stated
+from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.start import random_partition
 from secfc.lagrange.sharer import Sharer
-from secfc.params import Job, Layout, primes_of
+from secfc.params import Job
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
 from secfc.rows import largest_norm
 from secfc.sealing.channel import Channel
 

@@ -16,13 +16,14 @@ from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import Clustering
-from secfc.params import Layout, primes_of
 from secfc.protocol.messages import SERVER, CodedDistances, Message
 from secfc.protocol.progress import Faults
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
+from secfc.row_layout import Layout
 
 Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
 KINDS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.params import MAX_MESSAGE_BYTES
+from secfc.row_layout import MAX_MESSAGE_BYTES
 
 Kind = Literal[b"M", b"J", b"A", b"K"]
 MESSAGE: Kind = b"M"

@@ -38,11 +38,11 @@ from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch, logger
 from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
 from secfc.kernels import choose
-from secfc.params import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.protocol.progress import Faults, Progress
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
+from secfc.row_layout import Layout
 
 _GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""

@@ -12,8 +12,9 @@ import numpy as np
 from secfc._arrays import Shares
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.params import Job, Layout
+from secfc.params import Job
 from secfc.protocol.sharing import Allocate, in_memory
+from secfc.row_layout import Layout
 
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize

@@ -37,6 +37,11 @@ TWO_ADIC_ORDER = 4096
 """Order of the group of roots of unity that every prime in `PRIMES` has."""
 
 
+def primes_of(count: int) -> tuple[int, ...]:
+    """The first `count` primes of the ring."""
+    return tuple(prime.p for prime in PRIMES[:count])
+
+
 def residues_needed(radius: int, largest_set: int) -> int:
     """Number of primes whose product exceeds every scaled squared distance of a round.
 

@@ -6,11 +6,12 @@ from itertools import pairwise
 from secfc._arrays import Ints
 from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about
-from secfc.params import WINDOW, Job
+from secfc.params import Job
 from secfc.protocol.disclosure import Weights, question_digest
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Message
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.sharing import ClientSharing
+from secfc.row_layout import WINDOW
 from secfc.sealing.channel import Channel
 
 

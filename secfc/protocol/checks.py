@@ -7,12 +7,14 @@ name; who lies about what it was dealt is heard no more, and its rows stay.
 from collections.abc import Collection
 
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.params import Job, Layout, Parts, primes_of
+from secfc.field.primes import primes_of
+from secfc.params import Job
 from secfc.protocol.dealing import by_part, columns_of
 from secfc.protocol.dispensable import UNION_IS_OPEN
 from secfc.protocol.inquiry import Inquiry
 from secfc.protocol.messages import SEED_BYTES, SERVER, Challenge, Evidence, Message, Report
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout, Parts
 from secfc.sealing.handshake import Session
 
 

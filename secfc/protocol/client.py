@@ -5,7 +5,7 @@ from secfc.errors import MessageError, ParameterError, SealError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
-from secfc.params import Job, Layout
+from secfc.params import Job
 from secfc.protocol.answering import ClientAnswers
 from secfc.protocol.messages import (
     SERVER,
@@ -36,6 +36,7 @@ from secfc.protocol.union import ClientUnion, EarlyDeals, check_tokens
 from secfc.protocol.witness import END, Witnesses, quorum
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
 from secfc.rows import check_labels, check_rows
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Handshake, Session, start_digest

@@ -22,9 +22,10 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import BLOCK, reduce
 from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
-from secfc.params import Job, Layout, Parts
+from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout, Parts
 from secfc.sealing.identity import SIGNATURE_BYTES
 
 Column = tuple[int, int]

@@ -10,8 +10,9 @@ from typing import Any
 
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
-from secfc.params import WINDOW, Job
+from secfc.params import Job
 from secfc.protocol.messages import CodedDistances
+from secfc.row_layout import WINDOW
 
 
 class Gathering:

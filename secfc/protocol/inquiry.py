@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from secfc.errors import MessageError
 from secfc.field.packing import packed_bytes
-from secfc.params import Job, Parts
+from secfc.params import Job
 from secfc.protocol.dealing import (
     Column,
     Reports,
@@ -14,6 +14,7 @@ from secfc.protocol.dealing import (
 )
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report, SignedReport
 from secfc.protocol.signed import report_statement, share_statement
+from secfc.row_layout import Parts
 from secfc.sealing.handshake import Session
 
 

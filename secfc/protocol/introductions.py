@@ -6,8 +6,9 @@ import numpy as np
 
 from secfc._arrays import Labels
 from secfc.errors import MessageError
-from secfc.params import Job, Layout
+from secfc.params import Job
 from secfc.protocol.messages import SERVER, Hello, Plan
+from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session, start_digest
 
 

@@ -100,7 +100,7 @@ class UnionOpening(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionContinue(Message):
-    """Server to clients: deal this part of the stage; parts before `secfc.params.WINDOW` need no word."""
+    """Server to clients: deal this part of the stage; parts before `secfc.row_layout.WINDOW` need no word."""
 
     phase = work = "union"
     part: int
@@ -230,7 +230,7 @@ class Evidence(Message):
 class Continue(Message):
     """Server to clients: send this part, of shares in round 0, of the round's answer otherwise.
 
-    Parts before `secfc.params.WINDOW` are asked for by Plan and Assignment themselves.
+    Parts before `secfc.row_layout.WINDOW` are asked for by Plan and Assignment themselves.
     """
 
     phase = work = "iterate"

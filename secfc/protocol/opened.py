@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels
-from secfc.params import Job, Parts
+from secfc.params import Job
 from secfc.protocol.dealing import covers_of, proof_bytes
 from secfc.protocol.messages import Share
 from secfc.protocol.signed import share_statement
+from secfc.row_layout import Parts
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Session
 

@@ -7,12 +7,13 @@ import numpy as np
 from secfc.errors import MessageError, ParameterError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_of
 from secfc.kernels import Choose, Kernels, choose
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search, silhouette
 from secfc.kmeans.sets import asked_about
-from secfc.params import WINDOW, Job, Layout, primes_of
+from secfc.params import Job
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import covers_of
@@ -40,6 +41,7 @@ from secfc.protocol.standing import stand, standing_of
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
 from secfc.randomness import MaskSource
+from secfc.row_layout import WINDOW, Layout
 from secfc.sealing.handshake import Session
 
 

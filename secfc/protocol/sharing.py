@@ -8,12 +8,12 @@ import numpy as np
 from secfc._arrays import Floats, Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels import Choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
-from secfc.params import WINDOW, Job, Layout, most_share_bytes, primes_of
+from secfc.params import Job
 from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of, proof_bytes
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.opened import Dealt, open_share
@@ -22,6 +22,7 @@ from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.summed import SummedShares
 from secfc.protocol.testimony import Testimony
 from secfc.randomness import MaskSource
+from secfc.row_layout import WINDOW, Layout, most_share_bytes
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity

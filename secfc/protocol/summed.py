@@ -13,10 +13,10 @@ from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
-from secfc.params import Parts
 from secfc.protocol.dealing import Column
 from secfc.protocol.messages import SEED_BYTES, Challenge, Dispute, Echo, Message
 from secfc.protocol.testimony import Testimony
+from secfc.row_layout import Parts
 from secfc.sealing.channel import TAG_BYTES, Channel
 
 

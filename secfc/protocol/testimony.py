@@ -9,10 +9,11 @@ from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
-from secfc.params import Job, Parts
+from secfc.params import Job
 from secfc.protocol.dealing import Column, Reports, coefficients_of, covers_of, place_of
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import report_statement, share_statement
+from secfc.row_layout import Parts
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 

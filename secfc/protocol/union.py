@@ -6,7 +6,7 @@ import struct
 import numpy as np
 
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
-from secfc.params import WINDOW, Job
+from secfc.params import Job
 from secfc.protocol.messages import (
     SERVER,
     Message,
@@ -23,6 +23,7 @@ from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, UnionServer, check_elements
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
+from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES, Channel
 
 _MOST_BYTES = 2 * PART_BYTES

@@ -15,7 +15,7 @@ import numpy as np
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
-from secfc.params import MAX_CLIENTS, MAX_MESSAGE_BYTES, MAX_ROWS
+from secfc.params import MAX_CLIENTS, MAX_ROWS
 from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
 from secfc.protocol.messages import (
     RUN_ID_BYTES,
@@ -49,6 +49,7 @@ from secfc.protocol.messages import (
 from secfc.psu.course import Verdict
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.prime import Elements
+from secfc.row_layout import MAX_MESSAGE_BYTES
 from secfc.sealing.channel import TAG_BYTES, Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES

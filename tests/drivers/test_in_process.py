@@ -13,7 +13,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.limits import Limits
-from secfc.params import WINDOW
+from secfc.row_layout import WINDOW
 
 HEADER = 29
 RESIDUES = HEADER + 4 + 9

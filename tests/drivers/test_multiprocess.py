@@ -145,7 +145,10 @@ def test_outcome_and_messages_are_equal_with_more_parties_than_needed(setup_of):
 def test_outcome_and_messages_in_many_parts_are_equal(setup_of, sabotage, part_rows, rows):
     part_rows(rows)
     for party in range(5):
-        sabotage(party, f"import secfc.params\nsecfc.params.PART_BYTES, secfc.params.PART_ROWS = 1, {rows}")
+        sabotage(
+            party,
+            f"import secfc.row_layout\nsecfc.row_layout.PART_BYTES, secfc.row_layout.PART_ROWS = 1, {rows}",
+        )
     setup = setup_of((5, 0, 7, 4))
     outcome = run_multiprocess(setup)
     assert_equal(outcome, run_in_process(setup))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.killing import Killer, dying_at_byte, patch, process
 
-from secfc import params
+from secfc import row_layout
 from secfc.drivers import multiprocess
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -66,8 +66,8 @@ def starts(monkeypatch):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(params, "PART_BYTES", 1)
-    monkeypatch.setattr(params, "PART_ROWS", 16)
+    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+    monkeypatch.setattr(row_layout, "PART_ROWS", 16)
 
 
 def assert_exact(setup, outcome):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from secfc.field.limbs import Cumulated, limbs_of_digits, minimum, total
 from secfc.field.mixed_radix import MixedRadix
-from secfc.params import primes_of
+from secfc.field.primes import primes_of
 
 COUNTS = st.integers(1, 8)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from secfc._arrays import Floats
 from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import primes_of
 from secfc.field.residues import centred
-from secfc.params import primes_of
 
 laws = settings(deadline=None, max_examples=60)
 counts = pytest.mark.parametrize("count", range(1, 9))

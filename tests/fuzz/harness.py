@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 from support.wire import UnionWire, Wire, picture
 
-from secfc import params
+from secfc import row_layout
 from secfc.errors import (
     CheatError,
     LimitError,
@@ -71,7 +71,8 @@ class Harness:
     """Runs inputs; a role that has refused one is used again, as it has not changed."""
 
     def __init__(self) -> None:
-        params.PART_BYTES, params.PART_ROWS = 1, 2  # parts of two rows, so that every type has its turn
+        # Parts of two rows, so that every type has its turn.
+        row_layout.PART_BYTES, row_layout.PART_ROWS = 1, 2
         self._lengths: dict[int, int] = {}
         self._moments: dict[tuple[int, int], Moment] = {}
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from fuzz.harness import SCENARIOS, Harness, edited, random_input
 
-from secfc import params
+from secfc import row_layout
 
 CORPUS = sorted((Path(__file__).resolve().parents[1] / "corpus").iterdir())
 
@@ -16,8 +16,8 @@ CORPUS = sorted((Path(__file__).resolve().parents[1] / "corpus").iterdir())
 def harness(monkeypatch):
     for name in ("PART_BYTES", "PART_ROWS"):
         monkeypatch.setattr(
-            params, name, getattr(params, name)
-        )  # the harness sets them: undone after the test
+            row_layout, name, getattr(row_layout, name)
+        )  # the harness sets them: undone after
     return Harness()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.restarting import KINDS, run
 
-from secfc import params
+from secfc import row_layout
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.params import Job
@@ -56,5 +56,5 @@ def whole(setup_of):
 
 @pytest.fixture(autouse=True)
 def parts_of_four_rows(monkeypatch):
-    monkeypatch.setattr(params, "PART_BYTES", 1)
-    monkeypatch.setattr(params, "PART_ROWS", 4)
+    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+    monkeypatch.setattr(row_layout, "PART_ROWS", 4)

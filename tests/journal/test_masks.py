@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from support.restarting import KINDS, everywhere, run
 
+from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
-from secfc.params import Job, primes_of
+from secfc.params import Job
 from secfc.protocol import dealing, pairwise, sharing, testimony
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.pairwise import PairwiseMasks

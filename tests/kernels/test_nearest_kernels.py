@@ -12,10 +12,11 @@ from support.kernel_samples import BOTH, MODULI, NUMPY, ROWS, each_modulus, laws
 
 from secfc._arrays import Floats
 from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kmeans.compare import relative_tolerance
-from secfc.params import MAX_ROWS, primes_of
+from secfc.params import MAX_ROWS
 
 
 def either_reduced(values: list[list[int]], p: int, seed: int) -> Floats:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import secfc
-from secfc import params
+from secfc import row_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
@@ -65,8 +65,8 @@ def problems(draw):
 @pytest.mark.filterwarnings("ignore")
 def test_both_kernels_give_equal_runs(problem, init, precision, max_iter, seed, part):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(params, "PART_BYTES", 1)
-        patch.setattr(params, "PART_ROWS", part)
+        patch.setattr(row_layout, "PART_BYTES", 1)
+        patch.setattr(row_layout, "PART_ROWS", part)
         assert_equal_with_both(*problem, init=init, precision=precision, max_iter=max_iter, seed=seed)
 
 

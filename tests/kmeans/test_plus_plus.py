@@ -12,9 +12,10 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._plus_plus import plus_plus_rows
 from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import primes_of
 from secfc.kmeans.plus_plus import PlusPlus, candidates_of
 from secfc.kmeans.sets import asked_about, set_sizes
-from secfc.params import Job, primes_of
+from secfc.params import Job
 
 RADIX = MixedRadix(primes_of(3))
 

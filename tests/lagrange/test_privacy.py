@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from secfc import params
+from secfc import row_layout
 from secfc._arrays import Floats
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, Prime
@@ -14,10 +14,11 @@ from secfc.field.residues import canonical, centred
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import recover, share
-from secfc.params import Job, Layout
+from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Plan, Share
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
 
@@ -253,8 +254,8 @@ class TestStatistics:
 
     def test_shares_in_different_parts_use_different_masks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # Equal rows in equal places of two parts: with masks used twice, their shares would be equal.
-        monkeypatch.setattr(params, "PART_BYTES", 1)
-        monkeypatch.setattr(params, "PART_ROWS", self.M // 2)
+        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+        monkeypatch.setattr(row_layout, "PART_ROWS", self.M // 2)
         for planes in self.sent_by_a_client(1.0).values():
             for plane, prime in zip(planes, PRIMES, strict=False):
                 one, other = np.split(plane, 2)

@@ -9,7 +9,7 @@ from secfc._arrays import Floats
 from secfc.field.fixed_point import quantise
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, unpack
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import centre, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.compiled import CompiledKernels
@@ -18,7 +18,7 @@ from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.sharing import recover, share, split
-from secfc.params import Job, primes_of
+from secfc.params import Job
 from secfc.randomness import MaskSource
 
 KEY = bytes(range(32))

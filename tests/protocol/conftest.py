@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.wire import Wire, picture
 
-from secfc import params
+from secfc import row_layout
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Message
 from secfc.protocol.server import Server
@@ -40,7 +40,7 @@ def part_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Cut shares and answers in parts of this many rows."""
 
     def cut(rows: int) -> None:
-        monkeypatch.setattr(params, "PART_BYTES", 1)
-        monkeypatch.setattr(params, "PART_ROWS", rows)
+        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+        monkeypatch.setattr(row_layout, "PART_ROWS", rows)
 
     return cut

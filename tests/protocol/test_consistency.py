@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.field.packing import pack
-from secfc.field.primes import PRIMES
+from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import matmul
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
-from secfc.params import Job, primes_of
+from secfc.params import Job
 from secfc.protocol.consistency import ConsistencyCheck, combinations_for
 from secfc.protocol.disclosure import ResidueError
 from secfc.randomness import MaskSource

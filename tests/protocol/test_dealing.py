@@ -10,8 +10,8 @@ import pytest
 from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
-from secfc.field.primes import PRIMES
-from secfc.params import Job, primes_of
+from secfc.field.primes import PRIMES, primes_of
+from secfc.params import Job
 from secfc.protocol.dealing import Reports, combined, covers_of
 from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Report
 from secfc.protocol.states import State

@@ -15,10 +15,11 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.limits import Limits
-from secfc.params import Job, Layout
+from secfc.params import Job
 from secfc.protocol.messages import SERVER, CentreShare, Finish, LeaveOut
 from secfc.protocol.revealing import centres_of, open_sums
 from secfc.protocol.states import State
+from secfc.row_layout import Layout
 from secfc.sealing.channel import TAG_BYTES
 
 ROWS = [

@@ -14,12 +14,13 @@ from secfc.field.residues import reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.limits import Limits
-from secfc.params import Job, Layout
+from secfc.params import Job
 from secfc.protocol.messages import CentreShare, Finish, Share
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.spreading import add_residues, check_inertia, deal_zeros, decode_squares, deviations
 from secfc.protocol.states import State
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
 
 _RNG = np.random.default_rng(12)
 ROWS = [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.union import KEY, SALT
 
-from secfc import params
+from secfc import row_layout
 from secfc.errors import (
     CheatError,
     DataError,
@@ -90,8 +90,8 @@ def test_any_order_of_delivery_gives_the_same_labels(union, monkeypatch, part_ro
 @pytest.fixture
 def part_rows(monkeypatch):
     def cut(rows: int) -> None:
-        monkeypatch.setattr(params, "PART_BYTES", 1)
-        monkeypatch.setattr(params, "PART_ROWS", rows)
+        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+        monkeypatch.setattr(row_layout, "PART_ROWS", rows)
 
     return cut
 

@@ -30,8 +30,8 @@ records.write_all = write_all
 """
 
 _SMALL_PARTS = """
-from secfc import params
-params.PART_BYTES, params.PART_ROWS = 1, 16
+from secfc import row_layout
+row_layout.PART_BYTES, row_layout.PART_ROWS = 1, 16
 """
 
 

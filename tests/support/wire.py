@@ -16,7 +16,7 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.limits import Limits
-from secfc.params import Disclosure, Job, Layout, Parts
+from secfc.params import Disclosure, Job
 from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.consistency import ConsistencyCheck
@@ -49,6 +49,7 @@ from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
 from secfc.psu.tokens import tokens
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Introduction, Session, start_digest
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from secfc.errors import MessageError
-from secfc.params import MAX_MESSAGE_BYTES
+from secfc.row_layout import MAX_MESSAGE_BYTES
 
 MAGIC = b"SFF1"
 """Format of calls and answers, and its version."""

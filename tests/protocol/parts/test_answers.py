@@ -7,7 +7,6 @@ import pytest
 from support.parts import MANY, asked, ending, sharing
 
 from secfc.errors import MessageError
-from secfc.params import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -15,6 +14,7 @@ from secfc.protocol.messages import (
     Continue,
 )
 from secfc.protocol.states import State
+from secfc.row_layout import WINDOW
 
 # Continue
 

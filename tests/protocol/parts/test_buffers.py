@@ -11,7 +11,6 @@ import pytest
 from support.parts import MANY, asked, ending
 
 from secfc.errors import MessageError
-from secfc.params import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
@@ -20,6 +19,7 @@ from secfc.protocol.messages import (
     Plan,
 )
 from secfc.protocol.states import State
+from secfc.row_layout import WINDOW
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])

@@ -8,7 +8,6 @@ import numpy as np
 from support.parts import COUNTS, MANY, sharing
 
 from secfc.field.packing import unpack
-from secfc.params import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -19,6 +18,7 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.states import State
+from secfc.row_layout import WINDOW
 
 
 def test_messages_are_as_many_as_parts(many):

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.parts import COUNTS, MANY, ending, laws
 
-from secfc import params
-from secfc.params import ANSWER_PARTS, PART_BYTES, PART_ROWS, Job, Layout
+from secfc import row_layout
+from secfc.params import Job
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
 )
 from secfc.protocol.states import State
+from secfc.row_layout import ANSWER_PARTS, PART_BYTES, PART_ROWS, Layout
 
 # How rows are cut
 
@@ -73,8 +74,8 @@ class TestCut:
 
 
 def test_part_sizes_are_read_when_a_run_begins(monkeypatch):
-    monkeypatch.setattr(params, "PART_BYTES", 1)
-    monkeypatch.setattr(params, "PART_ROWS", 7)
+    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+    monkeypatch.setattr(row_layout, "PART_ROWS", 7)
     assert Layout(COUNTS).parts(TestCut.JOB).answer == 7
 
 

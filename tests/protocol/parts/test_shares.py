@@ -9,7 +9,6 @@ from support.parts import MANY, P, ending, sharing
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
-from secfc.params import WINDOW
 from secfc.protocol import server
 from secfc.protocol.messages import (
     SERVER,
@@ -19,6 +18,7 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.states import State
+from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES
 
 # Parts of shares out of turn

@@ -1,0 +1,148 @@
+"""Whose rows are whose, and how messages about them are cut in parts."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from secfc.errors import ParameterError
+from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.field.primes import PRIMES
+from secfc.params import MAX_ROWS, Job
+
+MAX_MESSAGE_BYTES = 1 << 31
+"""No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
+
+PART_BYTES = 1 << 21
+"""Shares travel in parts of about this size: a few of them are all that is ever buffered."""
+
+ANSWER_PARTS = 2
+"""Parts of answers are this many times larger, since a server takes n of them (docs/decisions/008)."""
+
+KEPT_PARTS = 16
+"""Whole parts of others' shares that a client has room for, of each of the `WINDOW` on their way."""
+
+PART_ROWS = 256
+"""A part has a multiple of this many rows, and no fewer, so that none is dominated by its header."""
+
+WINDOW = 2
+"""Parts asked for before the first has come back, so that nobody waits for the network."""
+
+_HEADER_ROOM = 64
+"""More than the fixed part of any message."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which rows are whose: rows are numbered by client, then in the client's own order.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Rows that each client shares.
+    common : bool
+        With membership privacy every client shares a vector for every row: all counts are m.
+    """
+
+    counts: tuple[int, ...]
+    common: bool = False
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return (0, *accumulate(self.counts))
+
+    @property
+    def m(self) -> int:
+        """Rows in all."""
+        return self.counts[0] if self.common else self._ends[-1]
+
+    def answer_residues(self, job: Job) -> int:
+        """Residues of the largest answer of a run, which kernels are chosen by."""
+        return job.residues(self.m) * job.k * self.m
+
+    def parts(self, job: Job) -> "Parts":
+        """How messages about these rows are cut."""
+        primes = job.residues(self.m)
+        # Parts that are checked before they are added up are kept of every client: fewer bytes of each.
+        kept = max(1, job.n // KEPT_PARTS) if self.common and job.max_liars else 1
+        return Parts(
+            share=_rows_of_a_part(PART_BYTES // kept, primes * job.width),
+            answer=_rows_of_a_part(ANSWER_PARTS * PART_BYTES, primes * job.k),
+            layout=self,
+        )
+
+    def rows(self, client: int) -> slice:
+        """The rows that client 1..n shares."""
+        if self.common:
+            return slice(0, self.m)
+        return slice(self._ends[client - 1], self._ends[client])
+
+    def without(self, clients: Collection[int]) -> "Layout":
+        """The rows that are left when these clients' are taken out."""
+        counts = tuple(0 if client in clients else rows for client, rows in enumerate(self.counts, 1))
+        return Layout(counts, common=self.common)
+
+    def check(self, job: Job) -> None:
+        """Raise ParameterError unless the job can be run on this many rows."""
+        if self.m > MAX_ROWS:
+            raise ParameterError(f"parties: at most {MAX_ROWS} rows in all, {self.m} were given")
+        if job.k > self.m:
+            raise ParameterError(f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all")
+        primes = job.residues(self.m)
+        columns = max(job.k, job.width) * PART_ROWS
+        if job.reveal_to:
+            columns = max(columns, job.sums_revealed * job.k * job.width)
+        if job.reveal_spread is not None:  # behind the first part of the shares
+            columns += job.k * job.width
+        largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
+        if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
+            raise ParameterError(
+                f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "
+                f"bytes, at most {MAX_MESSAGE_BYTES} are sent"
+            )
+
+
+def most_share_bytes(job: Job) -> int:
+    """Bytes of packed residues that no part of a share exceeds, whoever holds how many rows."""
+    columns = len(PRIMES) * job.width
+    return max(PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
+
+
+def _rows_of_a_part(size: int, columns: int) -> int:
+    return max(1, size // (BYTES_PER_RESIDUE * columns * PART_ROWS)) * PART_ROWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Rows of the parts that shares and answers are cut in.
+
+    Attributes
+    ----------
+    share, answer : int
+        Rows of a part, but the last.
+    layout : Layout
+    """
+
+    share: int
+    answer: int
+    layout: Layout
+
+    @property
+    def shares(self) -> int:
+        """Parts of the longest client's shares, at least one."""
+        return max(1, -(-max(self.layout.counts) // self.share))
+
+    @property
+    def answers(self) -> int:
+        """Parts of an answer."""
+        return -(-self.layout.m // self.answer)
+
+    def share_rows(self, client: int, part: int) -> slice:
+        """Rows, of all rows, that a client shares in a part; empty beyond its last."""
+        own = self.layout.rows(client)
+        start = min(own.start + part * self.share, own.stop)
+        return slice(start, min(start + self.share, own.stop))
+
+    def answer_rows(self, part: int) -> slice:
+        """Rows that an answer's part is about."""
+        return slice(part * self.answer, min((part + 1) * self.answer, self.layout.m))
