@@ -6,7 +6,7 @@ from math import frexp
 import pytest
 from typer.testing import CliRunner
 
-from secfc.cli import app
+from secfc.cli.app import app
 
 
 @pytest.fixture

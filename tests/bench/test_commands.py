@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from secfc.bench.iteration import CASES, QUICK_CASES
 from secfc.bench.setting import PRECISION
 from secfc.bench.tables import TABLES, TITLES
-from secfc.cli import app
+from secfc.cli.app import app
 from secfc.kernels import VARIABLE, chosen_name
 
 
