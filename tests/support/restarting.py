@@ -97,7 +97,7 @@ class Restarting:
         drawn = random.Random(party)
         with patch.object(beginning.secrets, "token_bytes", drawn.randbytes):
             if party == SERVER:
-                made, journal = party_process._server(said | {"seed": setup.seed})
+                made, journal = party_process._server(said | {"seed": setup.seed, "prepares": False})
             else:
                 tokens = None if setup.tokens is None else setup.tokens[party - 1]
                 said |= {
