@@ -20,9 +20,9 @@ from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.params import Job
 from secfc.protocol import dealing, pairwise, sharing, testimony
+from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.pairwise import PairwiseMasks
-from secfc.protocol.server import Server
 from secfc.psu.sharing import Sharing
 from secfc.psu.stages import SeriesInput, SketchInput
 from secfc.psu.tokens import Tokens
@@ -72,7 +72,7 @@ class Uses:
             (SketchInput, "__init__"),
             (ConsistencyCheck, "agree"),
             (ConsistencyCheck, "liars"),
-            (Server, "_challenge"),
+            (ShareChecks, "_challenge"),
             (PairwiseMasks, "add"),
         ):
             self._during(owner, name)
@@ -183,13 +183,15 @@ def uses(monkeypatch):
 
 ALWAYS = {"Sharer.share"}
 MASKED = ALWAYS | {"PairwiseMasks.add"}
-UNION = MASKED | {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
+CHECKED = ALWAYS | {"Sharer.cover", "ShareChecks._challenge", "ConsistencyCheck.agree"}
+UNION = {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
 PURPOSES = {
     "coded": ALWAYS,
-    "liars": ALWAYS | {"Sharer.cover", "Server._challenge", "ConsistencyCheck.agree"},
+    "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
-    "union": UNION | {"SeriesInput.values"},
-    "sketch": UNION | {"SketchInput.__init__"},
+    "union": MASKED | UNION | {"SeriesInput.values"},
+    "union, liars": CHECKED | UNION | {"SeriesInput.values"},
+    "sketch": MASKED | UNION | {"SketchInput.__init__"},
 }
 
 
