@@ -30,6 +30,7 @@ class Asking(TypedDict, total=False):
     disclosure: Disclosure
     limits: Limits | Sequence[Limits] | None
     storage: str | os.PathLike[str] | None
+    resume: bool | None
     driver: Driver
     max_liars: int
     comparison: Comparison

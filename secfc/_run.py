@@ -14,7 +14,7 @@ from secfc._membership import Membership, membership
 from secfc._options import Clustering, Driver, Recipients, Watcher
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline
+from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume
 from secfc.drivers.storage import check_storage
 from secfc.errors import (
     ConvergenceWarning,
@@ -61,6 +61,7 @@ def run(
     reveal_spread: bool = False,
     limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
+    resume: bool | None = None,
     driver: Driver = "in-process",
     max_liars: int = 0,
     comparison: Comparison = "end",
@@ -131,6 +132,10 @@ def run(
         Folder for the clients' shares, which are else in memory; free space is checked first, and nothing
         stays behind. With the multiprocess driver every party also keeps a journal there, and one whose
         process is killed is started again and goes on where it was; without, it is absent.
+    resume : bool, optional
+        What becomes of a run in `storage` whose calling process was killed or interrupted. True: go on with
+        it, from the parties' journals; the call must be the same, rows included. False: remove it and begin
+        anew. By default a call finds it and raises StorageError. Only with the multiprocess driver.
     driver : {"in-process", "multiprocess"}
         All parties in this process, or one OS process each.
     max_liars : int
@@ -202,6 +207,7 @@ def run(
             reveal_spread=reveal_spread,
             limits=limits,
             storage=storage,
+            resume=resume,
             driver=driver,
             max_liars=max_liars,
             comparison=comparison,
@@ -257,6 +263,7 @@ def run_outcome(
     reveal_spread: bool = False,
     limits: Limits | Sequence[Limits] | None = None,
     storage: str | os.PathLike[str] | None = None,
+    resume: bool | None = None,
     driver: Driver = "in-process",
     deadline: float | None = None,
     seed: int | None = None,
@@ -271,6 +278,7 @@ def run_outcome(
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise ParameterError("seed: None or an integer >= 0 is needed")
     check_deadline(deadline)
+    check_resume(resume, possible=storage is not None and driver == "multiprocess")
     own = limits_of(limits, members)
     for member, one in zip(members, own, strict=True):
         one.check_columns(member.columns, name=member.name)
@@ -287,6 +295,7 @@ def run_outcome(
         bound=bound,
         limits=own,
         storage=storage,
+        resume=resume,
         journals=driver == "multiprocess",
         seed=seed,
         reveal_to=_recipients(reveal_centres, members, own),
@@ -380,6 +389,7 @@ def _setup(
     bound: float | None,
     limits: list[Limits],
     storage: str | os.PathLike[str] | None,
+    resume: bool | None,
     journals: bool,
     seed: int | None,
     deadline: float | None,
@@ -417,6 +427,7 @@ def _setup(
         limits=limits,
         seed=None if seed is None else int(seed),
         storage=check_storage(storage, job, layout, journals=journals),
+        resume=resume,
         deadline=deadline,
     )
 

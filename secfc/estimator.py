@@ -115,6 +115,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):
     reveal_spread: bool = False
     limits: Limits | Sequence[Limits] | None = None
     storage: str | os.PathLike[str] | None = None
+    resume: bool | None = None
     driver: Driver = "in-process"
     max_liars: int = 0
     comparison: Comparison = "end"

@@ -7,6 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from secfc.choose import HEADINGS, Choice, choose_members
+from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import members_of
 from secfc.cli.options import Choosing, names_of
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
@@ -32,7 +33,7 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
         drop=names_of(options.drop),
         id_column=options.id_column,
     )
-    with our_warnings(), log_file(options.log):
+    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         choice = choose_members(members_of(tables), ks, ids=ids, **options.arguments())
     if plot is not None:

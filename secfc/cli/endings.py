@@ -7,9 +7,21 @@ import typer
 
 import secfc
 from secfc.cli import INTERRUPTED
+from secfc.cli.options import Running
 from secfc.cli.render import error_console
 
 _REFUSED = 2
+
+
+@contextmanager
+def told_how_to_go_on(options: Running) -> Iterator[None]:
+    """After Ctrl-C say that the run is still there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if options.goes_on:
+            error_console().print("the same command with --resume goes on with the run", soft_wrap=True)
+        raise
 
 
 @contextmanager

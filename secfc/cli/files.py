@@ -10,6 +10,7 @@ from typing import Any
 import secfc
 from secfc._run import run_parties
 from secfc.cli.consent import revealing
+from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.options import Clustering, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
@@ -41,7 +42,7 @@ def run_files(
         drop=names_of(options.drop),
         id_column=options.id_column,
     )
-    with our_warnings(), log_file(options.log):
+    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         result = run_parties(members_of(tables), k=k, ids=ids, **options.arguments() | opened)
     summary = _summary(options, tables, result)

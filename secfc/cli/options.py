@@ -107,6 +107,14 @@ class Running:
             rich_help_panel=MACHINE,
         ),
     ] = None
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Go on with the run in --storage whose command was killed, by that command; or remove it.",
+            rich_help_panel=MACHINE,
+        ),
+    ] = None
     driver: Annotated[
         DriverName,
         typer.Option(help="All parties in one process, or a process each.", rich_help_panel=MACHINE),
@@ -128,6 +136,11 @@ class Running:
         ),
     ] = False
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the same command can go on with a run that was interrupted."""
+        return self.storage is not None and self.driver is DriverName.multiprocess
+
     def limits(self) -> Limits:
         """What every party refuses."""
         return Limits(
@@ -143,6 +156,7 @@ class Running:
             "limits": self.limits(),
             "bound": self.bound,
             "storage": self.storage,
+            "resume": self.resume,
             "driver": self.driver.value,
             "deadline": self.deadline,
             "progress": None if self.quiet else "bar",
@@ -191,6 +205,11 @@ class Clustering(Running):
     compare_rounds: Annotated[
         bool, typer.Option("--compare-rounds", help="Parties compare each assignment before they answer.")
     ] = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the same command can go on with a run that was interrupted."""
+        return super().goes_on and not (self.membership and self.seed is None)
 
     def check(self) -> None:
         """Refuse options that do not go together.

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from secfc._predict import Prediction, predict_members
 from secfc.cli.consent import positions
+from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
 from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.options import Running
@@ -85,7 +86,7 @@ def predict_files(
     if options.bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
         norms = [largest_norm(one.rows, name=one.name) for one in new_rows]
         arguments["bound"] = max(of_run.bound, *norms)
-    with our_warnings(), log_file(options.log):
+    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         prediction = predict_members(members, new_rows, labels, of_run.k, **arguments | {"limits": limits})
     written = {at: label_names(files)[at] for at in added}
     summary = {

@@ -4,7 +4,7 @@ from secfc.protocol import wire
 from secfc.protocol.wire import Envelope
 
 
-def envelope(data: bytes | memoryview, *, prepares: bool) -> Envelope:
+def envelope(data: bytes | bytearray | memoryview, *, prepares: bool) -> Envelope:
     """The header of a message of a run.
 
     Parameters

@@ -1,8 +1,8 @@
 """How a party's process and the process that started it talk: frames over pipes.
 
 A frame is one byte of kind, eight bytes of length, and that many bytes: an encoded protocol message, a JSON
-object for the driver, an array in NumPy's .npy format (read without pickle), or how many frames a party has
-on its disk.
+object for the driver, an array in NumPy's .npy format (read without pickle), how many frames a party has on
+its disk, or, to a party, how many of its messages another party has on its own.
 """
 
 import io
@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 
 from secfc.row_layout import MAX_MESSAGE_BYTES
 
-Kind = Literal[b"M", b"J", b"A", b"K"]
+Kind = Literal[b"M", b"J", b"A", b"K", b"S"]
 MESSAGE: Kind = b"M"
 JSON: Kind = b"J"
 ARRAY: Kind = b"A"
 KEPT: Kind = b"K"
+SETTLED: Kind = b"S"
 
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
 _COUNT = struct.Struct("<Q")
-_MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40, KEPT: 8}
+_COUNT_OF = struct.Struct("<QQ")
+_MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40, KEPT: 8, SETTLED: 16}
 """Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 
@@ -92,6 +94,17 @@ def write_kept(stream: BinaryIO, count: int) -> None:
 def load_count(payload: bytes) -> int:
     """The count of such a frame."""
     return int(_COUNT.unpack(payload)[0])
+
+
+def settled(recipient: int, count: int) -> bytes:
+    """The payload that says how many messages a recipient has on its disk."""
+    return _COUNT_OF.pack(recipient, count)
+
+
+def load_settled(payload: bytes) -> tuple[int, int]:
+    """Recipient and count of such a frame."""
+    recipient, count = _COUNT_OF.unpack(payload)
+    return recipient, count
 
 
 def read_json(stream: BinaryIO) -> dict[str, Any]:

@@ -27,12 +27,20 @@ class Line:
     def resume(self, setup: dict[str, Any]) -> None:
         """Take what the journal has, send what was not sent, and say what need not be sent again.
 
+        When whoever carries messages has been started again too, it asks what the journal has before it says
+        which messages were carried.
+
         Raises
         ------
         StorageError
         """
         if self._persistent is not None:
-            self._messages = self._persistent.resume(carried=setup["carried"], kept=setup["kept"])
+            carried = setup["carried"]
+            if carried is None:
+                taken, taken_from = self._persistent.stands()
+                framing.write_json(self._outbox, {"stands": [taken, list(taken_from.items())]})
+                carried = framing.read_json(self._inbox)["carried"]
+            self._messages = self._persistent.resume(carried=carried, kept=setup["kept"])
         self.flush()
 
     @property
@@ -46,7 +54,7 @@ class Line:
         self._messages += taker.take(kind, payload)
 
     def step(self) -> None:
-        """Wait for a frame and take it.
+        """Wait for a frame and take it, or note that messages need not be kept.
 
         Raises
         ------
@@ -56,7 +64,11 @@ class Line:
         frame = framing.read_frame(self._inbox)
         if frame is None:
             raise EOFError
-        self.take(*frame)
+        kind, payload = frame
+        if kind != framing.SETTLED:
+            self.take(kind, payload)
+        elif self._persistent is not None:
+            self._persistent.settled(*framing.load_settled(payload))
 
     def flush(self) -> None:
         """Send what the frame has caused."""

@@ -3,7 +3,7 @@
 A client whose process ends is absent, and so are one that breaks (`secfc.drivers.failures.ends_run`) and,
 after a deadline without progress, those that the server waits for: the run goes on while enough are left.
 With a folder for storage every party keeps a journal there, and a process that was killed is started again
-and goes on where it was.
+and goes on where it was; so does the whole run when this process was killed (`secfc.drivers.run_folder`).
 
 The parties' processes are new interpreters, not forks: they hold nothing but what is sent to them, work in
 notebooks and scripts alike, and cannot repeat another's masks. Messages go over their standard input and
@@ -15,46 +15,28 @@ then it can neither read nor change what it carries from client to client.
 
 import json
 import queue
-import secrets
-import struct
-import subprocess
-import threading
 import time
-from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 
 from secfc._arrays import Ints
-from secfc.drivers import framing
-from secfc.drivers.carried import envelope
+from secfc.drivers import carrier, framing
+from secfc.drivers.carrier import Parties
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import ends_run, error_of
-from secfc.drivers.outbox import Outbox
-from secfc.drivers.processes import how_it_ended, start_program
-from secfc.drivers.run_folder import RunFolder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch, logger
-from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
+from secfc.errors import PartyError, SecFCError, TooManyFaultsError
 from secfc.kernels import choose
-from secfc.protocol.messages import RUN_ID_BYTES, SERVER
+from secfc.protocol.messages import SERVER
 from secfc.protocol.progress import Faults, Progress
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 from secfc.row_layout import Layout
 
-_GRACE_SECONDS = 5.0
-"""How long a process may take to end by itself, before it is terminated, and again before it is killed."""
-
 _COMPARE_SECONDS = 30.0
 """How long clients may wait for others to confirm the result, when some of these have vanished."""
-
-_TRIES = 3
-"""How often a process is started that ends before it has come any further."""
-
-# (party, frame kind, payload); a kind of b"" is the end of the party's output, its payload what broke it.
-_Event = tuple[int, bytes, bytes]
 
 
 def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
@@ -72,9 +54,9 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
     if setup.job.ids_cap is not None:
         kernels_for(UnionPlan.of(setup.job))
-    with _Parties(setup, meter) as parties:
+    with Parties(setup, meter) as parties:
         watch = Watch(run=parties.run, job=setup.job, meter=meter, on_progress=on_progress)
-        gone: dict[int, str] = {}  # clients that the run went on without, and why
+        gone = parties.gone
         try:
             reports, arrays = _collect(parties, setup, meter, watch, gone)
         except SecFCError as error:
@@ -112,7 +94,7 @@ def _faults(lists: dict[str, list[int]]) -> Faults:
 
 
 def _collect(
-    parties: "_Parties", setup: Setup, meter: Meter, on_progress: OnProgress | None, gone: dict[int, str]
+    parties: Parties, setup: Setup, meter: Meter, on_progress: OnProgress | None, gone: dict[int, str]
 ) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
     """Read the parties' events until the server and each client that is left has reported."""
     reports: dict[int, dict[str, Any]] = {}
@@ -148,12 +130,14 @@ def _collect(
         elif payload:
             raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
         elif party not in arrays:
-            _take_end(parties, setup, party, gone)
+            _take_end(parties, setup, party)
     return reports, arrays
 
 
-def _hurry(parties: "_Parties", setup: Setup) -> None:
+def _hurry(parties: Parties, setup: Setup) -> None:
     """The deadline has passed: have the server go on without those that it waits for."""
+    if not parties.together:
+        return  # journals are read again: that is no time of the run
     if not parties.introduced:
         names = ", ".join(_name(setup, j) for j in parties.strangers)
         raise PartyError(f"nothing was heard for {setup.deadline:g} s from {names}")
@@ -161,18 +145,17 @@ def _hurry(parties: "_Parties", setup: Setup) -> None:
 
 
 def _take_error(
-    parties: "_Parties", setup: Setup, party: int, event: dict[str, Any], gone: dict[int, str]
+    parties: Parties, setup: Setup, party: int, event: dict[str, Any], gone: dict[int, str]
 ) -> None:
     """Go on without a client that broke, or raise what a party told."""
     error = _error(setup, party, event["error"], event["text"])
     if parties.spares(party) and not ends_run(error, shared=parties.shared):
-        parties.give_up(party)  # that its process ends is still to come
-        gone[party] = str(error)
+        parties.give_up(party, str(error))  # that its process ends is still to come
         return
     raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
 
 
-def _take_end(parties: "_Parties", setup: Setup, party: int, gone: dict[int, str]) -> None:
+def _take_end(parties: Parties, setup: Setup, party: int) -> None:
     """Start a party again whose process has ended too early, or go on without."""
     status = parties.exit(party)
     if parties.restart(party):
@@ -187,13 +170,12 @@ def _take_end(parties: "_Parties", setup: Setup, party: int, gone: dict[int, str
     ended = f"{_name(setup, party)}: its process ended without a result ({status})"
     if not parties.spares(party):
         raise PartyError(ended)
-    gone.setdefault(party, ended)
-    parties.give_up(party)
+    parties.give_up(party, ended)
     parties.tell_server({"absent": party})
 
 
 def _note(
-    parties: "_Parties", setup: Setup, party: int, event: dict[str, Any], on_progress: OnProgress | None
+    parties: Parties, setup: Setup, party: int, event: dict[str, Any], on_progress: OnProgress | None
 ) -> None:
     """Take what a party says on its way."""
     if "statement" in event:
@@ -201,6 +183,10 @@ def _note(
         return
     if "identity" in event:
         parties.identify(party, event["identity"], keeps=event.get("keeps"))
+        return
+    if "stands" in event:
+        taken, taken_from = event["stands"]
+        parties.stands(party, taken, dict(taken_from))
         return
     parties.phase = event["progress"]["phase"]
     if on_progress is not None:
@@ -223,10 +209,10 @@ def _keep_statement(setup: Setup, party: int, statement: object) -> None:
     setup.sites.statements[party] = statement_of(statement, name=_name(setup, party))
 
 
-def _take_leave(parties: "_Parties", setup: Setup, error: SecFCError) -> None:
+def _take_leave(parties: Parties, setup: Setup, error: SecFCError) -> None:
     """Tell the sites how the run ended and wait for their statements, but not for long."""
     parties.tell_clients({"ending": f"{type(error).__name__}: {error}"})
-    until = time.monotonic() + _GRACE_SECONDS
+    until = time.monotonic() + carrier.GRACE_SECONDS
     running = set(range(1, setup.job.n + 1)) - setup.sites.statements.keys() if setup.sites else set()
     while running:
         try:
@@ -249,231 +235,3 @@ def _error(setup: Setup, party: int, kind: str, text: str) -> SecFCError:
     name = "server" if party == SERVER else setup.names[party - 1]
     named = text.startswith((name, f"client {party} "))
     return error_of(kind, text if named else f"{_name(setup, party)}: {text}")
-
-
-class _Parties:
-    """The processes of a run, and the threads that carry their frames.
-
-    A thread per party reads its output and puts messages in the recipient's outbox; another writes that
-    outbox to the party's input. Reading never waits for a slow recipient, so parties cannot block each other.
-    """
-
-    def __init__(self, setup: Setup, meter: Meter) -> None:
-        self.events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        self._setup, self._meter = setup, meter
-        self._identities: dict[int, str] = {}
-        self.phase = "identify"  # as the server last told
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}  # the last of each party
-        self._ended: list[subprocess.Popen[bytes]] = []
-        self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
-        self.run = secrets.token_bytes(RUN_ID_BYTES).hex()
-        self._folder: RunFolder | None = None
-        keeps = setup.storage is not None and setup.sites is None
-        parties = range(setup.job.n + 1)
-        self._outgoing = [Outbox(keeps=keeps) for _ in parties]
-        self._carried = [0 for _ in parties]  # messages taken from each party
-        self._tries = [0 for _ in parties]
-        self._came_to: dict[int, tuple[int, int]] = {}  # frames kept and messages carried at the last start
-
-    def __enter__(self) -> "_Parties":
-        try:
-            if self._setup.storage is not None:
-                self._folder = RunFolder(self._setup.storage, self.run)
-            for party in range(self._setup.job.n + 1):
-                self._processes[party] = _start()
-            for party in self._processes:
-                self._connect(party)
-        except BaseException:
-            self._end(grace=0.0)
-            raise
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._end(grace=_GRACE_SECONDS if kind is None else 0.0)
-
-    def _connect(self, party: int) -> None:
-        """Start the threads of a party's new process."""
-        process, life = self._processes[party], self._outgoing[party].begin()
-        for thread in (
-            threading.Thread(target=self._write, args=(party, process, life), daemon=True),
-            threading.Thread(target=self._read, args=(party, process), daemon=True),
-        ):
-            thread.start()
-            self._threads.append(thread)
-
-    def restart(self, party: int) -> bool:
-        """Start a party again whose process has ended; False when it has no journal or gets no further."""
-        outbox = self._outgoing[party]
-        if not outbox.keeps:
-            return False
-        came_to = outbox.kept, self._carried[party]
-        further = came_to != self._came_to.get(party, (0, 0))
-        self._tries[party] = 1 if further else self._tries[party] + 1
-        if self._tries[party] >= _TRIES:
-            return False
-        self._came_to[party] = came_to
-        process = self._processes[party]
-        if process.poll() is None:  # it has closed its output: nothing more comes from it
-            process.kill()
-            process.wait()
-        self._ended.append(process)
-        self._processes[party] = _start()
-        self._connect(party)
-        return True
-
-    def give_up(self, party: int) -> None:
-        """Start a party no more, and forget what is on its way to it."""
-        self._outgoing[party].abandon()
-
-    def spares(self, party: int) -> bool:
-        """Whether the run can go on without a party."""
-        return party != SERVER and self.introduced
-
-    def identify(self, party: int, public: str, *, keeps: bool | None) -> None:
-        """Take a client's public key, in hexadecimal, and whether a site keeps a journal.
-
-        The last key makes the roster that all parties get.
-        """
-        if party in self._identities:
-            return  # it was started again; a key that is another one fails where it is checked
-        self._identities[party] = public
-        if keeps is not None:
-            self._outgoing[party].keeps = keeps
-        if len(self._identities) == self._setup.job.n:
-            keys = [key for _, key in sorted(self._identities.items())]
-            if self._setup.sites is not None:  # these are pinned, whatever the sites say
-                keys = [key.hex() for key in self._setup.sites.agreement.consortium.roster.keys]
-            for outgoing in self._outgoing:
-                outgoing.put(framing.JSON, json.dumps({"roster": keys}).encode())
-
-    @property
-    def strangers(self) -> list[int]:
-        """Clients whose identity is not known."""
-        return [j for j in range(1, self._setup.job.n + 1) if j not in self._identities]
-
-    @property
-    def introduced(self) -> bool:
-        """Whether every client's identity is known; nobody can be done without before."""
-        return not self.strangers
-
-    @property
-    def shared(self) -> bool:
-        """Whether all rows are shared, as far as the server has told."""
-        return self.phase in {"iterate", "reveal"}
-
-    def tell_server(self, order: dict[str, Any]) -> None:
-        """Put something to the server's process between its messages."""
-        self._outgoing[SERVER].put(framing.JSON, json.dumps(order).encode())
-
-    def tell_clients(self, notice: dict[str, Any]) -> None:
-        """Put something to the clients' processes, after the messages that they have not taken yet."""
-        for outgoing in self._outgoing[1:]:
-            outgoing.put(framing.JSON, json.dumps(notice).encode())
-
-    def exit(self, party: int) -> str:
-        """How a party's process ended, in words."""
-        return how_it_ended(self._processes[party])
-
-    def _read(self, party: int, process: subprocess.Popen[bytes]) -> None:
-        stream = cast(BinaryIO, process.stdout)
-        try:
-            while (frame := framing.read_frame(stream)) is not None:
-                kind, payload = frame
-                if kind == framing.MESSAGE:
-                    self._carry(party, payload)
-                elif kind == framing.KEPT:
-                    self._outgoing[party].keep(framing.load_count(payload))
-                else:
-                    self.events.put((party, kind, payload))
-        except framing.CutOffError:
-            self.events.put((party, b"", b""))
-        except (EOFError, OSError, ValueError, struct.error, MessageError) as error:
-            self.events.put((party, b"", str(error).encode()))
-        else:
-            self.events.put((party, b"", b""))
-
-    def _carry(self, party: int, payload: bytes) -> None:
-        sites = self._setup.sites
-        header = envelope(payload, prepares=sites is not None and sites.prepares)
-        if header.sender != party or header.recipient > self._setup.job.n:
-            raise MessageError("a forged sender or unknown recipient")
-        with self._lock:
-            self._meter.sent(header, len(payload))
-        self._carried[party] += 1
-        self._outgoing[header.recipient].put(framing.MESSAGE, payload)
-
-    def _write(self, party: int, process: subprocess.Popen[bytes], life: int) -> None:
-        stream = cast(BinaryIO, process.stdin)
-        try:
-            self._introduce(stream, party)
-            while (frame := self._outgoing[party].next(life)) is not None:
-                framing.write_frame(stream, *frame)
-        except (OSError, ValueError):
-            pass  # the party has ended: what it missed was late, or its own error is on its way
-        finally:
-            with suppress(OSError):
-                stream.close()
-
-    def _introduce(self, stream: BinaryIO, party: int) -> None:
-        """Give a party its job and, to a client, its own rows or the place of its own site file."""
-        setup, sites = self._setup, self._setup.sites
-        job = setup.job if sites is None else sites.agreement.job_of(bytes.fromhex(self.run))
-        introduction: dict[str, Any] = {
-            "party": party,
-            "job": asdict(job),
-            "run": self.run,
-            "storage": None if self._folder is None else str(self._folder.path),
-            "kept": self._outgoing[party].kept,
-            "carried": self._carried[party],
-        }
-        introduction["agreement"] = None if sites is None else sites.agreement.digest.hex()
-        if party == SERVER:
-            prepares = sites is not None and sites.prepares
-            framing.write_json(stream, introduction | {"seed": setup.seed, "prepares": prepares})
-            return
-        if sites is not None:
-            framing.write_json(stream, introduction | {"site": str(sites.files[party - 1])})
-            return
-        introduction |= {
-            "limits": asdict(setup.limits_of(party)),
-            "name": setup.names[party - 1],
-            "key_check": None if setup.tokens is None else setup.tokens[party - 1].check.hex(),
-        }
-        framing.write_json(stream, introduction)
-        framing.write_array(stream, setup.rows[party - 1])
-        if setup.tokens is not None:
-            tokens = setup.tokens[party - 1]
-            framing.write_array(stream, np.stack([tokens.u, tokens.v]))
-        if setup.starts is not None:
-            framing.write_array(stream, setup.starts[party - 1])
-
-    def _end(self, grace: float) -> None:
-        """End every process, by itself within `grace` seconds or by force, and every thread."""
-        for outgoing in self._outgoing:
-            outgoing.close()
-        processes = list(self._processes.values())
-        for process in processes:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(grace)
-            if process.poll() is None:
-                process.terminate()
-        for process in processes:
-            try:
-                process.wait(_GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        for thread in self._threads:
-            thread.join(_GRACE_SECONDS)
-        for process in [*self._ended, *processes]:
-            for stream in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    cast(BinaryIO, stream).close()
-        if self._folder is not None:
-            self._folder.remove()
-
-
-def _start() -> subprocess.Popen[bytes]:
-    """A new process for a party."""
-    return start_program("secfc.drivers.party_process")

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 
+from secfc.drivers import framing
 from secfc.drivers.framing import Kind
 
 Frame = tuple[Kind, bytes]
@@ -24,6 +25,8 @@ class Outbox:
         self._first = 0  # number of the first of these
         self._next = 0  # number of the next to give out
         self._life = 0
+        self._settled: dict[int, int] = {}  # by recipient, messages of this party that it has on its disk
+        self._unsaid: set[int] = set()  # of these, what the process has not been told
         self._ready = self._closed = self._abandoned = False
 
     @property
@@ -42,8 +45,16 @@ class Outbox:
         with self._changed:
             self._life += 1
             self._next, self._ready = self._first, not self.keeps
+            self._unsaid = set(self._settled)
             self._changed.notify_all()
             return self._life
+
+    def start_at(self, count: int, frame: Frame | None) -> None:
+        """The party has so many frames of another carrier, which was killed, and needs this one first."""
+        with self._changed:
+            self._first = self._next = count
+            if frame is not None:
+                self._frames.appendleft(frame)
 
     def put(self, kind: Kind, payload: bytes) -> None:
         """Add a frame."""
@@ -53,8 +64,21 @@ class Outbox:
             self._frames.append((kind, payload))
             self._changed.notify_all()
 
-    def keep(self, count: int) -> None:
+    def settle(self, recipient: int, count: int) -> None:
+        """Tell the party that a recipient has so many of its messages on its disk."""
+        with self._changed:
+            if self._settled.get(recipient) != count:
+                self._settled[recipient] = count
+                self._unsaid.add(recipient)
+                self._changed.notify_all()
+
+    def keep(self, count: int) -> list[Frame]:
         """The party has so many frames on its disk, from the first on; they are forgotten here.
+
+        Returns
+        -------
+        list of (kind, payload)
+            Those that are forgotten now.
 
         Raises
         ------
@@ -63,19 +87,22 @@ class Outbox:
         """
         with self._changed:
             if self._abandoned:
-                return
+                return []
             if not self._first <= count <= self._first + len(self._frames):
                 raise ValueError(f"it has {count} frames, after {self._first}")
-            for _ in range(count - self._first):
-                self._frames.popleft()
+            kept = [self._frames.popleft() for _ in range(count - self._first)]
             self._first, self._next = count, max(count, self._next)
             self._ready = True
             self._changed.notify_all()
+            return kept
 
     def next(self, life: int) -> Frame | None:
         """Wait for the next frame to write; None when there is none for this process any more."""
         with self._changed:
             while self._life == life:
+                if self._unsaid:
+                    recipient = self._unsaid.pop()
+                    return framing.SETTLED, framing.settled(recipient, self._settled[recipient])
                 if self._ready and self._next < self._first + len(self._frames):
                     frame = self._frames[self._next - self._first]
                     self._next += 1

@@ -176,7 +176,7 @@ class Participant:
             party=number,
             given=[digest, self._ids_key or b"", *self._rows.content()],
             sizes=dict.fromkeys(names, KEY_BYTES),
-            kept=kept,
+            begun=kept > 0,
         )
         self._journal, self._began = journal, journal.header["began"]
         return journal

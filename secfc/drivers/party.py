@@ -38,6 +38,8 @@ class SimulatedParty(ABC):
     meter : Meter
     """
 
+    forgets: bool
+
     def __init__(self, setup: dict[str, Any]) -> None:
         self.number: int = setup["party"]
         self.job = Job(**setup["job"])
@@ -92,8 +94,16 @@ class SimulatedParty(ABC):
         """See `secfc.journal.persistent.Party`."""
 
     @abstractmethod
-    def restore(self, state: bytes) -> list[Buffer]:
+    def restore(self, state: bytes) -> None:
         """See `secfc.journal.persistent.Party`."""
+
+    def sender(self, kind: bytes, payload: bytes) -> int | None:
+        """See `secfc.journal.persistent.Party`."""
+        return sender_of(kind, payload)
+
+    def recipient(self, message: Buffer) -> int:
+        """See `secfc.journal.persistent.Party`."""
+        return envelope(message).recipient
 
 
 class SimulatedClient(SimulatedParty):
@@ -105,6 +115,8 @@ class SimulatedClient(SimulatedParty):
     make : callable
         Makes the role of a session.
     """
+
+    forgets = False
 
     def __init__(self, setup: dict[str, Any], make: Callable[[Session], Client]) -> None:
         super().__init__(setup)
@@ -142,7 +154,7 @@ class SimulatedClient(SimulatedParty):
     def checkpoint(self) -> None:
         """None: what a client was sent in a round is small."""
 
-    def restore(self, state: bytes) -> list[Buffer]:
+    def restore(self, state: bytes) -> None:
         """Refuse, as it never said where it stands."""
         raise StorageError(f"client {self.number}: its journal has a state")
 
@@ -156,6 +168,8 @@ class SimulatedServer(SimulatedParty):
     make : callable
         Makes the role of a session.
     """
+
+    forgets = True
 
     def __init__(self, setup: dict[str, Any], make: Callable[[Session], Server]) -> None:
         super().__init__(setup)
@@ -226,12 +240,16 @@ class SimulatedServer(SimulatedParty):
         self._round = role.progress.round
         return role.standing()
 
-    def restore(self, state: bytes) -> list[Buffer]:
-        """Stand where it stood; the question that it asked there."""
+    def restore(self, state: bytes) -> None:
+        """Stand where it stood; what it asked there is in the journal."""
         assert self.role is not None
-        messages = self.role.stand(state)
+        self.role.stand(state)
         self._round = self.role.progress.round
-        return self._encoded(messages, "iterate")
+
+
+def sender_of(kind: bytes, payload: bytes) -> int | None:
+    """Who sent a frame, if it is another party's message."""
+    return envelope(payload).sender if kind == framing.MESSAGE else None
 
 
 def party_name(number: int) -> str:

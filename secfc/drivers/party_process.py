@@ -54,14 +54,20 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     party, journal = _server(setup) if setup["party"] == SERVER else _client(inbox, outbox, setup)
     line = Line(party, journal, inbox, outbox)
     line.resume(setup)
+    _tell_progress(outbox, party)
     while not party.done:
         begun = party.role is not None
         line.step()
-        if begun and isinstance(party, SimulatedServer) and party.role is not None:
-            framing.write_json(outbox, {"progress": asdict(party.role.progress)})
+        if begun:
+            _tell_progress(outbox, party)
         line.flush()
     assert party.role is not None
     _report(outbox, party.role, party.job, party.meter)
+
+
+def _tell_progress(outbox: BinaryIO, party: SimulatedServer | SimulatedClient) -> None:
+    if isinstance(party, SimulatedServer) and party.role is not None:
+        framing.write_json(outbox, {"progress": asdict(party.role.progress)})
 
 
 def _secrets(
@@ -76,7 +82,7 @@ def _secrets(
         party=setup["party"],
         given=given,
         sizes=sizes,
-        kept=setup["kept"],
+        begun=setup["begun"],
     )
 
 

@@ -21,8 +21,15 @@ _ONE_THREAD = dict.fromkeys(
 """The processes share the cores; threads of their own would only get in each other's way."""
 
 
-def start_program(module: str) -> subprocess.Popen[bytes]:
-    """A new interpreter that runs a module of this very secfc, in a session of its own: Ctrl-C is ours."""
+def start_program(module: str, *, held: int | None = None) -> subprocess.Popen[bytes]:
+    """A new interpreter that runs a module of this very secfc, in a session of its own: Ctrl-C is ours.
+
+    Parameters
+    ----------
+    module : str
+    held : int, optional
+        A descriptor that it is to have open too, where that can be.
+    """
     package = str(Path(secfc.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
@@ -31,6 +38,7 @@ def start_program(module: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
         start_new_session=True,
+        pass_fds=() if held is None or sys.platform == "win32" else (held,),
     )
 
 

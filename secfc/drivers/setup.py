@@ -33,6 +33,16 @@ def check_deadline(seconds: object) -> None:
         raise ParameterError("deadline: None or a number of seconds > 0 is needed")
 
 
+def check_resume(resume: object, *, possible: bool) -> None:
+    """Raise ParameterError unless this is None or, where there may be journals, a bool."""
+    if resume is not None and not isinstance(resume, bool):
+        raise ParameterError(f"resume: None or a bool is needed, {type(resume).__name__} was given")
+    if resume is not None and not possible:
+        raise ParameterError(
+            "resume: only with storage and the multiprocess driver; else there are no journals"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sites:
     """Parties that act by files of their own, instead of rows that the driver hands them.
@@ -77,6 +87,9 @@ class Setup:
         Of public choices.
     storage : Path or None
         Folder for the clients' shares; None keeps them in memory.
+    resume : bool or None
+        Whether to go on with a run whose driver was killed, from `storage`, or to remove what it left; None
+        refuses to begin when there is one.
     deadline : float or None
         Seconds without progress after which those who are waited for count as absent; None waits for ever.
     sites : Sites or None
@@ -90,9 +103,15 @@ class Setup:
     limits: Limits | list[Limits]
     seed: int | None
     storage: Path | None = None
+    resume: bool | None = None
     tokens: list[Tokens] | None = field(default=None, repr=False)
     deadline: float | None = None
     sites: Sites | None = None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a call like this one can be made again: without a seed IDs are hashed with a random key."""
+        return self.storage is not None and (self.tokens is None or self.seed is not None)
 
     def limits_of(self, client: int) -> Limits:
         """Those of client 1..n."""

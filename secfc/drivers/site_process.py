@@ -11,10 +11,13 @@ import numpy as np
 
 from secfc.agreement.statement import COMPLETE, LEFT_OUT
 from secfc.drivers import framing
+from secfc.drivers.carried import envelope
 from secfc.drivers.failures import as_error
 from secfc.drivers.line import Line
 from secfc.drivers.participant import Participant
 from secfc.errors import PartyError, StorageError
+from secfc.journal.records import Buffer
+from secfc.protocol.wire import Envelope
 
 
 def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
@@ -73,6 +76,8 @@ def _until_end(
 class _Site:
     """A participant between frames; see `secfc.journal.persistent.Party`."""
 
+    forgets = False
+
     def __init__(self, participant: Participant, opening: dict[str, Any]) -> None:
         self._participant, self._opening = participant, opening
         self.ended: str | None = None
@@ -98,9 +103,20 @@ class _Site:
     def checkpoint(self) -> None:
         """None: it forgets nothing before the end."""
 
-    def restore(self, state: bytes) -> list[bytes | memoryview]:
+    def restore(self, state: bytes) -> None:
         """Refuse, as it never said where it stands."""
         raise StorageError("a site's journal has a state")
+
+    def sender(self, kind: bytes, payload: bytes) -> int | None:
+        """Who sent a frame, if it is another party's message."""
+        return self._envelope(payload).sender if kind == framing.MESSAGE else None
+
+    def recipient(self, message: Buffer) -> int:
+        """Whom a message is to."""
+        return self._envelope(message).recipient
+
+    def _envelope(self, message: Buffer) -> Envelope:
+        return envelope(message, prepares=bool(self._participant.agreement.opened))
 
 
 def _state(outbox: BinaryIO, participant: Participant, ended: str) -> None:

@@ -24,7 +24,7 @@ def open_journal(
     party: int,
     given: Iterable[Buffer],
     sizes: Mapping[str, int],
-    kept: int,
+    begun: bool,
 ) -> tuple[Journal, dict[str, bytes]]:
     """The journal of a party in a run, begun or gone on with, and the party's secrets.
 
@@ -39,8 +39,8 @@ def open_journal(
         anything else under the same secrets, two messages under one mask would tell their difference.
     sizes : mapping of str to int
         Names of the secrets and their bytes.
-    kept : int
-        Frames that the party said it has on the disk.
+    begun : bool
+        Whether the party is known to have one.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def open_journal(
     """
     journal = Journal.resume(path)
     if journal is None:
-        if kept:
-            raise StorageError(f"{path}: there is no journal, though {kept} frames were written to it")
+        if begun:
+            raise StorageError(f"{path}: there is no journal, though the party had begun one")
         drawn = {name: secrets.token_bytes(size) for name, size in sizes.items()}
         drawn["digest"] = secrets.token_bytes(_DIGEST_KEY_BYTES)
         header = {

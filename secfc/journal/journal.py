@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from secfc.errors import StorageError
+from secfc.journal.ledger import Ledger, Sent
 from secfc.journal.records import Buffer, RecordFile
 
-_HEADER, _TAKEN, _STATE = b"H", b"T", b"S"
+_HEADER, _TAKEN, _STATE, _UNSETTLED = b"H", b"T", b"S", b"U"
 _DIGEST_BYTES = 16
 _STANDING = struct.Struct(f"<QI{_DIGEST_BYTES}sc")  # sent before, messages caused, their digest, kind
-_COUNTS = struct.Struct("<QQ")  # frames taken, messages sent
+_RECIPIENT_BYTES = 4
+_COUNTS = struct.Struct("<QQI")  # frames taken, messages sent, bytes of the counts by party
+_PLACE = struct.Struct("<IQ")  # recipient, index
 _SIZE = struct.Struct("<Q")
 _OWNER_ONLY = 0o700
 
@@ -33,8 +36,8 @@ class Taken:
     payload : bytes
     before : int
         Messages sent before.
-    caused : int
-        Messages that it caused.
+    recipients : tuple of int
+        Of the messages that it caused.
     digest : bytes of length 16
         Of these.
     """
@@ -42,16 +45,18 @@ class Taken:
     kind: bytes
     payload: bytes = field(repr=False)
     before: int
-    caused: int
+    recipients: tuple[int, ...]
     digest: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """Where the party stood after so many frames taken and messages sent."""
+    """Where the party stood after so many frames taken and messages sent; these also by other party."""
 
     taken: int
     sent: int
+    taken_from: dict[int, int]
+    sent_to: dict[int, int]
     state: bytes = field(repr=False)
 
 
@@ -125,22 +130,31 @@ class Journal:
     def _last(self) -> RecordFile:
         return self._round or self._base
 
-    def entries(self) -> Iterator[Taken | State]:
-        """What was written after the header, in order."""
+    def entries(self) -> Iterator[Taken | State | Sent]:
+        """What was written after the header, in order; after a state the messages that were not settled."""
         for file in filter(None, (self._base, self._round)):
             for kind, payload in file.records():
                 if kind == _TAKEN:
-                    before, caused, digest, frame = _STANDING.unpack_from(payload)
-                    rest = payload[_STANDING.size :]
-                    yield Taken(kind=frame, payload=rest, before=before, caused=caused, digest=digest)
+                    yield _taken(payload)
                 elif kind == _STATE:
-                    taken, sent = _COUNTS.unpack_from(payload)
-                    yield State(taken=taken, sent=sent, state=payload[_COUNTS.size :])
+                    yield _state(payload)
+                elif kind == _UNSETTLED:
+                    recipient, index = _PLACE.unpack_from(payload)
+                    yield Sent(recipient=recipient, index=index, message=payload[_PLACE.size :])
 
-    def append(self, kind: bytes, payload: Buffer, messages: Sequence[Buffer], *, before: int) -> None:
+    def append(
+        self,
+        kind: bytes,
+        payload: Buffer,
+        messages: Sequence[Buffer],
+        *,
+        before: int,
+        recipients: Sequence[int],
+    ) -> None:
         """Write down a frame that was taken and what it caused; not yet synced."""
         standing = _STANDING.pack(before, len(messages), digest_of(messages), kind)
-        self._last.append(_TAKEN, b"".join((standing, payload)))
+        to = b"".join(one.to_bytes(_RECIPIENT_BYTES, "little") for one in recipients)
+        self._last.append(_TAKEN, b"".join((standing, to, payload)))
 
     def sync(self) -> None:
         """Wait until everything that was appended is on the disk."""
@@ -151,14 +165,19 @@ class Journal:
         """Bytes on the disk."""
         return self._base.size + (self._round.size if self._round else 0)
 
-    def checkpoint(self, state: Buffer, *, taken: int, sent: int) -> None:
+    def checkpoint(self, state: Buffer, *, taken: int, sent: int, ledger: Ledger) -> None:
         """Write down where the party stands; frames taken since the last time are dropped."""
         path = _second(self._base.path)
         if self._round is not None:
             self._round.close()
         header = json.dumps({"of": self._base.identity}).encode()
-        record = b"".join((_COUNTS.pack(taken, sent), state))
-        self._round = RecordFile.create(path, [(_HEADER, header), (_STATE, record)])
+        by_party = json.dumps([list(ledger.taken_from.items()), list(ledger.sent_to.items())]).encode()
+        record = b"".join((_COUNTS.pack(taken, sent, len(by_party)), by_party, state))
+        unsettled = [
+            (_UNSETTLED, b"".join((_PLACE.pack(one.recipient, one.index), one.message)))
+            for one in ledger.unsettled
+        ]
+        self._round = RecordFile.create(path, [(_HEADER, header), (_STATE, record), *unsettled])
 
     def close(self) -> None:
         """Close its files, which stay."""
@@ -171,6 +190,21 @@ class Journal:
         self._base.remove()
         if self._round is not None:
             self._round.remove()
+
+
+def _taken(payload: bytes) -> Taken:
+    before, caused, digest, frame = _STANDING.unpack_from(payload)
+    rest = _STANDING.size + caused * _RECIPIENT_BYTES
+    places = range(_STANDING.size, rest, _RECIPIENT_BYTES)
+    recipients = tuple(int.from_bytes(payload[at : at + _RECIPIENT_BYTES], "little") for at in places)
+    return Taken(kind=frame, payload=payload[rest:], before=before, recipients=recipients, digest=digest)
+
+
+def _state(payload: bytes) -> State:
+    taken, sent, size = _COUNTS.unpack_from(payload)
+    rest = _COUNTS.size + size
+    taken_from, sent_to = map(dict, json.loads(payload[_COUNTS.size : rest]))
+    return State(taken=taken, sent=sent, taken_from=taken_from, sent_to=sent_to, state=payload[rest:])
 
 
 def digest_of(messages: Iterable[Buffer]) -> bytes:

@@ -6,11 +6,13 @@ what was sent shows that it does. What is not on the disk was not acted upon, an
 whoever carries its messages.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
 from secfc.errors import StorageError
 from secfc.journal.journal import Journal, State, Taken, digest_of
+from secfc.journal.ledger import Ledger, Sent, not_carried
 from secfc.journal.records import Buffer
 
 SYNC_BYTES = 1 << 24
@@ -19,6 +21,9 @@ SYNC_BYTES = 1 << 24
 
 class Party(Protocol):
     """What takes frames and causes messages."""
+
+    forgets: bool
+    """Whether it ever says where it stands."""
 
     def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> Sequence[Buffer]:
         """Take a frame, return the messages that it causes.
@@ -35,8 +40,16 @@ class Party(Protocol):
         """Where it stands, if it may forget what it took until now."""
         ...
 
-    def restore(self, state: bytes) -> Sequence[Buffer]:
-        """Stand where that says; the messages that it sent last when it stood there."""
+    def restore(self, state: bytes) -> None:
+        """Stand where that says."""
+        ...
+
+    def sender(self, kind: bytes, payload: bytes) -> int | None:
+        """Who sent a frame, if it is another party's message."""
+        ...
+
+    def recipient(self, message: Buffer) -> int:
+        """Whom a message is to."""
         ...
 
 
@@ -62,15 +75,33 @@ class Persistent:
     def __init__(self, party: Party, journal: Journal) -> None:
         self._party, self._journal = party, journal
         self.taken = self.kept = self.sent = 0
+        self._ledger = Ledger(keeps=party.forgets)
         self._unsynced = 0
 
-    def resume(self, *, carried: int, kept: int) -> list[Buffer]:
+    def stands(self) -> tuple[int, dict[int, int]]:
+        """Frames that the journal has, and how many of each other party's messages are among them."""
+        taken, taken_from = 0, Counter[int]()
+        for entry in self._journal.entries():
+            if isinstance(entry, State):
+                taken, taken_from = entry.taken, Counter(entry.taken_from)
+            elif isinstance(entry, Taken):
+                taken += 1
+                self._count(taken_from, entry.kind, entry.payload)
+        return taken, taken_from
+
+    def _count(self, taken_from: Counter[int], kind: bytes, payload: bytes) -> None:
+        sender = self._party.sender(kind, payload)
+        if sender is not None:
+            taken_from[sender] += 1
+
+    def resume(self, *, carried: Sequence[int | None], kept: int) -> list[Buffer]:
         """Take again what the journal has; return the messages that are still to be sent.
 
         Parameters
         ----------
-        carried : int
-            Messages of this party that have been taken over by whoever carries them.
+        carried : sequence of int or None
+            Messages of this party to each, 0 first, that have been taken over by whoever carries them; None
+            for a party that needs none of them.
         kept : int
             Frames that it has said it has, and that nobody else has any more.
 
@@ -80,25 +111,31 @@ class Persistent:
             When the messages are not those that were sent, or the journal lacks what was written to it.
         """
         obsolete = self._obsolete()
-        messages: list[Buffer] = []  # the last of those sent, none that was carried
+        left: list[Sent] = []  # not carried
         for number, entry in enumerate(self._journal.entries()):
             if isinstance(entry, State):
-                messages = list(self._party.restore(entry.state))
+                self._party.restore(entry.state)
                 self.taken, self.sent = entry.taken, entry.sent
+                self._ledger.taken_from = Counter(entry.taken_from)
+                self._ledger.sent_to = Counter(entry.sent_to)
+                self._ledger.unsettled.clear()
+                left = []
+            elif isinstance(entry, Sent):
+                self._ledger.unsettled.append(entry)
+                left += not_carried([entry], carried)
             else:
-                after = entry.before + entry.caused
-                messages += self._again(entry, obsolete=number in obsolete and after <= carried)
-                self.taken, self.sent = self.taken + 1, after
-            messages = messages[max(0, carried - self.sent + len(messages)) :]
-        if not self.sent - len(messages) <= carried <= self.sent:
-            raise StorageError(
-                f"{self._journal.path}: it has messages {self.sent - len(messages)} to {self.sent}, but the "
-                f"first {carried} were carried"
-            )
+                past = number in obsolete and self._ledger.before(entry.recipients, carried)
+                left += not_carried(self._again(entry, obsolete=past), carried)
+                self._count(self._ledger.taken_from, entry.kind, entry.payload)
+                self.taken, self.sent = self.taken + 1, entry.before + len(entry.recipients)
+        try:
+            self._ledger.check(left, carried)
+        except StorageError as error:
+            raise StorageError(f"{self._journal.path}: {error}") from None
         if self.taken < kept:
             raise StorageError(f"{self._journal.path}: it has {self.taken} frames, {kept} were written to it")
         self.kept = self.taken
-        return messages
+        return [one.message for one in left]
 
     def _obsolete(self) -> range:
         """Entries from the first question to before the last one."""
@@ -109,15 +146,18 @@ class Persistent:
         ]
         return range(questions[0], questions[-1]) if questions else range(0)
 
-    def _again(self, entry: Taken, *, obsolete: bool) -> Sequence[Buffer]:
+    def _again(self, entry: Taken, *, obsolete: bool) -> list[Sent]:
         messages = self._party.take(entry.kind, entry.payload, obsolete=obsolete)
-        same = (len(messages), digest_of(messages)) == (entry.caused, entry.digest)
+        same = (len(messages), digest_of(messages)) == (len(entry.recipients), entry.digest)
         if entry.before != self.sent or not (same or obsolete):
             raise StorageError(
                 f"{self._journal.path}: frame {self.taken} causes other messages than it did; what the party "
                 f"was begun with, or its program, has changed"
             )
-        return [] if obsolete else messages
+        if obsolete:
+            self._ledger.skip(entry.recipients)
+            return []
+        return self._ledger.send(entry.recipients, messages)
 
     def take(self, kind: bytes, payload: bytes) -> Sequence[Buffer]:
         """Take a frame; when this returns the messages it causes they may be sent.
@@ -128,7 +168,10 @@ class Persistent:
             When it cannot be written down; nothing may be sent then.
         """
         messages = self._party.take(kind, payload)
-        self._journal.append(kind, payload, messages, before=self.sent)
+        recipients = [self._party.recipient(message) for message in messages]
+        self._journal.append(kind, payload, messages, before=self.sent, recipients=recipients)
+        self._ledger.send(recipients, messages)
+        self._count(self._ledger.taken_from, kind, payload)
         self.taken += 1
         self.sent += len(messages)
         self._unsynced += len(payload)
@@ -141,9 +184,13 @@ class Persistent:
         self._journal.sync()
         self.kept, self._unsynced = self.taken, 0
 
+    def settled(self, recipient: int, count: int) -> None:
+        """A party has so many of this one's messages on its disk."""
+        self._ledger.settle(recipient, count)
+
     def settle(self) -> None:
         """After messages were sent: drop what need not be taken again."""
         state = self._party.checkpoint()
         if state is not None:
-            self._journal.checkpoint(state, taken=self.taken, sent=self.sent)
+            self._journal.checkpoint(state, taken=self.taken, sent=self.sent, ledger=self._ledger)
             self.kept, self._unsynced = self.taken, 0

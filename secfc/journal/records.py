@@ -73,21 +73,25 @@ class RecordFile:
         StorageError
             When it cannot be written.
         """
-        draft = _draft(path)
+        draft = draft_of(path)
         key = secrets.token_bytes(_KEY_BYTES)
         with _storage_errors(path):
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
             file = cls(path, os.open(draft, flags, _OWNER_ONLY), key)
             try:
+                file._lock()  # it never has its name unlocked
                 write_all(file._descriptor, _MAGIC + key)
                 for kind, payload in records:
                     file.append(kind, payload)
                 file.sync()
-            finally:
+                if sys.platform == "win32":
+                    file.close()  # what is open cannot be renamed
+                os.replace(draft, path)
+                _sync_folder(path.parent)
+            except BaseException:
                 file.close()
-            os.replace(draft, path)
-            _sync_folder(path.parent)
-        return cls.open(path)
+                raise
+        return cls.open(path) if sys.platform == "win32" else file
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -223,10 +227,45 @@ class RecordFile:
         self.close()
         with _storage_errors(self.path):
             self.path.unlink(missing_ok=True)
-            _draft(self.path).unlink(missing_ok=True)
+            draft_of(self.path).unlink(missing_ok=True)
 
 
-def _draft(path: Path) -> Path:
+def hold(path: Path) -> int:
+    """Lock a file, made if need be, readable by its owner only; the descriptor that holds the lock.
+
+    Processes that inherit it hold the lock too, until all of them have ended.
+
+    Raises
+    ------
+    StorageError
+    """
+    with _storage_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), _OWNER_ONLY)
+        try:
+            _lock(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+def in_use(path: Path) -> bool:
+    """Whether a process has a file open and locked."""
+    with _storage_errors(path):
+        try:
+            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        except FileNotFoundError:
+            return False
+    try:
+        _lock(descriptor)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def draft_of(path: Path) -> Path:
     """Where a file is until it is whole."""
     return path.with_name(path.name + ".draft")
 

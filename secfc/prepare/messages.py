@@ -99,7 +99,7 @@ def decode(data: bytes) -> Message:
     return sealed_kind(run=run, sender=sender, recipient=recipient, round=round_, sealed=body)
 
 
-def envelope(data: bytes | memoryview) -> Envelope:
+def envelope(data: bytes | bytearray | memoryview) -> Envelope:
     """The header of a message, for those who carry it and do not read it.
 
     Raises

@@ -422,7 +422,7 @@ def decode(data: bytes | memoryview, *, k: int, max_bytes: int = MAX_MESSAGE_BYT
     return kind(run=run, sender=sender, recipient=recipient, round=round_, **fields)
 
 
-def envelope(data: bytes | memoryview) -> Envelope:
+def envelope(data: bytes | bytearray | memoryview) -> Envelope:
     """The header of a message's bytes.
 
     Raises

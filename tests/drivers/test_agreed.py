@@ -16,7 +16,7 @@ from secfc.agreement.audit import audit
 from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
-from secfc.drivers import framing, multiprocess
+from secfc.drivers import carrier, framing
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.participant import Participant
@@ -354,7 +354,7 @@ def test_start_labels_come_from_each_sites_own_column(organisations):
 
 @pytest.mark.processes
 def test_a_deadline_gives_up_a_site_that_hangs(organisations, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     stopped = breaks_at(monkeypatch, 2, "Assignment", signal.SIGSTOP)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1"):
         run(organisations, deadline=20.0)

@@ -16,7 +16,7 @@ import pytest
 from support.signals import heed_ctrl_c
 
 import secfc
-from secfc.drivers import framing, multiprocess
+from secfc.drivers import carrier, framing, multiprocess
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
@@ -51,13 +51,13 @@ def ended(pid):
 def sabotage(monkeypatch):
     """Code that a party's process executes before it starts to work."""
     codes = {}
-    real = multiprocess._start
+    real = carrier._start
     count = iter(range(1000))
 
-    def start():
+    def start(held=None):
         code = codes.get(next(count))
         if code is None:
-            return real()
+            return real(held)
         main = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
         return subprocess.Popen(
             [sys.executable, "-P", "-c", f"{textwrap.dedent(code)}\n{main}"],
@@ -67,21 +67,21 @@ def sabotage(monkeypatch):
             start_new_session=True,
         )
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
     return codes.__setitem__
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch, sabotage):
     """The processes that the test starts; none of them, their pipes and threads is left behind."""
-    processes, real = [], multiprocess._start
+    processes, real = [], carrier._start
     threads = set(threading.enumerate())
 
-    def start():
-        processes.append(real())
+    def start(held=None):
+        processes.append(real(held))
         return processes[-1]
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
     yield processes
     assert [process.poll() for process in processes if process.poll() is None] == []
     assert all(process.stdin.closed and process.stdout.closed for process in processes)
@@ -226,13 +226,13 @@ def test_only_the_server_is_told_the_seed(setup_of, written):
 def test_identities_are_made_in_the_parties_processes_and_only_public_keys_leave_them(
     setup_of, written, monkeypatch
 ):
-    told, real = {}, multiprocess._Parties.identify
+    told, real = {}, carrier.Parties.identify
 
     def identify(self, party, public, **more):
         told[party] = public
         real(self, party, public, **more)
 
-    monkeypatch.setattr(multiprocess._Parties, "identify", identify)
+    monkeypatch.setattr(carrier.Parties, "identify", identify)
     run_multiprocess(setup_of())
     assert sorted(told) == [1, 2, 3]
     assert len(set(told.values())) == 3
@@ -243,7 +243,7 @@ def test_identities_are_made_in_the_parties_processes_and_only_public_keys_leave
 
 @pytest.mark.parametrize("change", ["flip", "swap"])
 def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, monkeypatch, change):
-    real, first = multiprocess._Parties._carry, []
+    real, first = carrier.Parties._carry, []
 
     def carry(self, party, payload):
         if envelope(payload).kind == "Share" and envelope(payload).recipient == 2:
@@ -254,19 +254,19 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
                 payload = payload[:33] + first[0]
         real(self, party, payload)
 
-    monkeypatch.setattr(multiprocess._Parties, "_carry", carry)
+    monkeypatch.setattr(carrier.Parties, "_carry", carry)
     text = r"^client 2 \(parties\[1\]\): Share: part 0 of round 0 from client [13] was not sealed by it "
     with pytest.raises(SealError, match=text):
         run_multiprocess(setup_of((5, 5, 5)))
 
 
 def test_a_relay_that_gives_a_client_another_key_in_the_roster_is_found(setup_of, monkeypatch):
-    real = multiprocess._Parties.identify
+    real = carrier.Parties.identify
 
     def identify(self, party, public, **more):
         real(self, party, Identity().public.hex() if party == 2 else public, **more)
 
-    monkeypatch.setattr(multiprocess._Parties, "identify", identify)
+    monkeypatch.setattr(carrier.Parties, "identify", identify)
     with pytest.raises(ParameterError, match=r"client 2: its identity is not the one pinned in the roster$"):
         run_multiprocess(setup_of())
 
@@ -326,14 +326,14 @@ def test_no_open_file_is_left(setup_of, started):
 @pytest.fixture
 def third_start_fails(started, monkeypatch):
     """The system refuses to start a third process."""
-    real = multiprocess._start
+    real = carrier._start
 
-    def start():
+    def start(held=None):
         if len(started) == 2:
             raise OSError("no more processes")
-        return real()
+        return real(held)
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
     yield
     for process in started:
         process.stdin.close()
@@ -377,7 +377,7 @@ def test_a_thread_that_cannot_be_started_leaves_no_pipe_open(setup_of, started, 
 
 
 def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotage, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     sabotage(1, "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)")
     sabotage(3, "import time\ntime.sleep(1)\nraise SystemExit(4)")
     with pytest.raises(PartyError, match=r"^client 3 \(parties\[2\]\): .*exit status 4"):
@@ -386,7 +386,7 @@ def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotag
 
 
 def test_a_process_that_does_not_end_after_its_result_is_terminated(setup_of, started, sabotage, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     sabotage(2, "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()")
     assert_equal(run_multiprocess(setup_of()), run_in_process(setup_of()))
     assert started[2].poll() == -signal.SIGTERM
@@ -454,7 +454,7 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
 
 
 def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup_of, started, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     ids = [list(range(5)), [], list(range(10, 17))]
     held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
     setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held, deadline=15.0)
@@ -619,7 +619,7 @@ def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabot
 
 
 def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
 
     def stop(progress):
         if progress.round == 2 and started[1].poll() is None:
@@ -633,7 +633,7 @@ def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, m
 def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline(
     setup_of, sabotage, monkeypatch
 ):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     sabotage(2, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
     text = r"^nothing was heard for 15 s from .*client 2 \(parties\[1\]\)"
     with pytest.raises(PartyError, match=text):
@@ -703,7 +703,7 @@ def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, cap
 
 @pytest.mark.parametrize("text", ["no frame at all", "Just a library's text", "Message of a library"])
 def test_output_that_is_no_frame_ends_the_run_and_names_the_party(setup_of, sabotage, monkeypatch, text):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     sabotage(1, f"print({text!r}, flush=True)")
     with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): "):
         run_multiprocess(setup_of())
@@ -722,7 +722,7 @@ def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
 def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
     setup_of, started, sabotage, monkeypatch
 ):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     sabotage(1, "print('A library says hello', flush=True)")
 
     def kill():
@@ -740,7 +740,7 @@ def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
 
 
 def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     code = """
         import dataclasses
         import secfc.drivers.party_process as process
@@ -762,12 +762,12 @@ SCRIPT = """
 import sys
 import numpy as np
 import secfc
-from secfc.drivers import multiprocess
+from secfc.drivers import carrier
 
-started, real = [], multiprocess._start
+started, real = [], carrier._start
 
-def start():
-    started.append(real())
+def start(held=None):
+    started.append(real(held))
     print("pid", started[-1].pid, flush=True)
     return started[-1]
 
@@ -775,7 +775,7 @@ def progress(now):
     if now.round == 1 and now.waiting_for == 3:
         print("iterating", flush=True)
 
-multiprocess._start = start
+carrier._start = start
 rows = [np.random.default_rng(j).normal(size=(60, 2)) for j in range(3)]
 n_init = int(sys.argv[1])
 result = secfc.run(

@@ -14,7 +14,7 @@ from support.preparing import SCHEMA, Preparing
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary as read_statements
-from secfc.drivers import multiprocess
+from secfc.drivers import carrier
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import DataError, LimitError, TooManyFaultsError
 from secfc.prepare.files import prepare_by
@@ -148,7 +148,7 @@ def test_a_site_that_vanishes_while_data_is_prepared_ends_the_run(tmp_path, monk
 
 
 def test_a_site_that_hangs_while_data_is_prepared_ends_the_run_after_the_deadline(tmp_path, monkeypatch):
-    monkeypatch.setattr(multiprocess, "_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     made = Preparing(tmp_path)
     breaks_at(monkeypatch, 2, "Deal", signal.SIGSTOP)
     with pytest.raises(

@@ -10,10 +10,9 @@ import pytest
 from support.killing import Killer, dying_at_byte, patch, process
 
 from secfc import row_layout
-from secfc.drivers import multiprocess
+from secfc.drivers import carrier
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.run_folder import RunFolder
 from secfc.errors import LimitError, PartyError, TooManyFaultsError
 from secfc.limits import Limits
 from secfc.psu.tokens import tokens
@@ -54,11 +53,11 @@ def starts(monkeypatch):
     """Code for the processes to execute before they work, by number of the start; and those started."""
     codes, started = {}, []
 
-    def start():
+    def start(held=None):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
     yield codes, started
     assert all(one.poll() is not None for one in started)
     assert all(one.stdin.closed and one.stdout.closed for one in started)
@@ -166,17 +165,17 @@ def corrupted(starts, monkeypatch, tmp_path):
     """Client 2 is killed as it writes, and a byte of its journal changes before it is started again."""
     codes, started = starts
     codes[2] = dying_at_byte(6000)
-    real = multiprocess._start
+    real = carrier._start
 
-    def start():
+    def start(held=None):
         if len(started) > 2 and started[2].poll() is not None:
             (path,) = tmp_path.glob("run-*/client-2")
             changed = bytearray(path.read_bytes())
             changed[len(changed) // 2] ^= 1
             path.write_bytes(changed)
-        return real()
+        return real(held)
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
 
 
 @pytest.mark.usefixtures("corrupted")
@@ -207,17 +206,6 @@ def test_journals_are_their_owners_alone_and_go_with_the_run(stored, starts, tmp
     names = {"server", "server.round", "client-1", "client-2", "client-3"}
     assert {("run", 0o700), *((name, 0o600) for name in names)} <= seen
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_killed_driver_left_goes_with_the_next_run(stored, starts, tmp_path):
-    left = tmp_path / "run-00"
-    RunFolder(tmp_path, "00")._lock.close()  # as when the process ends
-    (left / "client-1").write_bytes(b"secret")
-    held = RunFolder(tmp_path, "11")
-    assert not left.exists()
-    run_multiprocess(stored("random"))
-    assert list(tmp_path.iterdir()) == [held.path]
-    held.remove()
 
 
 @pytest.mark.usefixtures("starts")

@@ -11,7 +11,7 @@ from support.organisations import NAMES, Organisations
 
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
-from secfc.drivers import multiprocess, participant
+from secfc.drivers import carrier, participant
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import TooManyFaultsError
 
@@ -32,11 +32,11 @@ def organisations(tmp_path):
 def starts(monkeypatch):
     codes, started = {}, []
 
-    def start():
+    def start(held=None):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
     return codes, started
 
 
@@ -109,16 +109,16 @@ def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_mor
     codes, _ = starts
     codes[1] = dying_at_byte(2000)
 
-    real = multiprocess._start
+    real = carrier._start
 
-    def start():
+    def start(held=None):
         if len(starts[1]) == 4:
             path = organisations.folder / "north.csv"
             head, first, second, *rest = path.read_text().splitlines()
             path.write_text("\n".join([head, second, first, *rest, ""]))
-        return real()
+        return real(held)
 
-    monkeypatch.setattr(multiprocess, "_start", start)
+    monkeypatch.setattr(carrier, "_start", start)
     text = r"too few clients are left.*client 1 \(north\): .*the party was begun with other rows"
     with pytest.raises(TooManyFaultsError, match=text):
         run(organisations)

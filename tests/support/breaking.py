@@ -2,17 +2,17 @@
 
 import signal
 
-from secfc.drivers import framing, multiprocess
+from secfc.drivers import carrier, framing
 from secfc.drivers.carried import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
     """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
     started, hit = [], []
-    start, write = multiprocess._start, framing.write_frame
+    start, write = carrier._start, framing.write_frame
 
-    def start_and_note():
-        started.append(start())
+    def start_and_note(held):
+        started.append(start(held))
         return started[-1]
 
     def write_frame(stream, what, payload):
@@ -23,6 +23,6 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
             process.send_signal(number)
         write(stream, what, payload)
 
-    monkeypatch.setattr(multiprocess, "_start", start_and_note)
+    monkeypatch.setattr(carrier, "_start", start_and_note)
     monkeypatch.setattr(framing, "write_frame", write_frame)
     return hit

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import secfc
-from secfc.drivers import multiprocess
+from secfc.drivers import carrier
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
@@ -54,7 +54,7 @@ def dying_at_byte(count: int) -> str:
 class Killer:
     """Kills processes of one run at random: by seed, at most `most` of them.
 
-    Stands for `multiprocess._start`; `carried` is to be called with each message that is carried.
+    Stands for `carrier._start`; `carried` is to be called with each message that is carried.
     """
 
     def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
@@ -67,7 +67,7 @@ class Killer:
     def _draw(self) -> int:
         return int(2 ** self._rng.uniform(0, 10))
 
-    def start(self) -> subprocess.Popen:
+    def start(self, _held=None) -> subprocess.Popen:
         """Start a process, one in two to die by itself."""
         code = self._code
         if self._left and self._rng.random() < 0.5:
@@ -97,13 +97,13 @@ class Killer:
 
 def patch(monkeypatch, killer: Killer) -> None:
     """Have the multiprocess driver's processes killed."""
-    real = multiprocess._Parties._carry
+    real = carrier.Parties._carry
 
     def carry(self, party, payload):
         real(self, party, payload)
         killer.carried()
 
     # All kills may hit a party before it has come any further.
-    monkeypatch.setattr(multiprocess, "_TRIES", killer.most + 1)
-    monkeypatch.setattr(multiprocess, "_start", killer.start)
-    monkeypatch.setattr(multiprocess._Parties, "_carry", carry)
+    monkeypatch.setattr(carrier, "_TRIES", killer.most + 1)
+    monkeypatch.setattr(carrier, "_start", killer.start)
+    monkeypatch.setattr(carrier.Parties, "_carry", carry)

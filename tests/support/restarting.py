@@ -75,6 +75,7 @@ class Restarting:
         self.frames = {party: [] for party in everybody}  # (number, kind, payload)
         self.kept = dict.fromkeys(everybody, 0)
         self.next = dict.fromkeys(everybody, 0)
+        self.settled = dict.fromkeys(everybody, 0)  # messages of the server, by recipient
         self.carried = {party: [] for party in everybody}
         self.given = {party: {} for party in everybody}  # messages that left the party's code, by number
         self.numbers = 0
@@ -91,8 +92,7 @@ class Restarting:
             "run": RUN,
             "agreement": None,
             "storage": str(self.folder),
-            "kept": self.kept[party],
-            "carried": len(self.carried[party]),
+            "begun": self.kept[party] > 0,
         }
         drawn = random.Random(party)
         with patch.object(beginning.secrets, "token_bytes", drawn.randbytes):
@@ -175,7 +175,10 @@ class Restarting:
 
     def _resume(self, party):
         line = self.lines[party]
-        messages = line.resume(carried=len(self.carried[party]), kept=self.kept[party])
+        messages = line.resume(carried=self.carried_to(party), kept=self.kept[party])
+        for recipient, count in self.settled.items():
+            if party == SERVER:
+                line.settled(recipient, count)
         self.next[party] = line.kept
         self._send(party, messages)
 
@@ -193,7 +196,22 @@ class Restarting:
             self.carried[party].append(bytes(message))
             self._put(envelope(message).recipient, framing.MESSAGE, message)
         line.settle()
-        self.kept[party] = line.kept
+        self._keep(party, line.kept)
+
+    def carried_to(self, party):
+        """Messages of a party that were carried, by recipient."""
+        counts = [0] * (self.setup.job.n + 1)
+        for message in self.carried[party]:
+            counts[envelope(message).recipient] += 1
+        return counts
+
+    def _keep(self, party, count):
+        """Tell the server which of its messages are on a disk."""
+        for _, kind, payload in self.frames[party][self.kept[party] : count]:
+            self.settled[party] += kind == framing.MESSAGE and envelope(payload).sender == SERVER
+        self.kept[party] = count
+        if SERVER in self.lines:
+            self.lines[SERVER].settled(party, self.settled[party])
 
     def order(self, party, **order):
         """Tell a party something, as the driver does."""

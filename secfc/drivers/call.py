@@ -1,0 +1,71 @@
+"""What a run was called with, as digests: another call may go on with it only if all of them are the same.
+
+Digests are keyed, so that nothing of rows, IDs or a bound that follows from them can be read off without the
+key. It lies beside them, as the parties' secrets do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from secfc.drivers.setup import Setup
+from secfc.journal.beginning import as_bytes
+from secfc.journal.records import Buffer
+
+KEY_BYTES = 32
+_DIGEST_BYTES = 32
+
+
+def digests(setup: Setup, key: bytes) -> dict[str, Any]:
+    """Digests of everything that a run's messages depend on, by name.
+
+    Names of parties and the deadline are none of it.
+    """
+
+    def of(*pieces: Buffer) -> str:
+        digest = blake2b(key=key, digest_size=_DIGEST_BYTES)
+        for piece in pieces:
+            digest.update(len(piece).to_bytes(8, "little"))
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def of_array(array: np.ndarray[Any, Any]) -> str:
+        whole = np.ascontiguousarray(array)
+        return of(as_bytes([whole.shape, whole.dtype.str]), whole.tobytes())
+
+    clients = range(1, setup.job.n + 1)
+    tokens, starts = setup.tokens or [], setup.starts or []
+    return {
+        "job": {name: of(as_bytes(value)) for name, value in asdict(setup.job).items()}
+        | {"seed": of(as_bytes(setup.seed))},
+        "rows": [of_array(rows) for rows in setup.rows],
+        "row IDs": [of(one.u.tobytes(), one.v.tobytes(), one.check) for one in tokens],
+        "start labels": [of_array(one) for one in starts],
+        "limits": [of(as_bytes(asdict(setup.limits_of(j)))) for j in clients],
+    }
+
+
+def differences(begun: dict[str, Any], called: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """What two calls differ in, without a value.
+
+    Parameters
+    ----------
+    begun, called : dict
+        As `digests` makes them, with one key.
+    names : sequence of str
+        Of the parties of the second.
+    """
+    if begun["job"].get("n") != called["job"]["n"]:
+        return ["the number of parties"]
+    found = []
+    for what in ("rows", "row IDs", "start labels", "limits"):
+        if len(begun[what]) != len(called[what]):
+            found.append(what)
+            continue
+        pairs = zip(names, begun[what], called[what], strict=True) if called[what] else ()
+        found += [f"{what} of {name}" for name, one, other in pairs if one != other]
+    fields = sorted(begun["job"].keys() | called["job"].keys())
+    return found + [name for name in fields if begun["job"].get(name) != called["job"].get(name)]

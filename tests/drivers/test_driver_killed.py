@@ -1,0 +1,401 @@
+"""With storage a run whose driver dies goes on, by the same call, to the same result."""
+
+import signal
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.killing import dying_at_byte, process
+
+from plaintext_baselines import ExactLloyd
+from secfc import row_layout
+from secfc.drivers import carrier, run_folder
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.run_folder import RunFolder
+from secfc.errors import LimitError, ParameterError, StorageError
+from secfc.journal.records import hold
+from secfc.limits import Limits
+from secfc.protocol.messages import SERVER
+from secfc.protocol.wire import envelope
+from secfc.psu.tokens import tokens
+
+pytestmark = pytest.mark.processes
+
+IDS = [list(range(40)), list(range(100, 130)), list(range(200, 250))]
+KINDS = {
+    "random": {"n_init": 3},
+    "separation": {"init": "separation"},
+    "k-means++": {"init": "k-means++", "n_init": 2},
+    "labels": {"starts": True},
+    "coded": {"disclosure": "coded", "n_init": 2},
+    "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
+    "rounds": {"comparison": "rounds"},
+    "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
+    "spare": {"counts": (20, 30, 10, 20, 15), "n_init": 2},
+    "union": {"ids_cap": 120, "ids_salt": bytes(16).hex()},
+}
+
+
+class DiedError(BaseException):
+    """Stands for the driver's death: nothing is removed."""
+
+
+@pytest.fixture
+def stored(setup_of, tmp_path):
+    """A run with storage, by kind."""
+
+    def of(kind="random", **other):
+        setup = replace(setup_of(**({"counts": (40, 30, 50)} | KINDS[kind] | other)), storage=tmp_path)
+        if kind == "union":
+            held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in IDS]
+            setup = replace(setup, tokens=held)
+        return setup
+
+    return of
+
+
+@pytest.fixture
+def carried(monkeypatch):
+    """Each message that was carried, by sender, recipient and number: the same bytes whenever it was made."""
+    seen, again = {}, []
+    real = carrier.Parties._carry
+
+    def carry(self, party, payload):
+        recipient = envelope(payload).recipient
+        number = self._carried.to(recipient, sender=party)
+        place = (self.run, party, recipient, number)
+        if place in seen:
+            again.append(seen[place] == bytes(payload))
+        seen[place] = bytes(payload)
+        real(self, party, payload)
+
+    monkeypatch.setattr(carrier.Parties, "_carry", carry)
+    yield seen
+    assert all(again)
+
+
+def interrupted(setup, *, calls=0, round_=0):
+    """Run, and interrupt the driver when it was told of progress so often or of a round; None if it was."""
+    told = []
+
+    def count(progress):
+        told.append(progress)
+        if len(told) == calls or progress.round == round_ > 0:
+            raise DiedError
+
+    try:
+        return run_multiprocess(setup, count)
+    except DiedError:
+        return None
+
+
+def assert_exact(setup, outcome):
+    whole = run_in_process(replace(setup, storage=None, resume=None))
+    for mine, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert (outcome.n_iter, outcome.history) == (whole.n_iter, whole.history)
+    assert outcome.faults == whole.faults
+    np.testing.assert_array_equal(outcome.start, whole.start)
+    np.testing.assert_array_equal(outcome.centres, whole.centres)
+    if outcome.union_rows is None and whole.start.min() >= 0:  # a start that puts every row in a set
+        job = setup.job
+        starts = np.split(whole.start, np.cumsum([len(rows) for rows in setup.rows])[:-1])
+        exact = ExactLloyd(
+            job.k, init=starts, precision=job.precision, bound=job.bound, max_iter=job.max_iter
+        ).fit(setup.rows)
+        for mine, theirs in zip(outcome.labels, exact.labels_, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_is_interrupted_again_and_again_gives_the_same_result(stored, carried, monkeypatch, kind):
+    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+    setup = stored(kind)
+    assert interrupted(setup, calls=1) is None
+    (folder,) = setup.storage.iterdir()
+    goes_on, times = replace(setup, resume=True), iter((4, 9, 20))
+    while (outcome := interrupted(goes_on, calls=next(times, 0))) is None:
+        assert folder.exists()
+    assert folder.name == f"run-{outcome.run_id}"
+    assert_exact(setup, outcome)
+    assert list(setup.storage.iterdir()) == []
+    assert {run for run, *_ in carried} == {outcome.run_id}
+
+
+def test_what_had_arrived_is_not_carried_again(stored, carried):
+    setup = stored()
+    assert interrupted(setup, calls=12) is None
+    before = len(carried)
+    outcome = run_multiprocess(replace(setup, resume=True))
+    assert len(outcome.costs.messages) < len(carried)
+    assert len(carried) - before <= len(outcome.costs.messages) <= len(carried) - before + 12
+
+
+@pytest.fixture
+def left(stored):
+    """A run whose driver was interrupted in its third round, and the folder that it left."""
+    setup = stored("spare")
+    assert interrupted(setup, round_=3) is None
+    (folder,) = setup.storage.iterdir()
+    return setup, folder
+
+
+def test_the_drivers_record_is_its_owners_alone_and_holds_no_row(left):
+    setup, folder = left
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    record = (folder / "driver").read_bytes()
+    assert not any(rows[0].tobytes() in record or repr(rows[0, 0]).encode() in record for rows in setup.rows)
+    assert str(setup.job.bound).encode() not in record
+
+
+def test_a_call_that_does_not_say_what_to_do_is_refused(left):
+    setup, folder = left
+    with pytest.raises(StorageError, match=rf"{folder.name} was left by a run .*resume=True.*resume=False"):
+        run_multiprocess(setup)
+    assert folder.exists()
+
+
+def test_a_call_that_says_no_removes_it_and_begins_anew(left):
+    setup, folder = left
+    outcome = run_multiprocess(replace(setup, resume=False))
+    assert folder.name != f"run-{outcome.run_id}"
+    assert list(setup.storage.iterdir()) == []
+
+
+def test_a_run_that_fails_leaves_nothing_to_go_on_with(stored):
+    setup = stored(limits=Limits(smallest_set=100))
+    with pytest.raises(LimitError):
+        run_multiprocess(setup)
+    assert list(setup.storage.iterdir()) == []
+    with pytest.raises(StorageError, match=r"no run to go on with; a run that has ended leaves nothing$"):
+        run_multiprocess(replace(setup, resume=True))
+
+
+def test_a_driver_that_was_killed_while_it_removed_the_folder_had_ended(left):
+    setup, folder = left
+    record = RunFolder.open(folder)
+    record._note(run_folder._ENDED, None)
+    record.leave()
+    with pytest.raises(StorageError, match=r"it had ended$"):
+        run_multiprocess(replace(setup, resume=True))
+    run_multiprocess(setup)
+    assert list(setup.storage.iterdir()) == []
+
+
+def begun(setup):
+    """The folder of a run whose driver was killed before it started anybody."""
+    folder = RunFolder.begin(setup.storage, bytes(16).hex(), setup)
+    folder.leave()
+    return folder.path
+
+
+def test_a_run_whose_driver_was_killed_before_anybody_had_begun_goes_on(stored):
+    setup = stored()
+    folder = begun(setup)
+    outcome = run_multiprocess(replace(setup, resume=True))
+    assert folder.name == f"run-{outcome.run_id}"
+    assert_exact(setup, outcome)
+
+
+def test_what_a_driver_left_that_was_killed_as_it_made_the_folder_goes_with_the_next_run(stored):
+    setup = stored()
+    (setup.storage / "run-00").mkdir()
+    begun(setup).joinpath("driver").rename(setup.storage / "run-00" / "driver.draft")
+    run_multiprocess(setup)
+    assert list(setup.storage.iterdir()) == []
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_run_whose_driver_was_killed_when_all_were_known_goes_on(stored, monkeypatch, after):
+    """Just before and just after it wrote their keys down."""
+
+    def meet(folder, roster):
+        if after:
+            real(folder, roster)
+        raise DiedError
+
+    setup, real = stored(), RunFolder.meet
+    with monkeypatch.context() as patches:
+        patches.setattr(RunFolder, "meet", meet)
+        assert interrupted(setup) is None
+    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+
+
+def changed_rows(setup):
+    rows = [one.copy() for one in setup.rows]
+    rows[1][0, 0] += 1.0
+    return replace(setup, rows=rows)
+
+
+CHANGES = {
+    r"rows of parties\[1\]$": changed_rows,
+    r"rows of parties\[0\], rows of parties\[2\]": lambda setup: replace(setup, rows=setup.rows[::-1]),
+    r"start labels of parties\[2\]$": lambda setup: replace(
+        setup, starts=[*setup.starts[:2], (setup.starts[2] + 1) % 3]
+    ),
+    r"limits of parties\[0\]": lambda setup: replace(setup, limits=Limits(smallest_set=2)),
+    "with other values: seed$": lambda setup: replace(setup, seed=2),
+    "with other values: k$": lambda setup: replace(setup, job=replace(setup.job, k=4)),
+    "disclosure, precision$": lambda setup: replace(
+        setup, job=replace(setup.job, disclosure="coded", precision=20)
+    ),
+}
+
+
+@pytest.mark.parametrize("text", CHANGES)
+def test_another_call_is_refused_by_what_differs_and_without_a_value(stored, text):
+    setup = stored("labels")
+    folder = begun(setup)
+    with pytest.raises(StorageError, match=text):
+        run_multiprocess(CHANGES[text](replace(setup, resume=True)))
+    assert [path.name for path in folder.iterdir()] != []
+
+
+def test_another_number_of_parties_is_refused(stored):
+    begun(stored())
+    with pytest.raises(StorageError, match=r"with other values: the number of parties$"):
+        run_multiprocess(replace(stored(counts=(40, 30, 50, 5)), resume=True))
+
+
+def test_another_version_is_refused(stored, monkeypatch):
+    setup = stored()
+    begun(setup)
+    monkeypatch.setattr(run_folder.secfc, "__version__", "9.9")
+    with pytest.raises(StorageError, match=r"it was begun by version \S+, this is 9\.9$"):
+        run_multiprocess(replace(setup, resume=True))
+
+
+def test_of_two_runs_that_were_left_the_one_of_this_call_goes_on(stored):
+    setup, other = stored(), stored(seed=2)
+    assert interrupted(setup, calls=5) is None
+    path = begun(other)
+    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+    assert list(setup.storage.iterdir()) == [path]
+
+
+def test_of_two_runs_of_the_same_call_none_goes_on(stored):
+    setup = stored()
+    begun(setup)
+    RunFolder.begin(setup.storage, bytes(15).hex() + "01", setup).leave()
+    with pytest.raises(StorageError, match=r"were begun by the same call; remove all but one$"):
+        run_multiprocess(replace(setup, resume=True))
+    assert len(list(setup.storage.iterdir())) == 2
+
+
+def test_row_ids_without_a_seed_cannot_be_hashed_again(stored):
+    setup = replace(stored("union"), seed=None)
+    begun(setup)
+    with pytest.raises(ParameterError, match=r"^resume: with ids only a run with a seed"):
+        run_multiprocess(replace(setup, resume=True))
+
+
+def test_interrupted_a_run_that_cannot_go_on_leaves_nothing(stored):
+    setup = replace(stored("union"), seed=None)
+    assert interrupted(setup, calls=3) is None
+    assert list(setup.storage.iterdir()) == []
+
+
+def test_a_run_that_a_driver_works_on_is_neither_gone_on_with_nor_removed(left):
+    setup, folder = left
+    held = RunFolder.open(folder)
+    with pytest.raises(StorageError, match=rf"no run to go on with; another process works on {folder.name}$"):
+        run_multiprocess(replace(setup, resume=True))
+    run_multiprocess(replace(setup, resume=False))
+    assert list(setup.storage.iterdir()) == [folder]
+    held.leave()
+    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+
+
+def test_processes_of_the_killed_driver_are_waited_for(left, monkeypatch):
+    setup, folder = left
+    monkeypatch.setattr(run_folder, "_ORPHAN_SECONDS", 0.2)
+    lock = hold(folder / "processes")
+    with pytest.raises(StorageError, match=r"a process of the driver that was killed still works; try again"):
+        run_multiprocess(replace(setup, resume=True))
+    run_folder.os.close(lock)
+    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+
+
+def flip(path, at=0.5):
+    data = bytearray(path.read_bytes())
+    data[int(len(data) * at)] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["driver", "server", "server.round"])
+def test_a_changed_record_or_journal_of_the_server_is_named_and_stays(left, name):
+    setup, folder = left
+    flip(folder / name)
+    with pytest.raises(StorageError, match=rf"{name}: record \d+ is not as it was written$"):
+        run_multiprocess(replace(setup, resume=True))
+    assert (folder / name).exists()
+    run_multiprocess(replace(setup, resume=False))
+    assert list(setup.storage.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["server", "server.round"])
+def test_without_the_servers_journal_nobody_goes_on(left, name):
+    setup, folder = left
+    (folder / name).unlink()
+    with pytest.raises(StorageError, match=r"server: .* but the first \d+ were carried$"):
+        run_multiprocess(replace(setup, resume=True))
+
+
+@pytest.mark.parametrize("damage", [flip, lambda path: path.unlink()])
+def test_a_client_whose_journal_is_damaged_is_absent(left, damage):
+    setup, folder = left
+    damage(folder / "client-2")
+    outcome = run_multiprocess(replace(setup, resume=True))
+    assert outcome.faults.absent == (2,)
+    assert list(outcome.lost) == [2]
+    whole = run_in_process(replace(setup, storage=None))
+    for mine, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_journal_that_others_know_more_of_is_an_error(stored):
+    """Cut off where a record ends, no tag tells: what the others have of it does."""
+    setup = stored()
+    assert interrupted(setup, calls=8) is None
+    (folder,) = setup.storage.iterdir()
+    path = folder / "client-2"
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(Exception, match=r"client 2 .*client-2: .* but the first \d+ were carried") as raised:
+        run_multiprocess(replace(setup, resume=True))
+    assert isinstance(raised.value, StorageError | carrier.SecFCError)
+
+
+def test_a_client_that_was_given_up_stays_so(stored, monkeypatch):
+    codes, started = {2: dying_at_byte(3000)} | dict.fromkeys((6, 7, 8), "raise SystemExit(3)"), []
+
+    def start(_held):
+        started.append(process(codes.get(len(started), "")))
+        return started[-1]
+
+    setup = stored("spare")
+    with monkeypatch.context() as patches:
+        patches.setattr(carrier, "_start", start)
+        assert interrupted(setup, calls=25) is None
+    assert len(started) == 8
+    outcome = run_multiprocess(replace(setup, resume=True))
+    assert 2 in (*outcome.faults.absent, *outcome.faults.left_out)
+    assert list(outcome.lost) == [2]
+    assert started[2].wait() == -signal.SIGKILL
+
+
+def test_a_party_killed_while_all_go_on_is_started_again(stored, monkeypatch):
+    setup = stored()
+    assert interrupted(setup, calls=6) is None
+    started, real = [], carrier._start
+
+    def start(held):
+        started.append(process(dying_at_byte(40)) if len(started) in (SERVER, 2) else real(held))
+        return started[-1]
+
+    monkeypatch.setattr(carrier, "_start", start)
+    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+    assert [one.poll() for one in started].count(-signal.SIGKILL) == 2
