@@ -131,15 +131,12 @@ class Server:
         phase: Phase = "reveal" if self.state is State.DONE else self.state.value
         return Progress(
             phase=phase,
-            waiting_for=self._waiting_for(),
+            waiting_for=self._gathering.waiting_for if self.state is State.ITERATE else len(self.awaited),
             round=self._gathering.round,
             iteration=len(history),
             moved=self._search.moved if self._search else 0,
             inertia=self._job.in_data_units(history[-1]) if history else None,
         )
-
-    def _waiting_for(self) -> int:
-        return self._gathering.waiting_for if self.state is State.ITERATE else len(self.awaited)
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -314,13 +311,7 @@ class Server:
         self._kernels: Kernels = self._choose(self._layout.answer_residues(job))
         self._decoder = Decoder(job, self._kernels)
         self._check = ConsistencyCheck(job, self._secret, self._kernels)
-        self._search = self._new_search()
-        self.state = State.ITERATE
-        return self._ask()
-
-    def _new_search(self) -> Search:
-        job = self._job
-        return Search(
+        self._search = Search(
             m=self._layout.m,
             k=job.k,
             compared=job.compared,
@@ -332,6 +323,8 @@ class Server:
             start=self._introductions.start(self._layout) if job.init == "labels" else None,
             predict=job.predict,
         )
+        self.state = State.ITERATE
+        return self._ask()
 
     def _on_ready(self, message: Ready) -> list[Message]:
         if message.part != self._ready[message.sender] or message.part >= self._parts.shares:
