@@ -1,0 +1,76 @@
+"""Processes of parties that tests watch and sabotage."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+import secfc
+from secfc.drivers import carrier, framing
+
+PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
+
+
+@pytest.fixture
+def sabotage(monkeypatch):
+    """Code that a party's process executes before it starts to work."""
+    codes = {}
+    real = carrier._start
+    count = iter(range(1000))
+
+    def start(held=None):
+        code = codes.get(next(count))
+        if code is None:
+            return real(held)
+        main = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", f"{textwrap.dedent(code)}\n{main}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": PACKAGE},
+            start_new_session=True,
+        )
+
+    monkeypatch.setattr(carrier, "_start", start)
+    return codes.__setitem__
+
+
+@pytest.fixture(autouse=True)
+def started(monkeypatch, sabotage):
+    """The processes that the test starts; none of them, their pipes and threads is left behind."""
+    processes, real = [], carrier._start
+    threads = set(threading.enumerate())
+
+    def start(held=None):
+        processes.append(real(held))
+        return processes[-1]
+
+    monkeypatch.setattr(carrier, "_start", start)
+    yield processes
+    assert [process.poll() for process in processes if process.poll() is None] == []
+    assert all(process.stdin.closed and process.stdout.closed for process in processes)
+    assert set(threading.enumerate()) == threads
+
+
+@pytest.fixture
+def written(monkeypatch, started):
+    """What is written to each party's standard input: (party, kind, payload)."""
+    frames, real = [], framing.write_frame
+
+    def write_frame(stream, kind, payload):
+        party = next(j for j, process in enumerate(started) if process.stdin is stream)
+        frames.append((party, kind, bytes(payload)))
+        real(stream, kind, payload)
+
+    monkeypatch.setattr(framing, "write_frame", write_frame)
+    return frames
+
+
+@pytest.fixture
+def long(setup_of):
+    """A run of thousands of rounds, for those who end it."""
+    return setup_of((50, 60, 70), n_init=2000)

@@ -1,0 +1,280 @@
+"""Parties that are killed, hang or break: named, and done without where that is possible."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import secfc
+from secfc.drivers import carrier, framing, multiprocess
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.errors import (
+    DataError,
+    LimitError,
+    MessageError,
+    ParameterError,
+    PartyError,
+    TooManyFaultsError,
+)
+from secfc.limits import Limits
+from secfc.protocol.wire import envelope
+from secfc.psu.tokens import tokens
+
+pytestmark = pytest.mark.processes
+
+
+def test_a_partys_data_error_names_the_party(setup_of):
+    setup = setup_of()
+    setup.rows[2][3, 1] = np.nan
+    with pytest.raises(DataError, match=r"^parties\[2\]: 1 values are NaN .* row 3, column 1$"):
+        run_multiprocess(setup)
+
+
+def test_a_partys_error_about_start_labels_names_the_party(setup_of):
+    setup = setup_of((4, 3, 5), starts=True)
+    setup.starts[1][0] = 3
+    with pytest.raises(DataError, match=r"^parties\[1\]: start labels must lie in 0\.\.2$"):
+        run_multiprocess(setup)
+
+
+def test_a_clients_limit_error_names_the_client_and_the_numbers(setup_of):
+    text = r"client \d answers for sets of at least 4 rows, round 1 has one of \d$"
+    with pytest.raises(LimitError, match=text):
+        run_multiprocess(setup_of(limits=Limits(smallest_set=4)))
+
+
+def test_an_error_of_the_server_names_the_server(setup_of):
+    setup = setup_of((1, 0, 1), k=2, starts=True)
+    setup.starts[2][0] = 0
+    with pytest.raises(ParameterError, match=r"^server: init: 1 of 2 clusters have no row"):
+        run_multiprocess(setup)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_killed_party_is_named_with_the_signal(long, started, number):
+    def kill(progress):
+        if progress.round == 2 and started[2].poll() is None:
+            os.kill(started[2].pid, number)
+
+    text = (
+        r"^server: too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; clients absent: 2; "
+        rf"client 2 \(parties\[1\]\): its process ended without a result \(signal {number.value}\)$"
+    )
+    with pytest.raises(TooManyFaultsError, match=text):
+        run_multiprocess(long, kill)
+
+
+def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_show(setup_of, started):
+    ids = [list(range(5)), [], list(range(10, 17))]
+    held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
+    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held)
+
+    def kill(progress):
+        if progress.phase == "union" and started[2].poll() is None:
+            os.kill(started[2].pid, signal.SIGKILL)
+
+    text = (
+        r"^server: client 2 is absent before all rows were shared; .*the union of the new run would show how "
+        r"many rows .*; client 2 \(parties\[1\]\): its process ended without a result \(signal 9\)$"
+    )
+    with pytest.raises(TooManyFaultsError, match=text):
+        run_multiprocess(setup, kill)
+
+
+def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup_of, started, monkeypatch):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    ids = [list(range(5)), [], list(range(10, 17))]
+    held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
+    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held, deadline=15.0)
+
+    def stop(progress):
+        if progress.phase == "union" and started[2].poll() is None:
+            os.kill(started[2].pid, signal.SIGSTOP)
+
+    with pytest.raises(TooManyFaultsError, match=r"nothing was heard from those waited for: .*client 2"):
+        run_multiprocess(setup, stop)
+
+
+BROKEN = """
+    from secfc.errors import CheatError, LimitError, MessageError
+    from secfc.protocol.client import Client
+    from secfc.protocol.messages import {kind}
+    real = Client.receive
+
+    def broken(self, message, **options):
+        if isinstance(message, {kind}) and message.round == {round}:
+            raise {error}("123456.789")
+        return real(self, message, **options)
+
+    Client.receive = broken
+"""
+
+
+@pytest.mark.parametrize("error", ["ValueError", "MessageError"])
+def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabotage, error):
+    sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
+    setup = setup_of((4, 3, 5, 6, 2))
+    outcome, whole = run_multiprocess(setup), run_in_process(setup)
+    for ours, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert outcome.inertia == whole.inertia
+    assert list(outcome.lost) == [4]
+    assert outcome.lost[4].startswith("client 4 (parties[3]): ")
+
+
+@pytest.mark.parametrize("error", ["LimitError", "CheatError"])
+def test_a_clients_limit_or_a_cheating_server_ends_the_run_in_the_iterations_too(setup_of, sabotage, error):
+    sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
+    with pytest.raises(getattr(secfc.errors, error), match=r"^client 4 \(parties\[3\]\): 123456\.789$"):
+        run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+
+
+def test_a_client_that_breaks_while_rows_are_shared_is_left_out(setup_of, sabotage):
+    sabotage(4, BROKEN.format(kind="Plan", round=0, error="ValueError"))
+    outcome = run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+    assert outcome.faults.left_out == (4,)
+    assert outcome.lost == {4: "client 4 (parties[3]): ValueError at <string>:9 in broken"}
+
+
+def test_a_client_that_refuses_something_while_rows_are_shared_ends_the_run(setup_of, sabotage):
+    sabotage(4, BROKEN.format(kind="Plan", round=0, error="MessageError"))
+    with pytest.raises(MessageError, match=r"^client 4 \(parties\[3\]\): "):
+        run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+
+
+FORGED = """
+    from dataclasses import replace
+    from secfc.protocol.client import Client
+    from secfc.protocol.messages import CodedDistances, Ready
+    real = Client.receive
+
+    def receive(self, message, **options):
+        return [
+            replace(one, part=one.part + 7) if type(one) is {kind} and one.round == {round} else one
+            for one in real(self, message, **options)
+        ]
+
+    Client.receive = receive
+"""
+
+
+def test_a_client_whose_answer_is_refused_is_absent_from_then_on(setup_of, sabotage):
+    setup = setup_of((4, 3, 5, 6, 2))  # client 2 is one of those that a round cannot do without
+    sabotage(2, FORGED.format(kind="CodedDistances", round=2))
+    outcome = run_multiprocess(setup)
+    assert outcome.faults.absent == (2,)
+    honest = run_in_process(setup)
+    assert [list(part) for part in outcome.labels] == [list(part) for part in honest.labels]
+
+
+def test_a_client_whose_message_is_refused_while_rows_are_shared_ends_the_run(setup_of, sabotage):
+    sabotage(2, FORGED.format(kind="Ready", round=0))
+    with pytest.raises(MessageError, match=r"Ready: .*client 2"):
+        run_multiprocess(setup_of((4, 3, 5, 6, 2)))
+
+
+def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
+    sabotage(2, BROKEN.format(kind="Assignment", round=2, error="ValueError"))
+    rows = setup_of((4, 3, 5, 6, 2)).rows
+    with pytest.warns(
+        secfc.FaultWarning, match=r"did not answer to the end; .*ValueError at <string>:9"
+    ) as told:
+        secfc.run(rows, 3, 1, 1, seed=1, driver="multiprocess")
+    assert "123456" not in str(told[0].message)
+
+
+def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
+    setup_of, sabotage, monkeypatch
+):
+    # Four of five are needed to open: the last vanishes with its result, and client 4 confirms to nobody.
+    monkeypatch.setattr(multiprocess, "_COMPARE_SECONDS", 15.0)
+    real = framing.write_frame
+
+    def write_frame(stream, kind, payload):
+        header = envelope(payload) if kind == framing.MESSAGE else None
+        if header is None or (header.kind, header.sender) != ("Witness", 4):
+            real(stream, kind, payload)
+
+    monkeypatch.setattr(framing, "write_frame", write_frame)
+    sabotage(5, BROKEN.format(kind="Finish", round=0, error="ValueError"))
+    setup = setup_of((4, 3, 5, 6, 2), reveal_to=(1,), limits=Limits(reveal_centres=True))
+    outcome, whole = run_multiprocess(setup), run_in_process(setup)
+    assert whole.centres is not None
+    assert outcome.centres is None
+    for ours, theirs in zip(outcome.labels[:4], whole.labels[:4], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(
+    setup_of, sabotage, monkeypatch
+):
+    monkeypatch.setattr(multiprocess, "_COMPARE_SECONDS", 5.0)
+    sabotage(3, BROKEN.format(kind="Finish", round=0, error="ValueError"))
+    setup = setup_of((4, 3, 5), reveal_to=(1,), limits=Limits(reveal_centres=True))
+    with pytest.raises(secfc.TooManyFaultsError, match=r"^nobody confirms the result to client 1 "):
+        run_multiprocess(setup)
+
+
+@pytest.mark.parametrize("round_", [1, 2])
+def test_a_killed_client_leaves_its_rows_in_when_enough_are_left(setup_of, started, round_):
+    def kill(progress):
+        if progress.round == round_ and started[4].poll() is None:
+            os.kill(started[4].pid, signal.SIGKILL)
+
+    setup = setup_of((4, 3, 5, 6, 2))
+    outcome, whole = run_multiprocess(setup, kill), run_in_process(setup)
+    for ours, theirs in zip(outcome.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert outcome.inertia == whole.inertia
+
+
+def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabotage):
+    code = """
+        import os, signal
+        from secfc.protocol.client import Client
+
+        def killed(self, plan):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        Client._on_plan = killed
+    """
+    sabotage(2, code)
+    setup = setup_of((4, 3, 5, 6, 2))
+    outcome = run_multiprocess(setup)
+    assert outcome.faults.left_out == (2,)
+    assert (outcome.labels[1] == -1).all()
+    assert all((outcome.labels[at] >= 0).all() for at in (0, 2, 3, 4))
+
+
+def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, monkeypatch):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+
+    def stop(progress):
+        if progress.round == 2 and started[1].poll() is None:
+            os.kill(started[1].pid, signal.SIGSTOP)
+
+    setup = replace(setup_of((4, 3, 5, 6, 2), max_liars=1), deadline=5.0)
+    outcome = run_multiprocess(setup, stop)
+    assert all((labels >= 0).all() for labels in outcome.labels)
+
+
+def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline(
+    setup_of, sabotage, monkeypatch
+):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    sabotage(2, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
+    text = r"^nothing was heard for 15 s from .*client 2 \(parties\[1\]\)"
+    with pytest.raises(PartyError, match=text):
+        run_multiprocess(replace(setup_of(), deadline=15.0))
+
+
+def test_a_killed_server_is_named_with_the_signal(long, started):
+    def kill(progress):
+        if progress.round == 2 and started[0].poll() is None:
+            os.kill(started[0].pid, signal.SIGKILL)
+
+    with pytest.raises(PartyError, match=r"^server: its process ended without a result \(signal 9\)$"):
+        run_multiprocess(long, kill)

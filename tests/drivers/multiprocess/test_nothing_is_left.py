@@ -1,0 +1,125 @@
+"""However a run ends, nothing is left: the fixture `started` asserts it."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from support.outcomes import assert_equal
+
+from secfc.drivers import carrier
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.errors import (
+    DataError,
+    PartyError,
+)
+
+pytestmark = pytest.mark.processes
+
+
+def test_all_processes_end_by_themselves_after_a_run(setup_of, started):
+    run_multiprocess(setup_of())
+    assert [process.poll() for process in started] == [0, 0, 0, 0]
+
+
+def test_each_process_has_a_session_of_its_own_so_that_ctrl_c_does_not_reach_it(setup_of, started):
+    seen = []
+
+    def note(progress):
+        if progress.phase == "identify":
+            seen.append([os.getsid(process.pid) for process in started])
+
+    run_multiprocess(setup_of(), note)
+    assert seen[0] == [process.pid for process in started]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_error_of_the_progress_callback_comes_out_and_ends_all(long, started, error):
+    def stop(progress):
+        if progress.round == 2:
+            raise error("stop")
+
+    with pytest.raises(error):
+        run_multiprocess(long, stop)
+    assert len(started) == 4
+
+
+def test_no_open_file_is_left(setup_of, started):
+    before = len(os.listdir("/proc/self/fd"))
+    run_multiprocess(setup_of())
+    setup = setup_of()
+    setup.rows[0][0, 0] = np.nan
+    with pytest.raises(DataError):
+        run_multiprocess(setup)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.fixture
+def third_start_fails(started, monkeypatch):
+    """The system refuses to start a third process."""
+    real = carrier._start
+
+    def start(held=None):
+        if len(started) == 2:
+            raise OSError("no more processes")
+        return real(held)
+
+    monkeypatch.setattr(carrier, "_start", start)
+    yield
+    for process in started:
+        process.stdin.close()
+
+
+@pytest.mark.usefixtures("third_start_fails")
+def test_a_process_that_cannot_be_started_ends_those_that_were(setup_of, started):
+    with pytest.raises(OSError, match="no more processes"):
+        run_multiprocess(setup_of())
+    assert [process.poll() for process in started] == [-signal.SIGTERM] * 2
+
+
+@pytest.mark.usefixtures("third_start_fails")
+def test_a_process_that_cannot_be_started_leaves_no_pipe_open(setup_of, started):
+    with pytest.raises(OSError, match="no more processes"):
+        run_multiprocess(setup_of())
+    assert all(process.stdin.closed and process.stdout.closed for process in started)
+
+
+def test_a_thread_that_cannot_be_started_leaves_no_pipe_open(setup_of, started, monkeypatch):
+    real, count, before = threading.Thread.start, iter(range(100)), set(threading.enumerate())
+
+    def start(thread):
+        if next(count) == 3:
+            raise RuntimeError("no more threads")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    try:
+        with pytest.raises(RuntimeError, match="no more threads"):
+            run_multiprocess(setup_of())
+        assert all(process.stdin.closed and process.stdout.closed for process in started)
+    finally:
+        for process in started:
+            process.wait()
+        for thread in set(threading.enumerate()) - before:
+            thread.join()
+        for process in started:
+            process.stdin.close()
+            process.stdout.close()
+
+
+def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotage, monkeypatch):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    sabotage(1, "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)")
+    sabotage(3, "import time\ntime.sleep(1)\nraise SystemExit(4)")
+    with pytest.raises(PartyError, match=r"^client 3 \(parties\[2\]\): .*exit status 4"):
+        run_multiprocess(setup_of())
+    assert started[1].poll() == -signal.SIGKILL
+
+
+def test_a_process_that_does_not_end_after_its_result_is_terminated(setup_of, started, sabotage, monkeypatch):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    sabotage(2, "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()")
+    assert_equal(run_multiprocess(setup_of()), run_in_process(setup_of()))
+    assert started[2].poll() == -signal.SIGTERM

@@ -1,0 +1,127 @@
+"""What a process says that is no message: exceptions, prints, rubbish, forged senders."""
+
+import os
+import threading
+
+import pytest
+from support.outcomes import assert_equal
+
+from secfc.drivers import carrier, framing
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.errors import (
+    PartyError,
+    TooManyFaultsError,
+)
+
+pytestmark = pytest.mark.processes
+
+
+SECRET = 123456.789
+
+
+@pytest.mark.parametrize("party", [0, 2])
+def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status(setup_of, sabotage, party):
+    sabotage(party, "raise SystemExit(3)")
+    name = ["server", "", r"client 2 \(parties\[1\]\)"][party]
+    with pytest.raises(PartyError, match=rf"^{name}: its process ended without a result \(exit status 3\)$"):
+        run_multiprocess(setup_of())
+
+
+def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setup_of, sabotage, capfd):
+    code = f"""
+        from secfc.protocol.client import Client
+
+        def broken(self, plan):
+            raise ValueError("a row is {SECRET}")
+
+        Client._on_plan = broken
+    """
+    sabotage(2, code)
+    with pytest.raises(TooManyFaultsError) as caught:
+        run_multiprocess(setup_of())
+    assert str(caught.value).endswith("; client 2 (parties[1]): ValueError at <string>:5 in broken")
+    assert "123456" not in "".join(capfd.readouterr())
+
+
+def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, sabotage):
+    sabotage(3, "import secfc.lagrange.sharer\nsecfc.lagrange.sharer.quantise = None")
+    text = r"; client 3 \(parties\[2\]\): TypeError at secfc/lagrange/sharer\.py:\d+ in share$"
+    with pytest.raises(TooManyFaultsError, match=text):
+        run_multiprocess(setup_of())
+
+
+def test_an_unexpected_exception_of_the_server_names_the_server(setup_of):
+    with pytest.raises(PartyError, match=r"^server: ValueError at "):
+        run_multiprocess(setup_of(seed=-1))
+
+
+def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, capfd):
+    code = """
+        from secfc.protocol.client import Client
+        real = Client._on_plan
+
+        def noisy(self, plan):
+            print("a library says hello", flush=True)
+            return real(self, plan)
+
+        Client._on_plan = noisy
+    """
+    sabotage(1, code)
+    assert_equal(run_multiprocess(setup_of()), run_in_process(setup_of()))
+    assert "a library says hello" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["no frame at all", "Just a library's text", "Message of a library"])
+def test_output_that_is_no_frame_ends_the_run_and_names_the_party(setup_of, sabotage, monkeypatch, text):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    sabotage(1, f"print({text!r}, flush=True)")
+    with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): "):
+        run_multiprocess(setup_of())
+
+
+@pytest.mark.parametrize("output", [b"A library's text", b"A" + b"\xff" * 8])
+def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
+    # In the reading thread anything but EOFError is lost, and with it the event that ends the run: it hangs.
+    reader, writer = os.pipe()
+    os.write(writer, output)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream, pytest.raises(EOFError):
+        framing.read_frame(stream)
+
+
+def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
+    setup_of, started, sabotage, monkeypatch
+):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    sabotage(1, "print('A library says hello', flush=True)")
+
+    def kill():
+        started[1].kill()
+
+    watchdog = threading.Timer(5, kill)
+    watchdog.start()
+    try:
+        with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): ") as caught:
+            run_multiprocess(setup_of())
+    finally:
+        watchdog.cancel()
+        watchdog.join()
+    assert "signal 9" not in str(caught.value)
+
+
+def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, monkeypatch):
+    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    code = """
+        import dataclasses
+        import secfc.drivers.party_process as process
+        real = process.encode
+
+        def forged(message, *, k):
+            return real(dataclasses.replace(message, sender=3), k=k)
+
+        process.encode = forged
+    """
+    sabotage(2, code)
+    with pytest.raises(PartyError, match=r"^client 2 \(parties\[1\]\): "):
+        run_multiprocess(setup_of())
