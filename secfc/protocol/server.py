@@ -311,7 +311,13 @@ class Server:
         self._kernels: Kernels = self._choose(self._layout.answer_residues(job))
         self._decoder = Decoder(job, self._kernels)
         self._check = ConsistencyCheck(job, self._secret, self._kernels)
-        self._search = Search(
+        self._search = self._new_search()
+        self.state = State.ITERATE
+        return self._ask()
+
+    def _new_search(self) -> Search:
+        job = self._job
+        return Search(
             m=self._layout.m,
             k=job.k,
             compared=job.compared,
@@ -323,8 +329,6 @@ class Server:
             start=self._introductions.start(self._layout) if job.init == "labels" else None,
             predict=job.predict,
         )
-        self.state = State.ITERATE
-        return self._ask()
 
     def _on_ready(self, message: Ready) -> list[Message]:
         if message.part != self._ready[message.sender] or message.part >= self._parts.shares:

@@ -36,9 +36,17 @@ def running(folder):
     return [command for command in commands if str(folder) in command]
 
 
-def assert_free(port):
+def taken(port):
     with socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+        return client.connect_ex(("127.0.0.1", port)) != errno.ECONNREFUSED
+
+
+def assert_free(port):
+    """A process that is ending has no command line any more and may still hold its port for a moment."""
+    until = time.monotonic() + 20
+    while taken(port) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not taken(port)
 
 
 @pytest.fixture(scope="module")
