@@ -284,7 +284,9 @@ def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_t
     for name in made.sites:
         made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
     network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 4), deadline=1.0)
-    with pytest.raises(TooManyFaultsError, match=r"^nobody confirms the result to site-1, site-3; lost of 4"):
+    # Under load the lost ones may not be known as lost yet.
+    said = r"^nobody confirms the result to site-1, (site-2, )?site-3(, site-4)?; lost of 4"
+    with pytest.raises(TooManyFaultsError, match=said):
         network.run()
     for name in ("site-1", "site-3"):
         assert not (made.written(name)[0] / "labels.csv").exists()
