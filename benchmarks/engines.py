@@ -33,7 +33,7 @@ from rich.table import Table
 
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import norm_bound, read_job
-from secfc.agreement.keys import write_new_key
+from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import SERVER, Federation
@@ -167,6 +167,7 @@ def flare(case: Case) -> dict[str, Any]:
         with Federation(folder / "flare", setup.names) as federation:
             for site in setup.names:
                 federation.join(site, folder / f"{site}.toml")
+            federation.give_key(folder / COORDINATOR_KEY)
             started = time.perf_counter()
             federation.start()
             up = time.perf_counter()
@@ -196,9 +197,16 @@ def write_job(folder: Path, setup: Setup) -> Path:
             f'party = "{site}"\njob = "job.toml"\nkey = "{site}.key"\nresults = "results-{site}"\n'
             f'[data]\npath = "{site}.npy"\n'
         )
-    add_members(folder / "roster.toml", members)
+    coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
+    add_members(folder / "roster.toml", members, coordinator)
     values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter")} | {"seed": setup.seed}
-    lines = ['title = "A benchmark"', 'roster = "roster.toml"', "[clustering]"]
+    lines = [
+        'title = "A benchmark"',
+        'roster = "roster.toml"',
+        "expires = 9999-12-31",
+        "runs = 1000",
+        "[clustering]",
+    ]
     lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()] + ["[columns]"]
     lines += [f"{at} = [{-_LARGEST}, {_LARGEST}]" for at in range(setup.job.d)]
     job = folder / "job.toml"

@@ -29,7 +29,7 @@ def draw(results: dict, folder: Path) -> dict[str, list[str]]:
         mpl.use("agg")
         from matplotlib import pyplot  # noqa: PLC0415
     except ImportError:
-        print('plots: matplotlib is missing (pip install "secfc[plots]")', file=sys.stderr)
+        print('plots: matplotlib is missing (pip install ".[plots]")', file=sys.stderr)
         return {name: [name] for name in names if (folder / f"{name}-light.png").exists()}
     for name in names:
         for theme, (ink, grid) in THEMES.items():

@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/report.py [--results FOLDER]
 
-RESULTS.md goes beside the folder of results. Plots need matplotlib (pip install "secfc[plots]"); without it
+RESULTS.md goes beside the folder of results. Plots need matplotlib (pip install ".[plots]"); without it
 those that exist are kept and linked.
 """
 

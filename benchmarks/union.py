@@ -17,7 +17,7 @@ import secfc
 from secfc.bench.machine import machine
 from secfc.psu import kernels, plan
 from secfc.psu.plan import UnionPlan
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 from secfc.psu.unite import unite
 
 CAPACITIES = {8: 14, 16: 24, 32: 44}
@@ -60,7 +60,7 @@ def _unions(count: int, options: argparse.Namespace) -> None:
     plain = time.perf_counter() - started
     salt = os.urandom(16)
     started = time.perf_counter()
-    hashed = [tokens(ids, key=bytes(32), salt=salt, name="party") for ids in parties]
+    hashed = [row_ids(ids, key=bytes(32), name="party").tokens(salt) for ids in parties]
     hashing = time.perf_counter() - started
     print(f"{count} IDs: plain set union {plain:.2f} s, hashing {hashing:.2f} s")
     for method in options.methods:

@@ -95,9 +95,10 @@ def run_rounds(
     arithmetic: Arithmetic[Centres],
     centres: Centres,
     max_iter: int,
+    sets: IntArray | None = None,
     settled: Callable[[Centres, Centres], bool] | None = None,
 ) -> Rounds[Centres]:
-    """Iterate until two successive rounds give equal labels.
+    """Iterate until two rounds in a row give equal labels, or the next centres are means of the same sets.
 
     The order of the tests is that of scikit-learn's ``_kmeans_single_lloyd``.
 
@@ -108,6 +109,8 @@ def run_rounds(
     max_iter : int
         If the labels still change in this round, one more assignment (not counted as a round) makes the
         labels reported match the last centres.
+    sets : ndarray of shape (n_rows,), int64, optional
+        What `centres` are the means of, if they are.
     settled : callable, optional
         ``settled(old, new)`` may end the iteration because the centres hardly moved.
     """
@@ -119,7 +122,10 @@ def run_rounds(
         history.append(arithmetic.inertia(centres, assignment))
         if previous is not None and np.array_equal(assignment.labels, previous):
             return Rounds(assignment, centres, history[-1], history, True)
-        following = arithmetic.means(relocate(arithmetic, centres, assignment))
+        moved = relocate(arithmetic, centres, assignment)
+        if sets is not None and np.array_equal(moved, sets):
+            return Rounds(assignment, centres, history[-1], history, True)
+        sets, following = moved, arithmetic.means(moved)
         stopped = settled is not None and settled(centres, following)
         centres = following
         if stopped:

@@ -131,10 +131,11 @@ class ExactLloyd(PooledClusterer):
         exponent = scale_exponent(bound, self.precision)
         arithmetic = self._make_arithmetic(quantise(data, exponent), exponent)
         if centres is None:
-            first = arithmetic.means(self._starting_sets(arithmetic, data))
+            sets = self._starting_sets(arithmetic, data)
+            first = arithmetic.means(sets)
         else:
-            first = RationalCentres.from_floats(centres, exponent)
-        rounds = run_rounds(arithmetic, first, self.max_iter)
+            sets, first = None, RationalCentres.from_floats(centres, exponent)
+        rounds = run_rounds(arithmetic, first, self.max_iter, sets)
 
         self.bound_ = bound
         self.exponent_ = exponent

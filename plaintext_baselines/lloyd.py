@@ -112,11 +112,12 @@ class Lloyd(PooledClusterer):
         pool = np.concatenate(data)
         arithmetic = (Floats if self.empty == "relocate" else KeepingFloats)(pool, self.n_clusters)
         if centres is None:
-            first = arithmetic.means(starting_sets(arithmetic, self.init, data, self.random_state))
+            sets = starting_sets(arithmetic, self.init, data, self.random_state)
+            first = arithmetic.means(sets)
         else:
-            first = arithmetic.enter(centres)
+            sets, first = None, arithmetic.enter(centres)
         settled = partial(arithmetic.settled, self.tol) if self.tol > 0 else None
-        rounds = run_rounds(arithmetic, first, self.max_iter, settled)
+        rounds = run_rounds(arithmetic, first, self.max_iter, sets, settled)
 
         self.cluster_centers_ = arithmetic.leave(rounds.centres)
         self._keep(rounds, data)

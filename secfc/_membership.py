@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from secfc.errors import DataError, ParameterError
-from secfc.params import SALT_BYTES
 from secfc.parties import Party
-from secfc.psu.tokens import KEY_BYTES, Tokens, check_key, tokens
+from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key, row_ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,13 +21,16 @@ class Membership:
     ----------
     ids : list of list
         Of every party's rows.
-    tokens : list of Tokens
+    hashed : list of RowIds
+    salt : bytes of length 16 or None
+        With a seed, one that follows from it.
     parameters : dict
         What they add to the job.
     """
 
     ids: list[list[Any]] = field(repr=False)
-    tokens: list[Tokens] = field(repr=False)
+    hashed: list[RowIds] = field(repr=False)
+    salt: bytes | None = field(repr=False)
     parameters: dict[str, Any]
 
 
@@ -55,15 +57,14 @@ def membership(
     if len(ids) != len(members):
         raise ParameterError(f"ids: IDs of {len(ids)} parties, there are {len(members)}")
     held = [_as_list(given, member) for given, member in zip(ids, members, strict=True)]
-    salt = _public(seed, "salt", SALT_BYTES)
-    key = _public(seed, "simulated key", KEY_BYTES) if key is None else check_key(key)
+    key = _of_seed(seed, "simulated key", KEY_BYTES) if key is None else check_key(key)
     hashed = [
-        tokens(of_party, key=key, salt=salt, name=member.name)
-        for of_party, member in zip(held, members, strict=True)
+        row_ids(of_party, key=key, name=member.name) for of_party, member in zip(held, members, strict=True)
     ]
     total = max(1, sum(map(len, held)))
     cap = total if cap is None else cap
-    return Membership(ids=held, tokens=hashed, parameters={"ids_cap": cap, "ids_salt": salt.hex()})
+    salt = None if seed is None else _of_seed(seed, "salt", SALT_BYTES)
+    return Membership(ids=held, hashed=hashed, salt=salt, parameters={"ids_cap": cap})
 
 
 def _as_list(given: Any, member: Party) -> list[Any]:
@@ -75,7 +76,7 @@ def _as_list(given: Any, member: Party) -> list[Any]:
     return held
 
 
-def _public(seed: int | None, purpose: str, size: int) -> bytes:
+def _of_seed(seed: int | None, purpose: str, size: int) -> bytes:
     """Random bytes; with a seed, bytes that follow from it."""
     if seed is None:
         return secrets.token_bytes(size)

@@ -102,7 +102,8 @@ def run(
     ids : sequence of one sequence of row IDs per party, optional
         Switches on membership privacy: first the parties find the union of their IDs (str, int, UUID or
         bytes) so that nobody learns who holds which, then every party shares a vector for every row of it. A
-        run whose parties hold an ID twice ends with an error.
+        run whose parties hold an ID twice ends with an error. IDs are compared as text in Unicode's NFC
+        without blanks at either end: 7 is "7", but "007", "a" and "A" are other IDs.
     id_key : bytes of length 32, optional
         Hashes the IDs; shared by the clients and unknown to the server. By default a random one, and with
         a seed one that follows from it: a simulation can be repeated, a deployment must give its own.
@@ -315,7 +316,9 @@ def run_outcome(
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few were left to open the centres")))
     if faults:
-        warnings.warn(FaultWarning("; ".join([faults, *outcome.lost.values()])), stacklevel=stacklevel)
+        warnings.warn(
+            FaultWarning("; ".join([faults, *map(str, outcome.lost.values())])), stacklevel=stacklevel
+        )
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=stacklevel)
@@ -422,7 +425,8 @@ def _setup(
         job=job,
         rows=[member.rows for member in members],
         starts=None if isinstance(init, str) else _start_labels(init, members, job),
-        tokens=None if held is None else held.tokens,
+        ids=None if held is None else held.hashed,
+        salt=None if held is None else held.salt,
         names=[member.name for member in members],
         limits=limits,
         seed=None if seed is None else int(seed),

@@ -11,30 +11,73 @@
     ├── LimitError         a party refuses a job or a round because of its own limits
     ├── AgreementError     parties do not agree: another roster or job, a signature that is missing or wrong
     ├── CheatError         clients were given different unions, assignments, results, or totals that cannot be
+    ├── RangeError         distances that rows within the public bound cannot have
     ├── TooManyFaultsError more parties vanished or lied than n >= R + S + 2A allows
     ├── PartyError         a party's process failed or vanished
     ├── StorageError       what a party wrote down to be started again from cannot be written or used
     └── UnionError         the parties' IDs make no union
         └── DuplicateIdError   an ID is held more than once
 
-Texts name the party, the argument and the number that is wrong, and never a data value.
+Texts name the party, the argument and the number that is wrong, and never a data value. A text is for the
+party where the error arose. Other parties get the type, a code and public numbers (docs/decisions/037).
 """
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from secfc.codes import Code
 
 
 class SecFCError(Exception):
-    """Base of every error that secfc raises."""
+    """Base of every error that secfc raises.
+
+    Parameters
+    ----------
+    text : str
+        For the party where it arises.
+    code : Code, optional
+        What other parties are told; the type's own by default.
+    clients : sequence of int
+        Public numbers of the clients that it names.
+    round_ : int, optional
+        Public number of the round that it names.
+    party : int, optional
+        The client that told of it; None where it arises.
+    """
+
+    default: ClassVar[Code] = Code.INTERNAL
+
+    def __init__(
+        self,
+        *text: object,
+        code: Code | None = None,
+        clients: Sequence[int] = (),
+        round_: int | None = None,
+        party: int | None = None,
+    ) -> None:
+        super().__init__(*text)
+        self.code = self.default if code is None else code
+        self.clients = tuple(clients)
+        self.round = round_
+        self.party = party
 
 
 class ParameterError(SecFCError, ValueError):
     """An argument cannot be used; the text names it and what would fit."""
 
+    default = Code.BAD_PARAMETER
+
 
 class ThresholdError(ParameterError):
     """Fewer clients than the recovery threshold R = 2(ell + t) - 1."""
 
+    default = Code.THRESHOLD
+
 
 class DataError(SecFCError, ValueError):
     """A party's rows, labels or file cannot be used; the text never shows a value."""
+
+    default = Code.BAD_DATA
 
 
 class MessageError(SecFCError):
@@ -44,28 +87,52 @@ class MessageError(SecFCError):
     needs. The error names the client whose answer is dropped, and that client can send it again.
     """
 
+    default = Code.BAD_MESSAGE
+
 
 class SealError(MessageError):
     """A signed or sealed message was not made by the client it names, or not for this place in this run."""
+
+    default = Code.BAD_SIGNATURE
 
 
 class LimitError(SecFCError):
     """A party's own limits forbid the job, or what the server asks for; the party stops."""
 
+    default = Code.LIMIT
+
 
 class AgreementError(SecFCError):
     """Parties do not agree on roster or job, or a signature is missing or wrong; the text names the party."""
+
+    default = Code.NOT_AGREED
 
 
 class CheatError(SecFCError):
     """Clients were given different assignments or results; the text has the round, clients and digests.
 
-    Or different unions, or the totals that a preparation opens are such as no values have.
+    Or different unions, or the totals that a preparation opens are such as no values have. Where the server
+    signed what contradicts itself, `evidence` has both proofs (`secfc.protocol.contradiction`).
     """
+
+    default = Code.CHEATING_SERVER
+    evidence: bytes = b""
+
+
+class RangeError(SecFCError):
+    """Distances of a round are larger than the public bound allows; nothing that depends on them is told.
+
+    A client shared rows beyond the bound or, where answers are not checked, gave a wrong answer. The text
+    names the client if it is known.
+    """
+
+    default = Code.IMPOSSIBLE_DISTANCES
 
 
 class TooManyFaultsError(SecFCError):
     """More parties vanished or lied than the run can bear; the text says which inequality does not hold."""
+
+    default = Code.TOO_MANY_FAULTS
 
 
 class PartyError(SecFCError):
@@ -75,13 +142,19 @@ class PartyError(SecFCError):
 class StorageError(SecFCError):
     """A party's journal cannot be written, or is not what was written; the text names the file."""
 
+    default = Code.STORAGE
+
 
 class UnionError(SecFCError):
     """The union of the parties' IDs could not be found; the text names the number that does not fit."""
 
+    default = Code.UNION
+
 
 class DuplicateIdError(UnionError):
     """An ID is held by two parties, or twice by one; the text never shows the ID."""
+
+    default = Code.DUPLICATE_ID
 
 
 class ConvergenceWarning(UserWarning):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from secfc._arrays import Ints, Labels
+from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job, check_positive, check_smallest_spread
@@ -73,11 +74,15 @@ class Limits:
         if smallest < self.smallest_set:
             raise LimitError(
                 f"client {client} answers for sets of at least {self.smallest_set} rows, "
-                f"round {round_} has one of {smallest}"
+                f"round {round_} has one of {smallest}",
+                code=Code.LIMIT_SMALLEST_SET,
             )
         most = min(self.most_rounds or job.max_rounds, job.max_rounds)
         if round_ > most:
-            raise LimitError(f"client {client} answers {most} rounds, the server asks for round {round_}")
+            raise LimitError(
+                f"client {client} answers {most} rounds, the server asks for round {round_}",
+                code=Code.LIMIT_ROUNDS,
+            )
 
     def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
         """Raise LimitError, before a share is made, for too many rows or sets that must be too small.
@@ -93,30 +98,40 @@ class Limits:
         if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
             raise LimitError(
                 f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
-                f"single rows"
+                f"single rows",
+                code=Code.LIMIT_SMALLEST_SET,
             )
         if m is not None and self.most_rows is not None and m > self.most_rows:
-            raise LimitError(f"{name} keeps shares of {self.most_rows} rows at most, the parties have {m}")
+            raise LimitError(
+                f"{name} keeps shares of {self.most_rows} rows at most, the parties have {m}",
+                code=Code.LIMIT_ROWS,
+            )
         if m is not None and not job.predict and m < job.k * self.smallest_set:
             raise LimitError(
                 f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "
-                f"k={job.k} of them"
+                f"k={job.k} of them",
+                code=Code.TOO_FEW_ROWS,
             )
 
     def check_consent(self, job: Job, *, name: str) -> None:
         """Raise LimitError, before anything is sent, if the job does what the party does not consent to."""
         if job.reveal_to and not self.reveal_centres:
-            raise LimitError(f"{name} does not consent to revealing centres (limits.reveal_centres)")
+            raise LimitError(
+                f"{name} does not consent to revealing centres (limits.reveal_centres)", code=Code.NO_CONSENT
+            )
         if job.predict and not self.predict:
-            raise LimitError(f"{name} does not consent to predicting (limits.predict)")
+            raise LimitError(f"{name} does not consent to predicting (limits.predict)", code=Code.NO_CONSENT)
         if job.reveal_spread is None:
             return
         if self.reveal_spread is None:
-            raise LimitError(f"{name} does not consent to revealing spreads (limits.reveal_spread)")
+            raise LimitError(
+                f"{name} does not consent to revealing spreads (limits.reveal_spread)", code=Code.NO_CONSENT
+            )
         if job.reveal_spread < self.reveal_spread:
             raise LimitError(
                 f"{name} consents to revealing spreads of at least {self.reveal_spread} rows "
-                f"(limits.reveal_spread), the job reveals those of {job.reveal_spread}"
+                f"(limits.reveal_spread), the job reveals those of {job.reveal_spread}",
+                code=Code.NO_CONSENT,
             )
 
     def check_columns(self, columns: Sequence[str], *, name: str) -> None:
@@ -159,7 +174,8 @@ class Limits:
                 continue
             raise LimitError(
                 f"{name} opens {what} of at least {smallest} rows, cluster {small[0]} has "
-                f"{sizes[small[0]]}{others}"
+                f"{sizes[small[0]]}{others}",
+                code=Code.LIMIT_SMALLEST_SET,
             )
 
 

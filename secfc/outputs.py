@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from secfc.codes import Code, code_of_write
 from secfc.errors import ParameterError
 
 
@@ -54,16 +55,20 @@ def check_file(option: str, path: Path) -> None:
     if path.is_dir():
         raise ParameterError(f"{option}: {path} is a folder; name a file")
     if not path.absolute().parent.exists():
-        raise ParameterError(f"{option}: {path} cannot be written, there is no folder {path.parent}")
+        raise ParameterError(
+            f"{option}: {path} cannot be written, there is no folder {path.parent}", code=Code.UNWRITABLE
+        )
     _check_writable(option, path, near=path if path.exists() else path.absolute().parent)
 
 
 def _check_writable(option: str, path: Path, *, near: Path) -> None:
     """`near` is what is there already: the path, or the closest folder above it."""
     if near != path and not near.is_dir():
-        raise ParameterError(f"{option}: {path} cannot be written, {near} is no folder")
+        raise ParameterError(f"{option}: {path} cannot be written, {near} is no folder", code=Code.UNWRITABLE)
     if not os.access(near, os.W_OK):
-        raise ParameterError(f"{option}: {path} cannot be written, {near} may not be written to")
+        raise ParameterError(
+            f"{option}: {path} cannot be written, {near} may not be written to", code=Code.UNWRITABLE
+        )
 
 
 @contextmanager
@@ -81,14 +86,18 @@ def whole_folder(option: str, out: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
-        raise ParameterError(f"{option}: {out} cannot be written ({error.strerror})") from None
+        raise ParameterError(
+            f"{option}: {out} cannot be written ({error.strerror})", code=code_of_write(error)
+        ) from None
     try:
         yield draft
         draft.chmod(0o777 & ~_umask())
         os.replace(draft, target)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        raise ParameterError(f"{option}: {out} cannot be written ({error.strerror})") from None
+        raise ParameterError(
+            f"{option}: {out} cannot be written ({error.strerror})", code=code_of_write(error)
+        ) from None
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from secfc._arrays import Labels
+from secfc.codes import Code
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
@@ -30,7 +31,10 @@ Disclosure = Literal["coded", "distances"]
 UnionMethod = Literal["series", "sketch"]
 """How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
 
-SALT_BYTES = 16
+PROTOCOL = 2
+"""Version of the protocol. Every agreement has it, and every message: other versions are refused by name."""
+
+PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 MAX_ROWS = 1 << 29
 """A sum of this many reduced residues (below 2**24) stays below 2**53."""
@@ -102,8 +106,6 @@ class Job:
     ids_cap : int, optional
         Switches on membership privacy: rows of all clients together, at most. What is sent depends on it and
         not on how many each holds.
-    ids_salt : str
-        16 bytes in hexadecimal, fresh for every run; only with `ids_cap`.
     union : {"series", "sketch"}
         How the union is found.
     count_duplicates : bool
@@ -145,7 +147,6 @@ class Job:
     max_iter: int = 300
     disclosure: Disclosure = "distances"
     ids_cap: int | None = None
-    ids_salt: str = ""
     union: UnionMethod = "series"
     count_duplicates: bool = False
     max_liars: int = 0
@@ -198,12 +199,6 @@ class Job:
             raise ParameterError(f"ids_cap: at most {MAX_ROWS} rows, {cap} was given")
         if self.init == "labels":
             raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
-        try:
-            fits = len(bytes.fromhex(self.ids_salt)) == SALT_BYTES
-        except ValueError:
-            fits = False
-        if not fits:
-            raise ParameterError(f"ids_salt: {SALT_BYTES} bytes in hexadecimal are needed")
 
     def _check_liars(self) -> None:
         if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
@@ -334,7 +329,8 @@ class Job:
         if missing.size:
             raise ParameterError(
                 f"init: {missing.size} of {self.k} clusters have no row in the start labels, "
-                f"the first is {missing[0]}"
+                f"the first is {missing[0]}",
+                code=Code.BAD_LABELS,
             )
 
     @property

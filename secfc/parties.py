@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Floats, Labels
+from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.rows import check_finite
 
@@ -88,10 +89,15 @@ def _as_array(party: Any, name: str) -> Floats | None:
     if _is_frame(party):
         return _from_frame(party, name)
     if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
-        raise DataError(f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)")
+        raise DataError(
+            f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)",
+            code=Code.MISSING_VALUE,
+        )
     if hasattr(party, "toarray"):
         if party.ndim == 2 and party.dtype.kind not in "buif":  # before zeros take memory
-            raise DataError(f"{name}: numbers are needed, dtype {party.dtype} was given")
+            raise DataError(
+                f"{name}: numbers are needed, dtype {party.dtype} was given", code=Code.NOT_A_NUMBER
+            )
         party = party.toarray()  # shares of a row have no zeros to leave out
     try:
         array = np.asarray(party)
@@ -104,7 +110,7 @@ def _as_array(party: Any, name: str) -> Floats | None:
     if array.shape[1] == 0:
         raise DataError(f"{name}: it has no columns")
     if array.dtype.kind not in "buif":
-        raise DataError(f"{name}: numbers are needed, dtype {array.dtype} was given")
+        raise DataError(f"{name}: numbers are needed, dtype {array.dtype} was given", code=Code.NOT_A_NUMBER)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -120,7 +126,7 @@ def _from_frame(frame: Any, name: str) -> Floats:
             values = values.to_numpy()
             kind = values.dtype.kind
         if kind not in "buif" and len(frame):
-            raise DataError(f"{name}: column {column!r} is not numeric")
+            raise DataError(f"{name}: column {column!r} is not numeric", code=Code.NOT_A_NUMBER)
         if isinstance(values.dtype, np.dtype):
             rows[:, at] = values
         else:

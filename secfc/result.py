@@ -148,8 +148,9 @@ class Result:
         names : sequence of str, optional
             Of the parties.
         party : int, optional
-            Position of the party whose copy this is: it shows that party's cluster sizes, and leaves out the
-            distances, which no party learns.
+            Position of the party whose copy this is: it shows that party's cluster sizes and, where centres
+            were revealed to it, their means and deviations. It leaves out the distances, which no party
+            learns. Without it the page is for who runs the server, who learns no mean and no deviation.
         pooled : sequence, optional
             The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows.
 

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from secfc.codes import Code
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.field.primes import PRIMES
 from secfc.params import MAX_ROWS, Job
 
 MAX_MESSAGE_BYTES = 1 << 31
 """No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
+
+MAX_PREPARE_BYTES = 1 << 24
+"""No message of a preparation is larger: 300,000 columns fit."""
 
 PART_BYTES = 1 << 21
 """Shares travel in parts of about this size: a few of them are all that is ever buffered."""
@@ -87,7 +90,10 @@ class Layout:
         if self.m > MAX_ROWS:
             raise ParameterError(f"parties: at most {MAX_ROWS} rows in all, {self.m} were given")
         if job.k > self.m:
-            raise ParameterError(f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all")
+            raise ParameterError(
+                f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all",
+                code=Code.TOO_FEW_ROWS,
+            )
         primes = job.residues(self.m)
         columns = max(job.k, job.width) * PART_ROWS
         if job.reveal_to:
@@ -102,10 +108,14 @@ class Layout:
             )
 
 
-def most_share_bytes(job: Job) -> int:
-    """Bytes of packed residues that no part of a share exceeds, whoever holds how many rows."""
-    columns = len(PRIMES) * job.width
+def most_share_bytes(columns: int) -> int:
+    """Bytes of packed residues in so many columns that no part of a share exceeds."""
     return max(PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
+
+
+def most_answer_bytes(columns: int) -> int:
+    """Bytes of packed residues in so many columns that no part of an answer exceeds."""
+    return max(ANSWER_PARTS * PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
 
 
 def _rows_of_a_part(size: int, columns: int) -> int:

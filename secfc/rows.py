@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc._arrays import Floats
+from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent
 
@@ -34,7 +35,8 @@ def check_rows(rows: Floats, *, name: str, d: int, bound: float) -> None:
     beyond = np.flatnonzero(row_norms(rows) > norm_limit(bound))
     if beyond.size:
         raise DataError(
-            f"{name}: {beyond.size} rows have a norm above the bound {bound!r}, the first is row {beyond[0]}"
+            f"{name}: {beyond.size} rows have a norm above the bound {bound!r}, the first is row {beyond[0]}",
+            code=Code.OUT_OF_RANGE,
         )
 
 
@@ -48,7 +50,8 @@ def check_finite(rows: Floats, *, name: str, d: int) -> None:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise DataError(
-            f"{name}: {bad.sum()} values are NaN or infinite, the first in row {row}, column {column}"
+            f"{name}: {bad.sum()} values are NaN or infinite, the first in row {row}, column {column}",
+            code=Code.MISSING_VALUE,
         )
 
 
@@ -62,7 +65,9 @@ def largest_norm(rows: Floats, *, name: str) -> float:
     """
     norm = float(row_norms(rows).max(initial=0.0))
     if not isfinite(norm):
-        raise DataError(f"{name}: a row's norm exceeds the largest float64; rescale the columns")
+        raise DataError(
+            f"{name}: a row's norm exceeds the largest float64; rescale the columns", code=Code.OUT_OF_RANGE
+        )
     return norm
 
 
@@ -108,8 +113,8 @@ def check_labels(
 ) -> None:
     """Raise DataError unless `labels` is an integer array of shape (m,) with values in least..k-1."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise DataError(f"{name}: {what} must be a one-dimensional integer array")
+        raise DataError(f"{name}: {what} must be a one-dimensional integer array", code=Code.BAD_LABELS)
     if labels.size != m:
-        raise DataError(f"{name}: {labels.size} {what} for {m} rows")
+        raise DataError(f"{name}: {labels.size} {what} for {m} rows", code=Code.BAD_LABELS)
     if labels.size and not (labels.min() >= least and labels.max() < k):
-        raise DataError(f"{name}: {what} must lie in {least}..{k - 1}")
+        raise DataError(f"{name}: {what} must lie in {least}..{k - 1}", code=Code.BAD_LABELS)

@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from secfc._arrays import Floats, Labels
+from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import parse_csv, read_csv
@@ -97,14 +98,17 @@ def chosen_columns(
     """
     for name in (*columns, *drop, *([id_column] if id_column else [])):
         if name not in table.column_names:
-            raise DataError(f"{path}: no column {name!r}; it has {', '.join(table.column_names)}")
+            raise DataError(
+                f"{path}: no column {name!r}; it has {', '.join(table.column_names)}",
+                code=Code.MISSING_COLUMN,
+            )
     for name in table.column_names:
         if table.column_names.count(name) > 1:
-            raise DataError(f"{path}: two columns have the name {name!r}")
+            raise DataError(f"{path}: two columns have the name {name!r}", code=Code.REPEATED_COLUMN)
     left_out = {*drop, *([id_column] if id_column else [])}
     chosen = tuple(name for name in (columns or table.column_names) if name not in left_out)
     if not chosen:
-        raise DataError(f"{path}: no column is left to cluster")
+        raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
     rows = np.empty((table.num_rows, len(chosen)))
     for at, name in enumerate(chosen):
         rows[:, at] = _numbers(table.column(name), path, name)
@@ -134,7 +138,10 @@ def read_tables(
     loaded = [load_table(path, as_text=[id_column] if id_column else []) for path in paths]
     for name in drop:
         if not any(name in table.column_names for table in loaded):
-            raise DataError(f"{paths[0]}: no column {name!r}; it has {', '.join(loaded[0].column_names)}")
+            raise DataError(
+                f"{paths[0]}: no column {name!r}; it has {', '.join(loaded[0].column_names)}",
+                code=Code.MISSING_COLUMN,
+            )
     tables: list[Table] = []
     for at, path in enumerate(paths):
         left_out = [name for name in drop if name in loaded[at].column_names]
@@ -148,10 +155,16 @@ def _in_order_of(first: Table, table: Table) -> Table:
     """The columns of the first party, in its order."""
     for name in table.columns:
         if name not in first.columns:
-            raise DataError(f"{table.path}: column {name!r} is not in {first.path}; --drop leaves it out")
+            raise DataError(
+                f"{table.path}: column {name!r} is not in {first.path}; --drop leaves it out",
+                code=Code.EXTRA_COLUMN,
+            )
     for name in first.columns:
         if name not in table.columns:
-            raise DataError(f"{table.path}: no column {name!r}, {first.path} has it; --drop leaves it out")
+            raise DataError(
+                f"{table.path}: no column {name!r}, {first.path} has it; --drop leaves it out",
+                code=Code.MISSING_COLUMN,
+            )
     order = [table.columns.index(name) for name in first.columns]
     return replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order]))
 
@@ -171,7 +184,8 @@ def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     for path, column in [] if alike else columns:
         if not (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
             raise DataError(
-                f"{path}: its IDs are of type {column.type}, others' are not; text or integers are needed"
+                f"{path}: its IDs are of type {column.type}, others' are not; text or integers are needed",
+                code=Code.BAD_ID,
             )
     held = [None if table.ids is None or not table.rows.size else table.ids for table in tables]
     return [[] if ids is None else (ids if alike else ids.cast(pa.string())).to_pylist() for ids in held]
@@ -198,21 +212,28 @@ def read_labels(path: Path, table: Table) -> Labels:
     """
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
-        raise DataError(f"{path}: columns {table.id_name!r} and 'label' are needed, and no other")
+        raise DataError(
+            f"{path}: columns {table.id_name!r} and 'label' are needed, and no other", code=Code.BAD_LABELS
+        )
     if read.num_rows != table.rows.shape[0]:
-        raise DataError(f"{path}: {read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows")
+        raise DataError(
+            f"{path}: {read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows",
+            code=Code.BAD_LABELS,
+        )
     if not read.num_rows:
         return np.zeros(0, dtype=np.int32)
     column = read.column(1)
     if not pa.types.is_integer(column.type) or column.null_count:
-        raise DataError(f"{path}: column {read.column_names[1]!r} is not of integers")
+        raise DataError(f"{path}: column {read.column_names[1]!r} is not of integers", code=Code.BAD_LABELS)
     labels: Labels = np.clip(column.to_numpy(), -(1 << 31), (1 << 31) - 1).astype(
         np.int32
     )  # no label is so large
     written = BytesIO()
     write_labels(written, table, labels)
     if not parse_csv(pa.BufferReader(written.getbuffer()), [table.id_name]).column(0).equals(read.column(0)):
-        raise DataError(f"{path}: its IDs are not those of {table.path}, or in another order")
+        raise DataError(
+            f"{path}: its IDs are not those of {table.path}, or in another order", code=Code.BAD_ID
+        )
     return labels
 
 
@@ -240,7 +261,10 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     if isinstance(path, Query):
         return path.read()
     if not path.is_file():
-        raise DataError(f"{path}: a folder, not a file" if path.is_dir() else f"{path}: no such file")
+        raise DataError(
+            f"{path}: a folder, not a file" if path.is_dir() else f"{path}: no such file",
+            code=Code.MISSING_FILE,
+        )
     try:
         match path.suffix.lower():
             case ".csv":
@@ -251,19 +275,23 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
                 return _from_array(path)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         # The reader's own text can quote the file.
-        raise DataError(f"{path}: not a readable {path.suffix.lower()} file") from None
-    raise DataError(f"{path}: unknown file type {path.suffix!r}; {', '.join(READERS)} are read")
+        raise DataError(
+            f"{path}: not a readable {path.suffix.lower()} file", code=Code.UNREADABLE_FILE
+        ) from None
+    raise DataError(
+        f"{path}: unknown file type {path.suffix!r}; {', '.join(READERS)} are read", code=Code.UNREADABLE_FILE
+    )
 
 
 def _from_array(path: Path) -> pa.Table:
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError):
-        raise DataError(f"{path}: not a .npy file of numbers") from None
+        raise DataError(f"{path}: not a .npy file of numbers", code=Code.UNREADABLE_FILE) from None
     if not isinstance(array, np.ndarray) or array.ndim != 2:
-        raise DataError(f"{path}: an array of shape (rows, columns) is needed")
+        raise DataError(f"{path}: an array of shape (rows, columns) is needed", code=Code.UNREADABLE_FILE)
     if array.dtype.kind not in "buif":
-        raise DataError(f"{path}: numbers are needed, dtype {array.dtype} was found")
+        raise DataError(f"{path}: numbers are needed, dtype {array.dtype} was found", code=Code.NOT_A_NUMBER)
     return pa.table({str(at): pa.array(np.ascontiguousarray(array[:, at])) for at in range(array.shape[1])})
 
 
@@ -274,7 +302,8 @@ def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
     if column.null_count:
         first = pc.index(column.is_null(), True).as_py()
         raise DataError(
-            f"{path}: column {name!r} has {column.null_count} missing values, the first in row {first}"
+            f"{path}: column {name!r} has {column.null_count} missing values, the first in row {first}",
+            code=Code.MISSING_VALUE,
         )
     if pa.types.is_decimal(kind):
         values = column.to_pylist()  # float rounds each correctly
@@ -289,14 +318,20 @@ def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
         beyond = np.empty(0, dtype=np.int64)
     else:
         raise DataError(
-            f"{path}: column {name!r} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it"
+            f"{path}: column {name!r} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode "
+            "it",
+            code=Code.NOT_A_NUMBER,
         )
     if beyond.size:
-        raise DataError(f"{path}: column {name!r} {too_large(count=beyond.size, first=int(beyond[0]))}")
+        raise DataError(
+            f"{path}: column {name!r} {too_large(count=beyond.size, first=int(beyond[0]))}",
+            code=Code.OUT_OF_RANGE,
+        )
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(
-            f"{path}: column {name!r} has {bad.size} NaN or infinite values, the first in row {bad[0]}"
+            f"{path}: column {name!r} has {bad.size} NaN or infinite values, the first in row {bad[0]}",
+            code=Code.MISSING_VALUE,
         )
     return numbers
 

@@ -63,6 +63,7 @@ def test_limits_that_fit_change_nothing(files):
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
         (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, the parties have 30"),
         (("--never-share", "income, dose"), "a.csv: column 'dose' is never shared"),
+        (("--never-share", "dose", "--never-share", "income"), "a.csv: column 'dose' is never shared"),
         (("--storage", "a.csv"), "storage: a.csv is a file, a folder is needed"),
         (("--log", "nowhere/log"), "--log: nowhere/log cannot be written (No such file or directory)"),
         (("--ids-cap", 40), "--ids-cap: only with --membership"),

@@ -150,7 +150,10 @@ class TestBadInput:
         assert "twice" not in str(error.value)
 
     def test_an_id_twice_at_one_party(self):
-        with pytest.raises(secfc.DuplicateIdError, match=r"^parties\[1\]: 1 of its IDs are repeated$"):
+        with pytest.raises(
+            secfc.DuplicateIdError,
+            match=r"^parties\[1\]: 1 of its IDs are repeated, the first of them in rows 0 and 1$",
+        ):
             self.run([["a", "b"], ["c", "c"], ["d"]])
 
     @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pkgutil
 import secfc
 
 PUBLIC = {
+    "Contradiction": {"agreement"},
     "EncodingTransform": {
         "before",
         "spectrum",
@@ -14,11 +15,11 @@ PUBLIC = {
         "roots",
         "inverse_roots",
     },  # follow from n, t and ell
+    "Quotients": {"sizes"},
     "Result": {"sizes"},
     "Signature": {"digest", "signature"},
     "SquaredDistances": {"sizes"},
     "Taken": {"kind", "digest"},
-    "_Candidates": {"sizes"},
 }
 
 

@@ -274,7 +274,7 @@ class TestSpread:
         pages = {
             party: result.report(tmp_path / "page.html", party=party).read_text() for party in (None, 0, 1)
         }
-        assert [spread in page for page in pages.values()] == [True, False, True]
+        assert [spread in page for page in pages.values()] == [False, False, True]
         assert "Revealed to party 2 by consent of all." in pages[1]
         assert all("because all consented to that too" in page for page in pages.values())
 

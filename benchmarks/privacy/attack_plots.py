@@ -23,7 +23,7 @@ def draw(rows: list[dict], folder: Path) -> None:
         mpl.use("agg")
         from matplotlib import pyplot  # noqa: PLC0415
     except ImportError:
-        print('plots: matplotlib is missing (pip install "secfc[plots]")', file=sys.stderr)
+        print('plots: matplotlib is missing (pip install ".[plots]")', file=sys.stderr)
         return
     drawers: dict[str, Callable[[Any, list[dict]], Any]] = {
         "coalitions": _coalitions,

@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/privacy/run.py [--quick] [--plots-only]
 
-The attacks are `secfc bench privacy --json`; plots need matplotlib (pip install "secfc[plots]").
+The attacks are `secfc bench privacy --json`; plots need matplotlib (pip install ".[plots]").
 """
 
 import argparse

@@ -2,11 +2,15 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
 from secfc.agreement.statement import COMPLETE, SignedStatement, Summary
-from secfc.errors import SealError
+from secfc.agreement.toml_file import read_text
+from secfc.errors import MessageError, SealError
+from secfc.protocol.contradiction import Contradiction
+from secfc.protocol.wire import run_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,31 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
             _of_ending(valid, agreement),
         ]
     return findings
+
+
+def read_evidence(path: Path) -> Contradiction | None:
+    """The evidence in a file; None when the file is something else."""
+    try:
+        return Contradiction.of_json(read_text(path).encode())
+    except MessageError:
+        return None
+
+
+def audit_evidence(found: Contradiction, agreement: Agreement) -> list[Finding]:
+    """Check what a party has written down of a coordinator that cheated, against the auditor's agreement.
+
+    It convinces whoever has the roster: nobody but the coordinator can sign what is in it.
+    """
+    name = agreement.consortium.coordinator.name if agreement.consortium.coordinator else "the coordinator"
+    if found.agreement != agreement.digest:
+        return [_wrong(f"evidence of another job, {found.agreement.hex()[:16]}")]
+    try:
+        header = found.check(agreement.consortium.roster)
+    except MessageError as error:
+        return [_wrong(str(error))]
+    run, about = run_of(found.first.header).hex(), f"{header.kind} of round {header.round}"
+    digests = f"{found.first.digest.hex()[:16]} and {found.second.digest.hex()[:16]}"
+    return [Finding(holds=True, text=f"{name} cheated in the run {run}: it signed two of {about}, {digests}")]
 
 
 def _wrong(text: str) -> Finding:

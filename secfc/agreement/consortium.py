@@ -16,11 +16,12 @@ from secfc.agreement.files import replace_text
 from secfc.agreement.keys import key_bytes, key_text, key_words
 from secfc.agreement.toml_file import Schema, TomlFile, read_text
 from secfc.agreement.words import to_words
+from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import Roster
 
-_FINGERPRINT = b"secfc roster fingerprint 1"
+_FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _HEAD = "# secfc roster: the order of parties is that of their client numbers.\n"
 _MOST_ORGANISATION = 200
@@ -37,6 +38,7 @@ class MemberSchema(Schema):
 class RosterSchema(Schema):
     """A roster file."""
 
+    coordinator: MemberSchema | None = None
     party: list[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
 
 
@@ -67,10 +69,10 @@ class Member:
         """As files show it."""
         return MemberSchema(name=self.name, organisation=self.organisation, key=key_text(self.key))
 
-    def to_toml(self) -> str:
+    def to_toml(self, table: str = "[[party]]") -> str:
         """Its entry in a roster file."""
         # A JSON text of these characters is a TOML text too: both escape quotes and backslashes alike.
-        lines = ["[[party]]", f"name = {json.dumps(self.name)}"]
+        lines = [table, f"name = {json.dumps(self.name)}"]
         if self.organisation:
             lines.append(f"organisation = {json.dumps(self.organisation, ensure_ascii=False)}")
         return "\n".join([*lines, f"key = {json.dumps(key_text(self.key))}", ""])
@@ -78,14 +80,24 @@ class Member:
 
 @dataclass(frozen=True)
 class Consortium:
-    """All parties, client 1 first. `read_roster` checks that names and keys differ."""
+    """All parties, client 1 first, and who runs the server. `read_roster` checks that names and keys differ.
+
+    A roster that is only being collected has no coordinator yet; a job needs one.
+    """
 
     members: tuple[Member, ...]
+    coordinator: Member | None = None
 
     @cached_property
     def roster(self) -> Roster:
         """The keys alone."""
-        return Roster(tuple(member.key for member in self.members))
+        coordinator = None if self.coordinator is None else self.coordinator.key
+        return Roster(tuple(member.key for member in self.members), coordinator)
+
+    @property
+    def everybody(self) -> tuple[Member, ...]:
+        """The coordinator, if there is one, and all parties."""
+        return (*(() if self.coordinator is None else (self.coordinator,)), *self.members)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,13 +106,21 @@ class Consortium:
 
     def to_schema(self) -> RosterSchema:
         """As files show it."""
-        return RosterSchema(party=[member.to_schema() for member in self.members])
+        coordinator = None if self.coordinator is None else self.coordinator.to_schema()
+        return RosterSchema(coordinator=coordinator, party=[member.to_schema() for member in self.members])
 
     @property
     def words(self) -> str:
         """Twenty-four words of all names, keys and their order."""
         content = json.dumps(self.to_schema().model_dump(), sort_keys=True)
         return to_words(hashlib.sha256(_FINGERPRINT + content.encode()).digest())
+
+    def check_coordinator(self, key: bytes, *, file: Path) -> None:
+        """Raise AgreementError unless this is the coordinator's public key."""
+        if self.coordinator is None or self.coordinator.key != key:
+            raise AgreementError(
+                f"{file}: not the key that the roster has for the coordinator", code=Code.KEY_NOT_IN_ROSTER
+            )
 
     def number_of(self, name: str, key: bytes, *, file: Path) -> int:
         """Client number of the party with this name and public key.
@@ -114,7 +134,10 @@ class Consortium:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
         number = self.names.index(name) + 1
         if self.members[number - 1].key != key:
-            raise AgreementError(f"{file}: not the key that the roster has for {name} (client {number})")
+            raise AgreementError(
+                f"{file}: not the key that the roster has for {name} (client {number})",
+                code=Code.KEY_NOT_IN_ROSTER,
+            )
         return number
 
     def number_with(self, key: bytes, *, file: Path) -> int:
@@ -128,7 +151,10 @@ class Consortium:
         for number, member in enumerate(self.members, 1):
             if member.key == key:
                 return number
-        raise AgreementError(f"{file}: its public key is not in the roster ({', '.join(self.names)})")
+        raise AgreementError(
+            f"{file}: its public key is not in the roster ({', '.join(self.names)})",
+            code=Code.KEY_NOT_IN_ROSTER,
+        )
 
 
 def check_member(name: str, organisation: str) -> None:
@@ -151,32 +177,42 @@ def _check_organisation(text: str) -> str | None:
     return f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
 
 
-def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[tuple[int, str, str]]]:
-    """The parties, and what is wrong with them: position, key and text."""
-    members: list[Member] = []
-    wrong: list[tuple[int, str, str]] = []
-    names: dict[str, int] = {}
-    keys: dict[bytes, int] = {}
-    for at, one in enumerate(schema.party):
+Fault = tuple[tuple[str | int, ...], str]
+"""Where something is wrong in a roster file, and what."""
+
+
+def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
+    """The parties, and what is wrong with them."""
+    members: dict[str, Member] = {}
+    wrong: list[Fault] = []
+    names: dict[str, str] = {}
+    keys: dict[bytes, str] = {}
+    entries: list[tuple[str, tuple[str | int, ...], MemberSchema]] = [
+        (f"party {at + 1}", ("party", at), one) for at, one in enumerate(schema.party)
+    ]
+    if schema.coordinator is not None:
+        entries.append(("the coordinator", ("coordinator",), schema.coordinator))
+    for who, place, one in entries:
         for key, text in (
             ("name", _check_name(one.name)),
             ("organisation", _check_organisation(one.organisation)),
         ):
             if text:
-                wrong.append((at, key, f"party {at + 1}: {text}"))
-        first = names.setdefault(one.name.lower(), at)
-        if first != at:
-            wrong.append((at, "name", f"party {at + 1}: {one.name!r} is the name of party {first + 1} too"))
+                wrong.append(((*place, key), f"{who}: {text}"))
+        first = names.setdefault(one.name.lower(), who)
+        if first != who:
+            wrong.append(((*place, "name"), f"{who}: {one.name!r} is the name of {first} too"))
         try:
             public = key_bytes(one.key)
         except ValueError as error:
-            wrong.append((at, "key", f"party {at + 1} ({one.name}): key: {error}"))
+            wrong.append(((*place, "key"), f"{who} ({one.name}): key: {error}"))
             continue
-        first = keys.setdefault(public, at)
-        if first != at:
-            wrong.append((at, "key", f"party {at + 1} ({one.name}): the key of party {first + 1} too"))
-        members.append(Member(name=one.name, organisation=one.organisation, key=public))
-    return Consortium(tuple(members)), wrong
+        first = keys.setdefault(public, who)
+        if first != who:
+            wrong.append(((*place, "key"), f"{who} ({one.name}): the key of {first} too"))
+        members[who] = Member(name=one.name, organisation=one.organisation, key=public)
+    coordinator = members.pop("the coordinator", None)
+    return Consortium(tuple(members.values()), coordinator), wrong
 
 
 def read_roster(path: Path) -> Consortium:
@@ -190,8 +226,10 @@ def read_roster(path: Path) -> Consortium:
     return _parsed(TomlFile(path))
 
 
-def add_members(path: Path, members: list[Member]) -> Consortium:
-    """Append parties to a roster file, which is made if there is none. What stands in it stays as it is.
+def add_members(path: Path, members: list[Member], coordinator: Member | None = None) -> Consortium:
+    """Append parties, and who runs the server, to a roster file, which is made if there is none.
+
+    What stands in it stays as it is.
 
     Raises
     ------
@@ -203,7 +241,8 @@ def add_members(path: Path, members: list[Member]) -> Consortium:
         read_roster(path)
         text = read_text(path)
     text += "" if text.endswith("\n") else "\n"
-    text += "".join(f"\n{member.to_toml()}" for member in members)
+    entries = [] if coordinator is None else [coordinator.to_toml("[coordinator]")]
+    text += "".join(f"\n{entry}" for entry in [*entries, *(member.to_toml() for member in members)])
     consortium = _parsed(TomlFile(path, text))
     replace_text(path, text)
     return consortium
@@ -212,6 +251,6 @@ def add_members(path: Path, members: list[Member]) -> Consortium:
 def _parsed(file: TomlFile) -> Consortium:
     consortium, wrong = consortium_of(file.check(RosterSchema))
     if wrong:
-        texts = sorted((file.line("party", at, key), text) for at, key, text in wrong)
+        texts = sorted((file.line(*keys), text) for keys, text in wrong)
         raise ParameterError("\n".join(f"{file.path}:{line}: {text}" for line, text in texts))
     return consortium

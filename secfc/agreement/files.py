@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from secfc.agreement.toml_file import read_text
+from secfc.codes import code_of_write
 from secfc.errors import ParameterError
 
 OWNER_ONLY = 0o600
@@ -28,7 +29,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     except FileExistsError:
         raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
     except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}") from None
+        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -36,7 +37,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         path.unlink()
-        raise ParameterError(f"{path}: {error.strerror}") from None
+        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
     except BaseException:
         path.unlink()
         raise
@@ -55,7 +56,7 @@ def replace_text(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8")
         os.replace(draft, path)
     except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}") from None
+        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
     finally:
         draft.unlink(missing_ok=True)
 

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from math import inf, isfinite, isqrt, nextafter
@@ -21,17 +23,17 @@ from secfc.agreement.prepared_columns import (
     prepared_columns,
 )
 from secfc.agreement.toml_file import Schema, TomlFile, check_values
-from secfc.errors import ParameterError
+from secfc.codes import Code
+from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.params import MAX_ROWS, SALT_BYTES, Comparison, Disclosure, Job, Start, UnionMethod
+from secfc.params import MAX_ROWS, PROTOCOL_BYTES, Comparison, Disclosure, Job, Start, UnionMethod
 from secfc.prepare.schema import Schema as Preparation
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.sealing.handshake import Session
 
-_DIGEST = b"secfc agreement 1"
+_DIGEST = b"secfc agreement 2"
 _TITLE_MOST = 200
-_NO_RUN = bytes(SALT_BYTES).hex()
 _SEED_BITS = 63
 
 
@@ -68,6 +70,8 @@ class JobSchema(Schema):
 
     title: str
     roster: str
+    expires: date
+    runs: int = Field(default=1, ge=1)
     prepare: str | None = None
     phases: list[Phase] | None = None
     clustering: ClusteringSchema
@@ -82,10 +86,13 @@ class Agreement:
     Attributes
     ----------
     title : str
+    expires : date
+        The last day, in UTC, on which a run may begin.
+    runs : int
+        How many runs a party takes part in.
     phases : tuple of str
         That the run has, in order.
     job : Job
-        With membership privacy the one of a run has a salt of its own (`job_of`).
     columns : dict of str to (float, float)
         Columns that are clustered, in order, and the range of their values.
     preparation : prepare.Schema or None
@@ -98,6 +105,8 @@ class Agreement:
     """
 
     title: str
+    expires: date
+    runs: int
     phases: tuple[Phase, ...]
     job: Job
     columns: dict[str, Range]
@@ -132,6 +141,7 @@ class Agreement:
         """
         job = self._content.model_dump(exclude={"roster", "prepare"})
         job["phases"] = list(self.phases)
+        job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
         content = {"job": job, "roster": self.consortium.to_schema().model_dump()}
         if self.preparation is not None:
@@ -140,18 +150,16 @@ class Agreement:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of the canonical content and of the parameters that this version makes of it, 32 bytes."""
+        """SHA-256 of the protocol's version, the canonical content and the parameters made of it."""
         content = hashlib.sha256(self.to_json().encode()).digest()
-        return hashlib.sha256(_DIGEST + content + self.job.digest + self.consortium.roster.digest).digest()
+        parts = (_DIGEST, PROTOCOL_BYTES, content, self.job.digest, self.consortium.roster.digest)
+        return hashlib.sha256(b"".join(parts)).digest()
 
-    def job_of(self, run: bytes) -> Job:
-        """The parameters of a run: with membership privacy its identifier is the salt of hashed IDs.
-
-        Parameters
-        ----------
-        run : bytes of length 16
-        """
-        return self.job if self.job.ids_cap is None else replace(self.job, ids_salt=run.hex())
+    def check_date(self, today: date) -> None:
+        """Raise AgreementError when the job has expired."""
+        if today > self.expires:
+            text = f"the job {self.digest.hex()[:16]} expired on {self.expires.isoformat()}"
+            raise AgreementError(text, code=Code.EXPIRED)
 
     def session(self, run: bytes) -> Session:
         """A run of this agreement.
@@ -209,10 +217,12 @@ def agreement_of(text: str, *, name: str) -> Agreement:
     ):
         raise fault("columns: a list of names and ranges is needed")
     job |= {"columns": {one[0]: one[1:] for one in columns}, "roster": ""}
+    with suppress(KeyError, TypeError, ValueError):  # else the schema says what is wrong
+        job["expires"] = date.fromisoformat(job["expires"])
     schema = check_values(job, JobSchema, name=name)
     consortium, wrong = consortium_of(check_values(values.get("roster"), RosterSchema, name=name))
     if wrong:
-        raise fault(wrong[0][2])
+        raise fault(wrong[0][1])
     agreement = _agreement(schema, consortium, preparation_of(values.get("prepare"), fault), fault)
     if agreement.to_json() != text:
         raise fault("not the canonical content of an agreement")
@@ -224,6 +234,8 @@ def _agreement(
 ) -> Agreement:
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
+    if consortium.coordinator is None:
+        raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
     if schema.clustering.ids_cap is None:
@@ -231,8 +243,6 @@ def _agreement(
             if values[name] != getattr(Job, name):
                 text = f"{name}: only with ids_cap, which switches on membership privacy"
                 raise fault(text, "clustering", name)
-    else:
-        values["ids_salt"] = _NO_RUN
     values["reveal_to"] = _recipients(schema.clustering.reveal_centres, consortium, fault)
     try:
         job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(ranges), **values)
@@ -257,6 +267,8 @@ def _agreement(
         raise fault(text, "clustering", "init")
     return Agreement(
         title=schema.title,
+        expires=schema.expires,
+        runs=schema.runs,
         phases=phases,
         job=job,
         columns=columns,

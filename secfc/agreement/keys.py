@@ -19,6 +19,9 @@ from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
 from secfc.errors import ParameterError
 from secfc.sealing.identity import KEY_BYTES, Identity
 
+COORDINATOR_KEY = "coordinator.key"
+"""Name of the file of the coordinator's private key, beside the job file or in a FLARE server's kit."""
+
 _KIND = "ed25519:"
 _FINGERPRINT = b"secfc key fingerprint 1"
 

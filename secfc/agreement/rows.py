@@ -12,6 +12,7 @@ from secfc._arrays import Labels
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.prepared_columns import Range
 from secfc.agreement.site_file import Site
+from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.journal.beginning import as_bytes
 from secfc.journal.records import Buffer
@@ -88,7 +89,9 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     columns = [source.columns.get(column, column) for column in agreement.inputs]
     for key, column in (("id", source.id_column), ("start", source.start_column)):
         if column in columns:
-            raise DataError(f"{name}: {site.path}: data.{key}: column {column!r} is clustered")
+            raise DataError(
+                f"{name}: {site.path}: data.{key}: column {column!r} is clustered", code=Code.REPEATED_COLUMN
+            )
     hidden = job.ids_cap is not None
     as_text = [] if source.id_column is None else [source.id_column]
     start = ids = unprepared = None
@@ -104,7 +107,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
         if hidden and table.ids is not None:
             ids = _texts(table.ids, str(source.rows), table.id_name)
     except (DataError, ParameterError) as error:
-        raise type(error)(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}", code=error.code) from None
     found = SiteRows(table=table, start=start, ids=ids, unprepared=unprepared)
     if agreement.preparation is None:
         _check_ranges(table, dict(zip(columns, agreement.columns.values(), strict=True)), name=name)
@@ -118,12 +121,15 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
     source, path = site.source, site.source.rows
     agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
     if len(agreed) < len(schema.columns):
-        raise DataError(f"{site.path}: data.columns: two columns of the schema are one column here")
+        raise DataError(
+            f"{site.path}: data.columns: two columns of the schema are one column here",
+            code=Code.REPEATED_COLUMN,
+        )
     own = Schema(columns=tuple(replace(column, name=name) for name, column in agreed.items()))
     others = [] if source.id_column is None else [source.id_column]
     found = loaded.column_names
     if source.id_column is not None and found.count(source.id_column) > 1:
-        raise DataError(f"{path}: two columns have the name {source.id_column!r}")
+        raise DataError(f"{path}: two columns have the name {source.id_column!r}", code=Code.REPEATED_COLUMN)
     unused = [name for name in dict.fromkeys(found) if name not in agreed and name not in others]
     unprepared = checked(loaded.drop_columns(unused), own, name=str(path), others=others)
     table = Table(
@@ -139,15 +145,22 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
 def _start_labels(loaded: pa.Table, name: str, path: str) -> Labels:
     """A column of start labels; the client's role checks that they fit the job."""
     if name not in loaded.column_names:
-        raise DataError(f"{path}: no column {name!r}; it has {', '.join(loaded.column_names)}")
+        raise DataError(
+            f"{path}: no column {name!r}; it has {', '.join(loaded.column_names)}", code=Code.MISSING_COLUMN
+        )
     column = loaded.column(name)
     if not len(column):
         return np.empty(0, dtype=np.int32)
     if not pa.types.is_integer(column.type) or column.null_count:
-        raise DataError(f"{path}: column {name!r} of start labels is not one of integers ({column.type})")
+        raise DataError(
+            f"{path}: column {name!r} of start labels is not one of integers ({column.type})",
+            code=Code.BAD_LABELS,
+        )
     given = column.to_numpy()
     if given.min() < 0 or given.max() >= MAX_CLUSTERS:
-        raise DataError(f"{path}: column {name!r} of start labels has some below 0 or above any k")
+        raise DataError(
+            f"{path}: column {name!r} of start labels has some below 0 or above any k", code=Code.BAD_LABELS
+        )
     labels: Labels = given.astype(np.int32)
     return labels
 
@@ -155,12 +168,16 @@ def _start_labels(loaded: pa.Table, name: str, path: str) -> Labels:
 def _texts(column: pa.ChunkedArray, path: str, name: str) -> list[str]:
     """IDs as text: sites whose files have different types, 7 and "7", mean the same row."""
     if column.null_count:
-        raise DataError(f"{path}: column {name!r} of IDs has {column.null_count} missing values")
+        raise DataError(
+            f"{path}: column {name!r} of IDs has {column.null_count} missing values", code=Code.BAD_ID
+        )
     if not len(column):
         return []
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise DataError(f"{path}: column {name!r} of IDs is of type {kind}; text or integers are needed")
+        raise DataError(
+            f"{path}: column {name!r} of IDs is of type {kind}; text or integers are needed", code=Code.BAD_ID
+        )
     texts: list[str] = column.cast(pa.string()).to_pylist()
     return texts
 
@@ -172,5 +189,6 @@ def _check_ranges(table: Table, ranges: Mapping[str, Range], *, name: str) -> No
         if beyond.size:
             raise DataError(
                 f"{name}: {table.path}: column {column!r} has {beyond.size} values outside the job's range "
-                f"[{low!r}, {high!r}], the first in row {beyond[0]}"
+                f"[{low!r}, {high!r}], the first in row {beyond[0]}",
+                code=Code.OUT_OF_RANGE,
             )

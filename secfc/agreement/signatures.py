@@ -15,6 +15,7 @@ from pydantic import Field
 from secfc.agreement.files import replace_text
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import Schema, TomlFile
+from secfc.codes import Code
 from secfc.errors import AgreementError, SealError
 from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity
@@ -98,7 +99,8 @@ def check_signed(agreement: Agreement, path: Path) -> None:
     wrong = [f"{name} ({state})" for name, state in found.items() if state != "signed"]
     if wrong:
         raise AgreementError(
-            f"{path}: not all parties have signed the job {agreement.digest.hex()[:16]}: {', '.join(wrong)}"
+            f"{path}: not all parties have signed the job {agreement.digest.hex()[:16]}: {', '.join(wrong)}",
+            code=Code.NOT_SIGNED,
         )
 
 

@@ -7,9 +7,13 @@ from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import Schema, TomlFile
+from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
 from secfc.params import SMALLEST_SPREAD, Disclosure, UnionMethod
 from secfc.sources.query import Origin, Query
+
+_CONSENTS = {"reveal_centres", "reveal_spread", "open_statistics"}
+"""Limits without which a job reveals nothing."""
 
 
 class DataSchema(Schema):
@@ -149,7 +153,9 @@ class Site:
         if broken:
             texts = [(self._file.line("limits", key), f"limits.{key}: {text}") for key, text in broken]
             refusal = f"{self.party} refuses the job"
-            raise LimitError("\n".join(f"{self.path}:{line}: {refusal}: {text}" for line, text in texts))
+            code = Code.NO_CONSENT if {key for key, _ in broken} <= _CONSENTS else Code.LIMIT
+            lines = "\n".join(f"{self.path}:{line}: {refusal}: {text}" for line, text in texts)
+            raise LimitError(lines, code=code)
 
     def _against_reveals(self, agreement: Agreement) -> list[tuple[str, str]]:
         """What the job reveals without this site's consent."""

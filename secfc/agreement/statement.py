@@ -21,6 +21,8 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import Schema, check_values, read_text
 from secfc.errors import ParameterError
+from secfc.params import MAX_CLIENTS
+from secfc.public_errors import is_ending
 from secfc.sealing.identity import Identity
 
 _SIGNED = b"secfc statement 1"
@@ -31,8 +33,11 @@ COMPLETE = "complete"
 LEFT_OUT = "the run went on without its rows"
 """How a run ended for a party that was thought absent while rows were shared."""
 
-MOST_TEXT = 2000
-"""Characters of how a run ended; the rest is cut off."""
+MISSED = "the run was complete before this party had its labels"
+"""How a run ended for a party that the result did not reach."""
+
+_MOST_TEXT, _MOST_SHORT = 2000, 100
+_MOST_ENTRIES = 50
 
 Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Hex16 = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -44,8 +49,19 @@ def _printable(text: str) -> str:
     return text
 
 
-Text = Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_printable)]
-Count = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(max_length=_MOST_TEXT), AfterValidator(_printable)]
+Short = Annotated[str, Field(max_length=_MOST_SHORT), AfterValidator(_printable)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
+def _of_the_list(text: str) -> str:
+    if text not in (COMPLETE, LEFT_OUT, MISSED) and not is_ending(text):
+        raise ValueError("a type of error and a code of secfc are needed")
+    return text
+
+
+Ending = Annotated[Text, AfterValidator(_of_the_list)]
+"""How a run ended, for a party or for the coordinator: of a closed list, with names of the roster."""
 
 
 class Sent(Schema):
@@ -79,7 +95,7 @@ class Statement(Schema):
     sent : dict of str to Sent
         What left it, by type of message.
     ended : str
-        "complete" when it received its labels, else its own error, or what it was told.
+        "complete" when it received its labels, else type and code of its own error, or of what it was told.
     iterations : int or None
         Of the result.
     converged : bool or None
@@ -87,16 +103,16 @@ class Statement(Schema):
 
     job: Hex32
     run: Hex16
-    party: Text
+    party: Short
     client: Count
-    versions: dict[Text, Text]
-    began: Text
-    ended_at: Text
+    versions: Annotated[dict[Short, Short], Field(max_length=_MOST_ENTRIES)]
+    began: Short
+    ended_at: Short
     introductions: Hex32 | None
-    took_part: list[Text]
-    sent: dict[Text, Sent]
-    ended: Text
-    iterations: int | None
+    took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]
+    sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]
+    ended: Ending
+    iterations: Count | None
     converged: bool | None
 
     def signed_bytes(self) -> bytes:

@@ -14,7 +14,9 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from secfc.codes import Code, code_of_read
 from secfc.errors import ParameterError
+from secfc.escaping import shown
 
 Keys = tuple[str | int, ...]
 """Where a value stands: names of keys, and positions in lists."""
@@ -33,6 +35,7 @@ _NEEDED = {
     "list_type": "a list is needed",
     "dict_type": "a table is needed",
     "model_type": "a table is needed",
+    "date_type": "a date is needed, such as 2027-01-31",
 }
 
 
@@ -70,7 +73,7 @@ class TomlFile:
             line = int(found[1]) if found and found[1] else len(self._text.splitlines())
             raise ParameterError(f"{path}:{max(line, 1)}: {_AT_LINE.sub('', str(error))}") from None
         except (ValueError, RecursionError):  # a number of thousands of digits, lists in lists in lists
-            raise ParameterError(f"{path}: not TOML that can be read") from None
+            raise ParameterError(f"{path}: not TOML that can be read", code=Code.UNREADABLE_FILE) from None
 
     def line(self, *keys: str | int) -> int:
         """The line where a key's statement begins; of a key that is missing, its table's."""
@@ -128,13 +131,15 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}") from None
+        raise ParameterError(f"{path}: {error.strerror}", code=code_of_read(error)) from None
     if len(data) > MAX_BYTES:
-        raise ParameterError(f"{path}: at most {MAX_BYTES} bytes are read, it has more")
+        raise ParameterError(
+            f"{path}: at most {MAX_BYTES} bytes are read, it has more", code=Code.UNREADABLE_FILE
+        )
     try:
         return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise ParameterError(f"{path}: not a text in UTF-8") from None
+        raise ParameterError(f"{path}: not a text in UTF-8", code=Code.UNREADABLE_FILE) from None
 
 
 def check_values(values: object, schema: type[S], *, name: str) -> S:
@@ -173,11 +178,15 @@ def fault_text(schema: type[Schema], fault: Mapping[str, Any]) -> str:
     return f"{shown}: {_NEEDED.get(kind, fault['msg'])}"
 
 
+_MOST_KEY = 80
+"""Characters of a key that are shown."""
+
+
 def shown_keys(keys: Sequence[str | int]) -> str:
     """Keys as people write them; list positions count from 1, as client numbers do."""
     text = ""
     for key in keys:
-        name = f"[{key + 1}]" if isinstance(key, int) else key if key.isprintable() else ascii(key)
+        name = f"[{key + 1}]" if isinstance(key, int) else shown(key, _MOST_KEY)
         text += f".{name}" if text and isinstance(key, str) else name
     return text
 

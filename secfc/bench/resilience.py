@@ -27,10 +27,10 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
 from secfc.limits import Limits
-from secfc.params import SALT_BYTES, Comparison, Job
+from secfc.params import Comparison, Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import Phase
-from secfc.psu.tokens import KEY_BYTES, tokens
+from secfc.psu.tokens import KEY_BYTES, row_ids
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3
@@ -254,12 +254,12 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
 def _with_ids(setup: Setup) -> Setup:
     """The same run with membership privacy, every row with an ID of its own."""
     ends = np.cumsum([0, *(rows.shape[0] for rows in setup.rows)]).tolist()
-    job = replace(setup.job, ids_cap=ends[-1], ids_salt=bytes(SALT_BYTES).hex())
+    job = replace(setup.job, ids_cap=ends[-1])
     held = [
-        tokens(range(first, end), key=bytes(KEY_BYTES), salt=bytes(SALT_BYTES), name=name)
+        row_ids(range(first, end), key=bytes(KEY_BYTES), name=name)
         for first, end, name in zip(ends, ends[1:], setup.names, strict=False)
     ]
-    return replace(setup, job=job, tokens=held)
+    return replace(setup, job=job, ids=held)
 
 
 def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:

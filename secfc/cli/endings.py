@@ -9,8 +9,12 @@ import secfc
 from secfc.cli import INTERRUPTED
 from secfc.cli.options import Running
 from secfc.cli.render import error_console
+from secfc.escaping import shown
 
 _REFUSED = 2
+
+_MOST_OF_LINE = 5000
+"""Characters of a line of an error: it can list the columns of a wide file."""
 
 
 @contextmanager
@@ -32,7 +36,9 @@ def plain_endings() -> Iterator[None]:
     except secfc.SecFCError as error:
         out = error_console()
         out.print("error:", style="bold red", end=" ")
-        out.print(f"{type(error).__name__}: {error}", soft_wrap=True)
+        # A text may quote what others wrote, line by line.
+        text = "\n".join(shown(line, _MOST_OF_LINE) for line in str(error).split("\n"))
+        out.print(f"{type(error).__name__}: {text}", soft_wrap=True)
         raise typer.Exit(_REFUSED) from None
     except KeyboardInterrupt:
         error_console().print("interrupted; nothing was written")

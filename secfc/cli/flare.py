@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.job import Report
+from secfc.cli.job import CoordinatorKey, Report
 from secfc.cli.render import console
 from secfc.outputs import check_new_file
 
@@ -66,6 +66,7 @@ def poc(
         Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
     report: Report = None,
+    key: CoordinatorKey = None,
     workspace: Annotated[
         Path | None,
         typer.Option(help="Folder to keep kits and logs in; by default none are kept."),
@@ -80,10 +81,12 @@ def poc(
     with plain_endings(), tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
         from secfc.agreement.files import replace_text  # noqa: PLC0415
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
+        from secfc.agreement.keys import COORDINATOR_KEY  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415
         from secfc.drivers.agreed import in_order  # noqa: PLC0415
         from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
         from secfc.errors import ParameterError, PartyError  # noqa: PLC0415
+        from secfc.escaping import shown  # noqa: PLC0415
 
         if find_spec("nvflare") is None:
             raise ParameterError("NVIDIA FLARE is not installed: pip install 'secfc[flare]'")
@@ -101,6 +104,7 @@ def poc(
         with Federation(folder, agreement.names) as federation:
             for name, file in zip(agreement.names, files, strict=True):
                 federation.join(name, file)
+            federation.give_key(key or job.with_name(COORDINATOR_KEY))
             federation.start()
             number, written = federation.run(Path(scratch) / "job", timeout=timeout)
             if written is None:
@@ -117,7 +121,7 @@ def poc(
             raise PartyError(f"{told['ended']}")
         out = console()
         for name, why in told["lost"].items():
-            out.print(f"{name} was lost: {why}", soft_wrap=True)
+            out.print(f"{shown(name)} was lost: {shown(why)}", soft_wrap=True)
         end = "converged" if told["result"]["converged"] else "stopped at max_iter"
         out.print(f"{end} after {told['result']['n_iter']} iterations")
         out.print(f"{path}: secfc audit {path} --job {job}", soft_wrap=True)

@@ -1,6 +1,7 @@
 """`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
 
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from secfc.outputs import check_new_file
 from secfc.progress import progress_bar
 
 if TYPE_CHECKING:
+    from secfc.agreement.audit import Finding
     from secfc.agreement.job_file import Agreement
     from secfc.agreement.statement import SignedStatement
     from secfc.params import Job
@@ -28,6 +30,10 @@ _DOES_NOT_HOLD = 1
 JobFile = Annotated[Path, typer.Argument(help="The job file.")]
 Report = Annotated[
     Path | None, typer.Option(help="Also write one self-contained HTML page of the run; a new file.")
+]
+CoordinatorKey = Annotated[
+    Path | None,
+    typer.Option("--key", help="The coordinator's private key; by default coordinator.key beside the job."),
 ]
 
 
@@ -52,6 +58,7 @@ def show(file: JobFile) -> None:
         most_rounds = agreement.limits.most_rounds or task.max_rounds
         for name, value in (
             ("digest", agreement.digest.hex()),
+            ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
             ("clusters", f"k = {task.k}"),
             ("start", f"{task.init}, {task.n_init} of them, seed {agreement.seed}"),
             ("most iterations", f"{task.max_iter} of a start; at most {most_rounds} rounds are answered"),
@@ -88,7 +95,7 @@ def show(file: JobFile) -> None:
 def sign(
     site: Annotated[Path, typer.Argument(help="Your site file: it names the job, your key and your limits.")],
 ) -> None:
-    """Sign off a job, unless it breaks your limits; the signature is added to the file beside the job."""
+    """Sign off a job, unless it breaks your limits or has expired; the signature is added beside the job."""
     with plain_endings():
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
         from secfc.agreement.keys import read_key  # noqa: PLC0415
@@ -104,6 +111,7 @@ def sign(
         agreement, identity = read_job(own.job), read_key(own.key)
         agreement.consortium.number_of(own.party, identity.public, file=own.key)
         own.check(agreement)
+        agreement.check_date(datetime.now(UTC).date())
         signature = Signature(
             party=own.party, digest=agreement.digest, signature=sign_job(agreement, identity)
         )
@@ -158,6 +166,7 @@ def run(
         Path | None, typer.Option(help="The summary to write; by default beside the job.")
     ] = None,
     report: Report = None,
+    key: CoordinatorKey = None,
     deadline: Deadline = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
@@ -177,7 +186,13 @@ def run(
         bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
         with our_warnings(), bar as progress:
             outcome = run_agreed(
-                agreement, file=file, sites=sites, summary=path, deadline=deadline, on_progress=progress
+                agreement,
+                file=file,
+                sites=sites,
+                summary=path,
+                key=key,
+                deadline=deadline,
+                on_progress=progress,
             )
         if report is not None:
             from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
@@ -197,7 +212,9 @@ def run(
 
 
 def audit(
-    summary: Annotated[Path, typer.Argument(help="The summary of a run.")],
+    summary: Annotated[
+        Path, typer.Argument(help="The summary of a run, or evidence that a party has of the coordinator.")
+    ],
     job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
     report: Report = None,
     site: Annotated[
@@ -210,6 +227,7 @@ def audit(
     """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
     with plain_endings():
         from secfc.agreement.audit import audit as audited  # noqa: PLC0415
+        from secfc.agreement.audit import audit_evidence, read_evidence  # noqa: PLC0415
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
         from secfc.agreement.site_file import read_site  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415
@@ -218,20 +236,29 @@ def audit(
         if site is not None and report is None:
             raise ParameterError("--site: only with --report")
         agreement = read_job(job)
+        evidence = read_evidence(summary)
+        if evidence is not None:
+            _show_findings(audit_evidence(evidence, agreement))
+            return
         read = read_summary(summary)
         if report is not None:
             from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
 
             own = None if site is None else read_site(site)
             write_agreed_report(read, agreement, report, name=str(summary), site=own)
-        findings, out = audited(read, agreement), console()
-        for finding in findings:
-            mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
-            out.print(mark, style=style, end="  ")
-            out.print(finding.text, soft_wrap=True)
-        if not all(finding.holds for finding in findings):
-            raise typer.Exit(_DOES_NOT_HOLD)
+        _show_findings(audited(read, agreement))
         _show_sent(agreement, read.statements)
+
+
+def _show_findings(findings: list["Finding"]) -> None:
+    """Print what holds and what does not; end with status 1 unless all holds."""
+    out = console()
+    for finding in findings:
+        mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
+        out.print(mark, style=style, end="  ")
+        out.print(finding.text, soft_wrap=True)
+    if not all(finding.holds for finding in findings):
+        raise typer.Exit(_DOES_NOT_HOLD)
 
 
 def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:

@@ -71,13 +71,17 @@ def ids_key(
 def add(
     file: RosterFile,
     keys: Annotated[list[Path], typer.Argument(help="Public key files, in the order of client numbers.")],
+    coordinator: Annotated[
+        Path | None, typer.Option(help="The public key file of who runs the server; every job needs one.")
+    ] = None,
 ) -> None:
     """Append parties to a roster, which is made if there is none."""
     with plain_endings():
         from secfc.agreement.consortium import add_members, read_roster  # noqa: PLC0415
 
         added = [member for key in keys for member in read_roster(key).members]
-        consortium = add_members(file, added)
+        server = None if coordinator is None else read_roster(coordinator).members[0]
+        consortium = add_members(file, added, server)
         _show(file, len(consortium.members) - len(added))
 
 
@@ -96,7 +100,15 @@ def show(
                 {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
                 for number, one in enumerate(consortium.members, 1)
             ]
-            typer.echo(json.dumps({"parties": parties, "words": consortium.words}))
+            server = consortium.coordinator
+            coordinator = server and {
+                "name": server.name,
+                "organisation": server.organisation,
+                "words": server.words,
+            }
+            typer.echo(
+                json.dumps({"coordinator": coordinator, "parties": parties, "words": consortium.words})
+            )
             return
         _show(file, 0)
 
@@ -123,11 +135,15 @@ def verify(
         consortium, out = read_roster(file), console()
         out.print(f"{file}: {len(consortium.members)} parties with different names and keys")
         if key is not None:
-            number = consortium.number_with(read_key(key).public, file=key)
-            out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}")
+            public, server = read_key(key).public, consortium.coordinator
+            if server is not None and server.key == public:
+                out.print(f"{key}: the key of {server.name}, the coordinator")
+            else:
+                number = consortium.number_with(public, file=key)
+                out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}")
         if words is not None:
             given = check_words(words)
-            of = {member.words: f"of the key of {member.name}" for member in consortium.members}
+            of = {member.words: f"of the key of {member.name}" for member in consortium.everybody}
             of[consortium.words] = "of this roster"
             if given not in of:
                 raise AgreementError(f"words: they are not those of {file}, nor of a key in it")
@@ -143,9 +159,12 @@ def _show(file: Path, before: int) -> None:
     table = Table(show_lines=True)
     for heading in ("client", "name", "words of its key"):
         table.add_column(heading)
-    for number, member in enumerate(consortium.members[before:], before + 1):
+    shown = [(str(number), one) for number, one in enumerate(consortium.members[before:], before + 1)]
+    if consortium.coordinator is not None:
+        shown.insert(0, ("coordinator", consortium.coordinator))
+    for number, member in shown:
         name = f"{member.name}\n{member.organisation}" if member.organisation else member.name
-        table.add_row(str(number), name, "\n".join(in_lines(member.words)))
+        table.add_row(number, name, "\n".join(in_lines(member.words)))
     out.print(table)
     out.print(f"words of the roster as it stands, {len(consortium.members)} parties:")
     for line in in_lines(consortium.words):

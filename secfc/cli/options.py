@@ -55,7 +55,9 @@ Queries = Annotated[
     list[str] | None,
     typer.Option("--query", help="SELECT for each --from, or one for all; a file is the table 'data'."),
 ]
-Dropped = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
+Dropped = Annotated[
+    list[str] | None, typer.Option(help="Columns to leave out, separated by commas; repeatable.")
+]
 Precision = Annotated[int, typer.Option(help="Bits of a row relative to the bound.")]
 Deadline = Annotated[
     float | None,
@@ -66,9 +68,10 @@ Deadline = Annotated[
 ]
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    """Names that commas separate."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+def names_of(texts: str | list[str] | None) -> tuple[str, ...]:
+    """Names that commas separate, in one text or in several."""
+    given = [texts] if isinstance(texts, str) else texts or []
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +94,12 @@ class Running:
         ),
     ] = None
     never_share: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            help="Columns that end the run if they are to be clustered, separated by commas.",
+            help="Columns that end the run if they are to be clustered, separated by commas; repeatable.",
             rich_help_panel=REFUSED,
         ),
-    ] = ""
+    ] = None
     bound: Annotated[
         float | None, typer.Option(help="Public bound on a row's norm; by default from the data.")
     ] = None
@@ -171,12 +174,18 @@ class Clustering(Running):
     ell: Annotated[
         int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
     ] = 2
-    columns: Annotated[str, typer.Option(help="Columns to cluster, separated by commas; all by default.")] = (
-        ""
-    )
-    drop: Dropped = ""
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to cluster, separated by commas, repeatable; all by default."),
+    ] = None
+    drop: Dropped = None
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of row IDs: not clustered, written beside the labels.")
+        str | None,
+        typer.Option(
+            "--id",
+            help="Column of row IDs: not clustered, written beside the labels. With --membership, compared "
+            "as text in Unicode's NFC without blanks at either end; case and leading zeros count.",
+        ),
     ] = None
     membership: Annotated[
         bool,

@@ -36,7 +36,7 @@ def prepare(
     t: Annotated[
         int, typer.Option("--t", help="Colluding parties that learn totals alone; 2t + 1 are needed.")
     ] = 4,
-    drop: Dropped = "",
+    drop: Dropped = None,
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of row IDs: written beside the prepared columns.")
     ] = None,

@@ -97,7 +97,7 @@ def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
     """Who did not do its part, if anybody."""
     said = faults.describe(names)
     if said:
-        out.print("not all took part to the end:", style="yellow", end=" ")
+        out.print("not all did their part:", style="yellow", end=" ")
         out.print(said, markup=False, soft_wrap=True)
 
 

@@ -1,11 +1,13 @@
 """A run of an agreed job on this machine: a process per party, each acting by its own files."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import secfc
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
@@ -13,6 +15,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites, check_deadline, public_result
 from secfc.errors import AgreementError, SecFCError
 from secfc.limits import Limits
+from secfc.public_errors import Told
 
 
 def run_agreed(
@@ -21,6 +24,7 @@ def run_agreed(
     file: Path,
     sites: Sequence[Path],
     summary: Path,
+    key: Path | None = None,
     deadline: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
@@ -36,6 +40,8 @@ def run_agreed(
         Site files of all parties, in any order.
     summary : Path
         Written also when the run fails after a party has begun it.
+    key : Path, optional
+        File of the coordinator's private key; by default the one of `COORDINATOR_KEY`'s name beside the job.
     deadline : float, optional
         Seconds without progress after which parties that are waited for count as absent; by default only one
         whose process has ended is.
@@ -43,12 +49,17 @@ def run_agreed(
 
     Raises
     ------
+    AgreementError
+        Before any process is started, when the key is not the one that the roster has for the coordinator.
     SecFCError
         A party's own error, named.
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
-    parties = Sites(files=in_order(agreement, sites), agreement=agreement)
+    agreement.check_date(datetime.now(UTC).date())
+    key = (key or file.with_name(COORDINATOR_KEY)).absolute()
+    agreement.consortium.check_coordinator(read_key(key).public, file=key)
+    parties = Sites(files=in_order(agreement, sites), agreement=agreement, key=key)
     setup = Setup(
         job=agreement.job,
         rows=[],
@@ -63,9 +74,9 @@ def run_agreed(
         outcome = run_multiprocess(setup, on_progress)
     except SecFCError as error:
         if parties.statements:
-            _write(summary, parties, {"ended": f"{type(error).__name__}: {error}"})
+            _write(summary, parties, {"ended": Told.of(error).ending(agreement.names)})
         raise
-    lost = {agreement.names[j - 1]: why for j, why in sorted(outcome.lost.items())}
+    lost = {agreement.names[j - 1]: Told.of(why).ending(()) for j, why in sorted(outcome.lost.items())}
     told = {"run": outcome.run_id, "ended": "complete", "lost": lost, "costs": outcome.costs.to_dict()}
     counts = None if agreement.job.ids_cap is not None else [len(labels) for labels in outcome.labels]
     _write(summary, parties, told | {"result": public_result(outcome, counts)})

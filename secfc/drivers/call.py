@@ -37,12 +37,12 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
         return of(as_bytes([whole.shape, whole.dtype.str]), whole.tobytes())
 
     clients = range(1, setup.job.n + 1)
-    tokens, starts = setup.tokens or [], setup.starts or []
+    ids, starts = setup.ids or [], setup.starts or []
     return {
         "job": {name: of(as_bytes(value)) for name, value in asdict(setup.job).items()}
-        | {"seed": of(as_bytes(setup.seed))},
+        | {"seed": of(as_bytes(setup.seed)), "salt": of(setup.salt or b"")},
         "rows": [of_array(rows) for rows in setup.rows],
-        "row IDs": [of(one.u.tobytes(), one.v.tobytes(), one.check) for one in tokens],
+        "row IDs": [of(one.digests.tobytes(), one.key) for one in ids],
         "start labels": [of_array(one) for one in starts],
         "limits": [of(as_bytes(asdict(setup.limits_of(j)))) for j in clients],
     }

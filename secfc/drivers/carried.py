@@ -3,6 +3,8 @@
 from secfc.protocol import wire
 from secfc.protocol.wire import Envelope
 
+_NAME = 3  # letters of a format; its version follows
+
 
 def envelope(data: bytes | bytearray | memoryview, *, prepares: bool) -> Envelope:
     """The header of a message of a run.
@@ -18,7 +20,7 @@ def envelope(data: bytes | bytearray | memoryview, *, prepares: bool) -> Envelop
     MessageError
         When it is no header of ours.
     """
-    if not prepares or data[: len(wire.MAGIC)] == wire.MAGIC:
+    if not prepares or data[:_NAME] == wire.MAGIC[:_NAME]:
         return wire.envelope(data)
     from secfc.prepare import messages  # noqa: PLC0415 - runs from arrays do without
 

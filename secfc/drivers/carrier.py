@@ -6,12 +6,11 @@ import secrets
 import struct
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, BinaryIO, cast
-
-import numpy as np
 
 from secfc.drivers import framing
 from secfc.drivers.carried import envelope
@@ -22,9 +21,12 @@ from secfc.drivers.processes import how_it_ended, start_program
 from secfc.drivers.run_folder import RunFolder, run_folder
 from secfc.drivers.setup import Setup
 from secfc.drivers.watch import logger
-from secfc.errors import MessageError, SecFCError, StorageError
+from secfc.errors import MessageError, PartyError, SecFCError, StorageError
+from secfc.journal.ledger import Stands
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
+from secfc.protocol.sizes import Sizes
 from secfc.protocol.wire import Envelope
+from secfc.row_layout import MAX_MESSAGE_BYTES, MAX_PREPARE_BYTES
 
 GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
@@ -34,6 +36,9 @@ _ALL_MESSAGES = (1 << 63) - 1
 
 _TRIES = 3
 """How often a process is started that ends before it has come any further."""
+
+_WAITED_FOR = frozenset({"Share", "Echo"})
+"""Messages between clients without which the recipient says nothing to the server."""
 
 # (party, frame kind, payload); a kind of b"" is the end of the party's output, its payload what broke it.
 Event = tuple[int, bytes, bytes]
@@ -58,11 +63,12 @@ class Parties:
         self._lock = threading.Lock()
         self.run = secrets.token_bytes(RUN_ID_BYTES).hex()
         self._folder: RunFolder | None = None
-        self.gone: dict[int, str] = {}  # clients that the run goes on without, and why
+        self.gone: dict[int, SecFCError] = {}  # clients that the run goes on without, and why
         keeps = setup.storage is not None and setup.sites is None
         parties = range(setup.job.n + 1)
         self._outgoing = [Outbox(keeps=keeps) for _ in parties]
         self._carried = Carried(len(parties))
+        self._kinds: Counter[tuple[str, int, int]] = Counter()
         self._settled = [0 for _ in parties]  # messages of the server that each has on its disk
         self._tries = [0 for _ in parties]
         self._came_to: dict[int, tuple[int, int]] = {}  # frames kept and messages carried at the last start
@@ -91,13 +97,13 @@ class Parties:
     def _go_on(self, folder: RunFolder) -> None:
         """Take the place of the driver that was killed."""
         self.run = folder.run
-        self.gone = dict(folder.gone)
+        self.gone = {client: PartyError(why, party=client) for client, why in folder.gone.items()}
         self._carried = Carried(len(self._outgoing), awaited=range(len(self._outgoing)))
         for client in self.gone:
             self._abandon(client)
         if folder.roster is not None:
             self._met = folder.roster
-            self._identities = dict(enumerate(folder.roster, 1))
+            self._identities = dict(enumerate(folder.roster))
         logger.info("run %s: goes on from %s", self.run, folder.path, extra={"run": self.run})
 
     def _connect(self, party: int) -> None:
@@ -134,11 +140,11 @@ class Parties:
     def _held(self) -> int | None:
         return None if self._folder is None else self._folder.held
 
-    def give_up(self, party: int, reason: str) -> None:
+    def give_up(self, party: int, reason: SecFCError) -> None:
         """Start a client no more, and forget what is on its way to it."""
         self.gone.setdefault(party, reason)
         if self._folder is not None:
-            self._folder.lose(party, reason)
+            self._folder.lose(party, str(reason))
         self._abandon(party)
 
     def _abandon(self, client: int) -> None:
@@ -147,18 +153,26 @@ class Parties:
         if self._folder is not None:
             self._outgoing[SERVER].settle(client, _ALL_MESSAGES)
 
-    def stands(self, party: int, taken: int, taken_from: dict[int, int]) -> None:
-        """Take how many frames a party's journal has, and how many messages of each other party."""
+    def stands(self, party: int, stands: Stands) -> None:
+        """Take what a party's journal has."""
         if not self._carried.awaits(party):
             return  # it was started again before all had said so
-        roster = None if taken else self._met
-        self._outgoing[party].start_at(taken, None if roster is None else _introduction(roster))
+        roster = None if stands.taken else self._met
+        self._outgoing[party].start_at(stands.taken, None if roster is None else _introduction(roster))
         if party == SERVER:
             for client in self.gone:
                 self.tell_server({"absent": client})
-        self._settled[party] = taken_from.get(SERVER, 0)
+        self._settled[party] = stands.taken_from.get(SERVER, 0)
         self._outgoing[SERVER].settle(party, self._settled[party])
-        self._carried.has(party, taken_from)
+        self._carried.has(party, stands)
+
+    def lacking(self) -> list[int]:
+        """Clients, once every journal has told what it has, that lack what was written to theirs."""
+        return self._carried.lacking()
+
+    def release(self) -> None:
+        """Let parties speak, if every journal has told what it has."""
+        self._carried.release()
 
     @property
     def together(self) -> bool:
@@ -181,7 +195,7 @@ class Parties:
         return party != SERVER and self.introduced
 
     def identify(self, party: int, public: str, *, keeps: bool | None) -> None:
-        """Take a client's public key, in hexadecimal, and whether a site keeps a journal.
+        """Take a party's public key, in hexadecimal, and whether a site keeps a journal.
 
         The last key makes the roster that all parties get.
         """
@@ -191,10 +205,11 @@ class Parties:
         self._identities[party] = public
         if keeps is not None:
             self._outgoing[party].keeps = keeps
-        if len(self._identities) == self._setup.job.n:
+        if not self.strangers:
             keys = [key for _, key in sorted(self._identities.items())]
-            if self._setup.sites is not None:  # these are pinned, whatever the sites say
-                keys = [key.hex() for key in self._setup.sites.agreement.consortium.roster.keys]
+            if self._setup.sites is not None:  # these are pinned, whatever the parties say
+                roster = self._setup.sites.agreement.consortium.roster
+                keys = [key.hex() for key in (roster.coordinator or b"", *roster.keys)]
             if self._folder is not None:
                 self._folder.meet(keys)
             for outgoing in self._outgoing:
@@ -202,18 +217,26 @@ class Parties:
 
     @property
     def strangers(self) -> list[int]:
-        """Clients whose identity is not known."""
-        return [j for j in range(1, self._setup.job.n + 1) if j not in self._identities]
+        """Parties whose identity is not known."""
+        return [j for j in range(self._setup.job.n + 1) if j not in self._identities]
 
     @property
     def introduced(self) -> bool:
-        """Whether every client's identity is known; nobody can be done without before."""
+        """Whether every party's identity is known; nobody can be done without before."""
         return not self.strangers
 
     @property
     def shared(self) -> bool:
         """Whether all rows are shared, as far as the server has told."""
         return self.phase in {"iterate", "reveal"}
+
+    @property
+    def carried(self) -> list[list[str | int]] | None:
+        """Messages that clients wait for: type, sender, recipient, count; None if others carried some too."""
+        if self._folder is not None and self._folder.resumed:
+            return None
+        with self._lock:
+            return [[*link, count] for link, count in self._kinds.items()]
 
     def tell_server(self, order: dict[str, Any]) -> None:
         """Put something to the server's process between its messages."""
@@ -231,7 +254,7 @@ class Parties:
     def _read(self, party: int, process: subprocess.Popen[bytes]) -> None:
         stream = cast(BinaryIO, process.stdout)
         try:
-            while (frame := framing.read_frame(stream)) is not None:
+            while (frame := framing.read_frame(stream, self._most(party))) is not None:
                 kind, payload = frame
                 if kind == framing.MESSAGE:
                     self._carry(party, payload)
@@ -245,6 +268,13 @@ class Parties:
             self.events.put((party, b"", str(error).encode()))
         else:
             self.events.put((party, b"", b""))
+
+    def _most(self, party: int) -> int:
+        """Bytes of the largest message of a party: those of clients follow from the job."""
+        if party == SERVER:
+            return MAX_MESSAGE_BYTES
+        prepared = MAX_PREPARE_BYTES if self._prepares else 0
+        return max(Sizes(self._setup.job).most_from_client, prepared)
 
     @property
     def _prepares(self) -> bool:
@@ -260,6 +290,9 @@ class Parties:
         with self._lock:
             self._meter.sent(header, len(payload))
         self._carried.add(party, header.recipient)
+        if header.kind in _WAITED_FOR:
+            with self._lock:
+                self._kinds[header.kind, party, header.recipient] += 1
         self._outgoing[header.recipient].put(framing.MESSAGE, payload)
 
     def _write(self, party: int, process: subprocess.Popen[bytes], life: int) -> None:
@@ -288,7 +321,7 @@ class Parties:
     def _present(self, stream: BinaryIO, party: int, carried: list[int | None] | None) -> None:
         """Give a party its job and, to a client, its own rows or the place of its own site file."""
         setup, sites = self._setup, self._setup.sites
-        job = setup.job if sites is None else sites.agreement.job_of(bytes.fromhex(self.run))
+        job = setup.job if sites is None else sites.agreement.job
         introduction: dict[str, Any] = {
             "party": party,
             "job": asdict(job),
@@ -297,10 +330,14 @@ class Parties:
             "kept": self._outgoing[party].kept,
             "carried": carried,
             "begun": self._begun(party),
+            "salt": None if setup.salt is None else setup.salt.hex(),
         }
         introduction["agreement"] = None if sites is None else sites.agreement.digest.hex()
         if party == SERVER:
-            framing.write_json(stream, introduction | {"seed": setup.seed, "prepares": self._prepares})
+            key = None if sites is None else str(sites.key)
+            framing.write_json(
+                stream, introduction | {"seed": setup.seed, "prepares": self._prepares, "key": key}
+            )
             return
         if sites is not None:
             framing.write_json(stream, introduction | {"site": str(sites.files[party - 1])})
@@ -308,19 +345,18 @@ class Parties:
         introduction |= {
             "limits": asdict(setup.limits_of(party)),
             "name": setup.names[party - 1],
-            "key_check": None if setup.tokens is None else setup.tokens[party - 1].check.hex(),
+            "ids_key": None if setup.ids is None else setup.ids[party - 1].key.hex(),
         }
         framing.write_json(stream, introduction)
         framing.write_array(stream, setup.rows[party - 1])
-        if setup.tokens is not None:
-            tokens = setup.tokens[party - 1]
-            framing.write_array(stream, np.stack([tokens.u, tokens.v]))
+        if setup.ids is not None:
+            framing.write_array(stream, setup.ids[party - 1].digests)
         if setup.starts is not None:
             framing.write_array(stream, setup.starts[party - 1])
 
     def _begun(self, party: int) -> bool:
         """Whether a party must have a journal."""
-        return self._outgoing[party].kept > 0 or (self._met is not None and party != SERVER)
+        return self._outgoing[party].kept > 0 or self._met is not None
 
     def _end(self, grace: float, *, leave: bool) -> None:
         """End every process, by itself within `grace` seconds or by force, and every thread."""
@@ -353,8 +389,8 @@ class Parties:
 
 
 def _introduction(keys: list[str]) -> Frame:
-    """What tells a party everybody's public keys."""
-    return framing.JSON, json.dumps({"roster": keys}).encode()
+    """What tells a party everybody's public keys, of which the server's is first."""
+    return framing.JSON, json.dumps({"coordinator": keys[0], "roster": keys[1:]}).encode()
 
 
 def _start(held: int | None) -> subprocess.Popen[bytes]:

@@ -5,7 +5,9 @@ messages between two parties keep their order, so those that one has of another 
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+
+from secfc.journal.ledger import Stands
 
 
 class Carried:
@@ -23,6 +25,7 @@ class Carried:
     def __init__(self, parties: int, *, awaited: Iterable[int] = ()) -> None:
         self._counts: list[list[int | None]] = [[0] * parties for _ in range(parties)]
         self._awaited = set(awaited)
+        self._stands: dict[int, Stands] = {}
         self._lock = threading.Lock()
         self._known = threading.Event()
         self._closed = False
@@ -45,24 +48,46 @@ class Carried:
             if count is not None:
                 self._counts[sender][recipient] = count + 1
 
-    def has(self, recipient: int, taken_from: Mapping[int, int]) -> None:
-        """A recipient's journal has so many messages of each sender."""
+    def has(self, party: int, stands: Stands) -> None:
+        """Take what a party's journal has."""
         with self._lock:
-            for sender, count in taken_from.items():
-                self._counts[sender][recipient] = count
-            self._told(recipient)
+            self._stands[party] = stands
+            for sender, count in stands.taken_from.items():
+                self._counts[sender][party] = count
+            self._awaited.discard(party)
+
+    def lacking(self) -> list[int]:
+        """Clients, once every journal has told, that lack what had been written to theirs.
+
+        They never sent what others have of them, or miss what cannot be sent again. Nobody may be told what
+        was carried before these are done without.
+        """
+        with self._lock:
+            told = [] if self._awaited else sorted(self._stands)
+            return [j for j in told if j and self._lacks(j)]
+
+    def _lacks(self, client: int) -> bool:
+        sent_to = self._stands[client].sent_to
+        return any(
+            (count or 0) > sent_to.get(recipient, 0) for recipient, count in enumerate(self._counts[client])
+        ) or any(
+            one.forgotten.get(client, 0) > (self._counts[sender][client] or 0)
+            for sender, one in self._stands.items()
+            if self._counts[sender][client] is not None
+        )
+
+    def release(self) -> None:
+        """Tell everybody what was carried, if every journal has told."""
+        if not self._awaited:
+            self._known.set()
 
     def without(self, recipient: int) -> None:
         """A recipient is done without: it needs no message again, and its journal never tells."""
         with self._lock:
             for counts in self._counts:
                 counts[recipient] = None
-            self._told(recipient)
-
-    def _told(self, recipient: int) -> None:
-        self._awaited.discard(recipient)
-        if not self._awaited:
-            self._known.set()
+            self._stands.pop(recipient, None)
+            self._awaited.discard(recipient)
 
     def to(self, recipient: int, *, sender: int) -> int | None:
         """Messages from one party to another; None to one that is done without."""

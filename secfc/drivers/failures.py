@@ -1,29 +1,44 @@
-"""An exception as an error that may leave the process: our own as it is, of others only type and place.
+"""An error where it arises, and what it means for the others (docs/protocol.md, Parties that vanish).
 
-And what a client's error means for the others, the same with every driver (docs/protocol.md, Parties that
-vanish).
+What leaves the party of it is in `secfc.public_errors`.
 """
 
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import secfc
-from secfc import errors
+from secfc.codes import Code, code_of_write
 from secfc.errors import CheatError, LimitError, PartyError, SecFCError, StorageError
+from secfc.escaping import shown
+from secfc.public_errors import Told
+
+_LONG = 2000
+"""Characters of a line of an error in a log."""
 
 
 def as_error(error: Exception) -> SecFCError:
-    """The error to tell others. The text of an error that is not ours may hold a value, so it is left out."""
+    """The error as one of ours. The text of one that is not may hold a value, so it is left out."""
     if isinstance(error, SecFCError):
         return error
-    return PartyError(f"{type(error).__name__} {_place(error)}")
+    place = f"{type(error).__name__} {_place(error)}"
+    if isinstance(error, OSError) and code_of_write(error) is Code.DISK_FULL:
+        return StorageError(f"a disk is full: {place}", code=Code.DISK_FULL)
+    return PartyError(place)
 
 
-def error_of(kind: str, text: str) -> SecFCError:
-    """An error that another process told, as our own type."""
-    found = getattr(errors, kind, PartyError)
-    own = isinstance(found, type) and issubclass(found, SecFCError)
-    return found(text) if own else PartyError(text)
+def error_of(said: Mapping[str, Any], *, name: str) -> SecFCError:
+    """An error of a party of a simulation, with its text: all parties' files belong to the caller."""
+    text = str(said.get("text"))
+    return Told.read(said).error(text if text.startswith(name) else f"{name}: {text}")
+
+
+def detail(error: Exception) -> str:
+    """An error with its text in one line, for the log of the party where it arose and for no other."""
+    own = as_error(error)
+    text = "; ".join(shown(line.strip(), _LONG) for line in str(own).splitlines())
+    return f"{type(own).__name__}: {own.code}: {text}"
 
 
 def ends_run(error: SecFCError, *, shared: bool) -> bool:
@@ -48,8 +63,11 @@ def ends_run(error: SecFCError, *, shared: bool) -> bool:
 
 
 def _place(error: Exception) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return "at an unknown place"
+    frame = frames[-1]
     package = Path(secfc.__file__).parent.parent
     path = Path(frame.filename)
-    shown = path.relative_to(package) if path.is_relative_to(package) else path.name
-    return f"at {shown}:{frame.lineno} in {frame.name}"
+    inside = path.relative_to(package) if path.is_relative_to(package) else path.name
+    return f"at {inside}:{frame.lineno} in {frame.name}"

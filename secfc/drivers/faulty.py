@@ -7,20 +7,25 @@ absent.
 """
 
 import random
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from secfc._arrays import Floats, Labels, Shares
 from secfc.drivers.in_process import roles_of
+from secfc.drivers.lying import Lie, LyingClient
 from secfc.drivers.setup import Setup
+from secfc.drivers.taking import take
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import Clustering
+from secfc.protocol.client import Client
+from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import SERVER, CodedDistances, Message
 from secfc.protocol.progress import Faults
+from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.row_layout import Layout
@@ -64,10 +69,11 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A network: the seed of what is drawn, and what goes wrong."""
+    """A network: the seed of what is drawn, what goes wrong, and what clients that lie do."""
 
     seed: int = 0
     faults: tuple[Fault, ...] = ()
+    lies: tuple[Lie, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +93,13 @@ class Ending:
     faults : Faults
         What the server noticed.
     lied : tuple of int
-        Clients that sent a wrong answer because a "lie" told them to.
+        Clients that sent something wrong because a "lie" told them to.
     refused : tuple of str
         Texts of the errors that messages were refused with.
+    refused_of : tuple of int
+        Who sent these, as their headers say, each once.
+    centres : dict of int to ndarray
+        Of the clients that got them.
     deliveries : int
     """
 
@@ -100,6 +110,8 @@ class Ending:
     faults: Faults
     lied: tuple[int, ...]
     refused: tuple[str, ...]
+    refused_of: tuple[int, ...]
+    centres: dict[int, Floats] = field(repr=False)
     deliveries: int
 
 
@@ -152,7 +164,9 @@ class _Network:
     def __init__(self, setup: Setup, scenario: Scenario) -> None:
         self._job, self._faults = setup.job, scenario.faults
         self._rng = random.Random(scenario.seed)  # noqa: S311 - of a simulated network, nothing secret
-        self._server, self._clients = roles_of(setup, self._tampered)
+        self._lies = scenario.lies
+        roles = roles_of(setup, self._tampered, self._client)
+        self._server, self._clients, self._session, self._signer = roles
         self._links: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
         self._delayed: list[tuple[int, bytes]] = []  # deliveries before it, and the message
         self._sent: dict[int, int] = defaultdict(int)
@@ -161,6 +175,8 @@ class _Network:
         self._told: set[int] = set()  # crashed, and the server knows
         self._lied: set[int] = set()
         self._refused: list[str] = []
+        self._refused_of: set[int] = set()
+        self._carried: Counter[tuple[str, int, int]] = Counter()  # by type, sender and recipient
         self._deliveries = 0
 
     def run(self) -> Ending:
@@ -183,10 +199,21 @@ class _Network:
             layout=None if done is None else self._server.layout,
             labels={one.number: one.labels for one in self._clients if one.labels is not None},
             faults=self._server.faults,
-            lied=tuple(sorted(self._lied)),
+            lied=tuple(sorted(self._lied | self._liars())),
             refused=tuple(self._refused),
+            refused_of=tuple(sorted(self._refused_of)),
+            centres={one.number: one.centres for one in self._clients if one.centres is not None},
             deliveries=self._deliveries,
         )
+
+    def _client(self, *, number: int, **given: Any) -> Client:
+        lies = [lie for lie in self._lies if lie.client == number]
+        if not lies:
+            return Client(number=number, **given)
+        return LyingClient(lies=lies, rng=self._rng, number=number, **given)
+
+    def _liars(self) -> set[int]:
+        return {one.number for one in self._clients if isinstance(one, LyingClient) and one.lied}
 
     def _pending(self) -> bool:
         return bool(self._delayed) or any(self._links.values())
@@ -206,7 +233,7 @@ class _Network:
 
     def _post(self, messages: list[Message]) -> None:
         for message in messages:
-            data = bytes(encode(message, k=self._job.k))
+            data = bytes(encode(message, k=self._job.k, signer=self._signer))
             if message.sender == SERVER:
                 self._queue(message.sender, message.recipient, data)
             elif message.sender not in self._crashed:
@@ -235,7 +262,14 @@ class _Network:
             self._queue(client, message.recipient, data)
 
     def _queue(self, sender: int, recipient: int, data: bytes) -> None:
+        self._carried[self._kind_of(data), sender, recipient] += 1
         self._links[sender, recipient].append(data)
+
+    def _kind_of(self, data: bytes) -> str:
+        try:
+            return envelope(data).kind
+        except MessageError:
+            return ""
 
     def _deliver(self) -> None:
         """Deliver a delayed message whose time has come, or the oldest of a link that is drawn."""
@@ -259,14 +293,24 @@ class _Network:
             if self._hit_by("deaf", recipient, self._heard[recipient] - 1):
                 return
         role = self._server if recipient == SERVER else self._clients[recipient - 1]
+        header = envelope(data)
         try:
-            self._post(role.receive(decode(data, k=self._job.k)))
+            if isinstance(role, Client):
+                self._post(take(role, header, lambda: self._receive(role, data), note=self._refused.append))
+            else:
+                self._post(self._receive(role, data))
         except MessageError as error:
             self._refused.append(str(error))
+            blamed = error.client if isinstance(error, ResidueError) else header.sender
+            if recipient not in self._liars():
+                self._refused_of.add(blamed)
+
+    def _receive(self, role: Server | Client, data: bytes) -> list[Message]:
+        return role.receive(decode(data, k=self._job.k, session=self._session, most=role.sizes.most_bytes))
 
     def _deadline(self) -> None:
         """Nothing moves: those who crashed are absent or, if that is known already, those awaited."""
-        awaited = self._server.awaited
+        awaited = self._server.overdue(lambda *link: self._carried[link])
         gone = sorted(self._crashed - self._told)
         self._told.update(gone)
         for client in gone or awaited:

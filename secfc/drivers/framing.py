@@ -53,8 +53,14 @@ class CutOffError(EOFError):
     """The stream ends inside a frame: whoever wrote it has died."""
 
 
-def read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
+def read_frame(stream: BinaryIO, most: int = MAX_MESSAGE_BYTES) -> tuple[bytes, bytes] | None:
     """The next frame's kind and payload, None at the end of the stream.
+
+    Parameters
+    ----------
+    stream : binary stream
+    most : int
+        Bytes of the largest message that is taken; a larger one is refused unread.
 
     Raises
     ------
@@ -69,7 +75,7 @@ def read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
     kind, size = _HEAD.unpack(head)
     if kind not in _MOST_BYTES:
         raise EOFError("not a frame")
-    if size > _MOST_BYTES[kind]:
+    if size > (most if kind == MESSAGE else _MOST_BYTES[kind]):
         raise EOFError("an oversized frame")
     return kind, _read_exactly(stream, size)
 

@@ -4,6 +4,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +20,29 @@ from secfc.protocol.wire import Envelope, decode, encode, envelope
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.proof import Signer
 
 OnDelivery = Callable[[Envelope, float], None]
 
 
-def roles_of(
-    setup: Setup, tampered: Callable[[int, Kernels], Kernels] | None = None
-) -> tuple[Server, list[Client]]:
-    """The server and the clients of a new run; every client has an identity for this run alone.
+class Roles(NamedTuple):
+    """The parties of a run, and what their messages are encoded and decoded with."""
 
-    `tampered` gives a client's kernels from its number and honest ones, to simulate faults with.
+    server: Server
+    clients: list[Client]
+    session: Session
+    signer: Signer
+
+
+def roles_of(
+    setup: Setup,
+    tampered: Callable[[int, Kernels], Kernels] | None = None,
+    make: Callable[..., Client] = Client,
+) -> Roles:
+    """The server and the clients of a new run; every party has an identity for this run alone.
+
+    To simulate faults with: `tampered` gives a client's kernels from its number and honest ones, `make` makes
+    a client.
     """
     job = setup.job
 
@@ -36,12 +50,14 @@ def roles_of(
         """For all roles together: they load the compiled code once."""
         return choose(answer_residues * (job.n + 1))
 
-    identities = [Identity() for _ in range(job.n)]
-    roster = Roster(tuple(identity.public for identity in identities))
+    coordinator, *identities = [Identity() for _ in range(job.n + 1)]
+    roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
-    server = Server(job=job, session=session, rng=np.random.default_rng(setup.seed), kernels=kernels)
+    server = Server(
+        job=job, session=session, rng=np.random.default_rng(setup.seed), salt=setup.salt, kernels=kernels
+    )
     clients = [
-        Client(
+        make(
             number=j,
             rows=setup.rows[j - 1],
             job=job,
@@ -50,14 +66,15 @@ def roles_of(
             masks=MaskSource(),
             limits=setup.limits_of(j),
             start=None if setup.starts is None else setup.starts[j - 1],
-            tokens=None if setup.tokens is None else setup.tokens[j - 1],
+            salt=setup.salt,
+            ids=None if setup.ids is None else setup.ids[j - 1],
             name=setup.names[j - 1],
-            allocate=allocator(setup.storage),
+            allocate=allocator(setup.storage, name=setup.names[j - 1]),
             kernels=kernels if tampered is None else _tampered(j, kernels, tampered),
         )
         for j in range(1, job.n + 1)
     ]
-    return server, clients
+    return Roles(server, clients, session, Signer(session, coordinator))
 
 
 def _tampered(
@@ -76,14 +93,14 @@ def run_in_process(
     the encoding of what it caused.
     """
     job, meter = setup.job, Meter()
-    server, clients = roles_of(setup)
+    server, clients, session, signer = roles_of(setup)
     watch = Watch(run=server.run.hex(), job=job, meter=meter, on_progress=on_progress)
     roles: list[Server | Client] = [server, *clients]
     post: deque[bytes | memoryview] = deque()
 
     def send(messages: list[Message]) -> None:
         for message in messages:
-            data = encode(message, k=job.k)
+            data = encode(message, k=job.k, signer=signer)
             meter.sent(envelope(data), len(data))
             post.append(data)
 
@@ -95,7 +112,8 @@ def run_in_process(
         header = envelope(data)
         started = time.perf_counter()
         with meter.work(header.work, header.recipient):
-            send(roles[header.recipient].receive(decode(data, k=job.k)))
+            role = roles[header.recipient]
+            send(role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes)))
         if on_delivery is not None:
             on_delivery(header, time.perf_counter() - started)
         if header.recipient == SERVER:

@@ -1,5 +1,6 @@
 """A party between its pipes: frames in, what they cause out, with a journal or without."""
 
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from secfc.drivers import framing
@@ -37,8 +38,7 @@ class Line:
         if self._persistent is not None:
             carried = setup["carried"]
             if carried is None:
-                taken, taken_from = self._persistent.stands()
-                framing.write_json(self._outbox, {"stands": [taken, list(taken_from.items())]})
+                framing.write_json(self._outbox, {"stands": asdict(self._persistent.stands())})
                 carried = framing.read_json(self._inbox)["carried"]
             self._messages = self._persistent.resume(carried=carried, kept=setup["kept"])
         self.flush()

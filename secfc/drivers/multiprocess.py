@@ -21,18 +21,23 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Ints
+from secfc.codes import Code
 from secfc.drivers import carrier, framing
 from secfc.drivers.carrier import Parties
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import ends_run, error_of
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.watch import Watch, logger
-from secfc.errors import PartyError, SecFCError, TooManyFaultsError
+from secfc.errors import PartyError, SecFCError, StorageError, TooManyFaultsError
+from secfc.escaping import shown
+from secfc.journal.ledger import Stands
 from secfc.kernels import choose
 from secfc.protocol.messages import SERVER
 from secfc.protocol.progress import Faults, Progress
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
+from secfc.psu.tokens import SALT_BYTES
+from secfc.public_errors import Told
 from secfc.row_layout import Layout
 
 _COMPARE_SECONDS = 30.0
@@ -53,7 +58,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         # Compile here, once, if need be: the parties then read the code from the cache.
         choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
     if setup.job.ids_cap is not None:
-        kernels_for(UnionPlan.of(setup.job))
+        kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES)))
     with Parties(setup, meter) as parties:
         watch = Watch(run=parties.run, job=setup.job, meter=meter, on_progress=on_progress)
         gone = parties.gone
@@ -80,7 +85,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         )
     reported = {j: arrays[j] for j, told in reports.items() if j != SERVER and not told["left_out"]}
     rows: dict[int, Ints] | None = None
-    if setup.tokens is not None:  # labels and, below, numbers in the union
+    if setup.ids is not None:  # labels and, below, numbers in the union
         rows = {j: both[1] for j, both in reported.items()}
         reported = {j: both[0].astype(np.int32) for j, both in reported.items()}
     held = [part.shape[0] for part in setup.rows]
@@ -89,12 +94,14 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     return report.outcome(reported, held, meter.costs(), rows, run_id=parties.run, lost=gone, **opened)
 
 
-def _faults(lists: dict[str, list[int]]) -> Faults:
-    return Faults(**{name: tuple(clients) for name, clients in lists.items()})
+def _faults(lists: dict[str, Any]) -> Faults:
+    lists = dict(lists)
+    unread = tuple((dealer, recipient) for dealer, recipient in lists.pop("unread"))
+    return Faults(unread=unread, **{name: tuple(clients) for name, clients in lists.items()})
 
 
 def _collect(
-    parties: Parties, setup: Setup, meter: Meter, on_progress: OnProgress | None, gone: dict[int, str]
+    parties: Parties, setup: Setup, meter: Meter, on_progress: OnProgress | None, gone: dict[int, SecFCError]
 ) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
     """Read the parties' events until the server and each client that is left has reported."""
     reports: dict[int, dict[str, Any]] = {}
@@ -128,9 +135,10 @@ def _collect(
             else:
                 _note(parties, setup, party, event, on_progress)
         elif payload:
-            raise PartyError(f"{_name(setup, party)}: its output cannot be read: {payload.decode()}")
+            raise PartyError(f"{_name(setup, party)}: its output cannot be read: {shown(payload.decode())}")
         elif party not in arrays:
             _take_end(parties, setup, party)
+        _come_together(parties, setup)
     return reports, arrays
 
 
@@ -140,19 +148,19 @@ def _hurry(parties: Parties, setup: Setup) -> None:
         return  # journals are read again: that is no time of the run
     if not parties.introduced:
         names = ", ".join(_name(setup, j) for j in parties.strangers)
-        raise PartyError(f"nothing was heard for {setup.deadline:g} s from {names}")
-    parties.tell_server({"overdue": True})
+        raise PartyError(f"nothing was heard for {setup.deadline:g} s from {names}", code=Code.TIMEOUT)
+    parties.tell_server({"overdue": parties.carried})
 
 
 def _take_error(
-    parties: Parties, setup: Setup, party: int, event: dict[str, Any], gone: dict[int, str]
+    parties: Parties, setup: Setup, party: int, event: dict[str, Any], gone: dict[int, SecFCError]
 ) -> None:
     """Go on without a client that broke, or raise what a party told."""
-    error = _error(setup, party, event["error"], event["text"])
+    error = _error(setup, party, event)
     if parties.spares(party) and not ends_run(error, shared=parties.shared):
-        parties.give_up(party, str(error))  # that its process ends is still to come
+        parties.give_up(party, error)  # that its process ends is still to come
         return
-    raise _error(setup, party, event["error"], "; ".join([event["text"], *gone.values()]))
+    raise Told.of(error).error("; ".join(map(str, [error, *gone.values()])))
 
 
 def _take_end(parties: Parties, setup: Setup, party: int) -> None:
@@ -167,9 +175,13 @@ def _take_end(parties: Parties, setup: Setup, party: int) -> None:
             extra={"run": parties.run},
         )
         return
-    ended = f"{_name(setup, party)}: its process ended without a result ({status})"
+    ended = PartyError(
+        f"{_name(setup, party)}: its process ended without a result ({status})",
+        code=Code.PARTY_VANISHED,
+        party=None if party == SERVER else party,
+    )
     if not parties.spares(party):
-        raise PartyError(ended)
+        raise ended
     parties.give_up(party, ended)
     parties.tell_server({"absent": party})
 
@@ -185,21 +197,46 @@ def _note(
         parties.identify(party, event["identity"], keeps=event.get("keeps"))
         return
     if "stands" in event:
-        taken, taken_from = event["stands"]
-        parties.stands(party, taken, dict(taken_from))
+        parties.stands(party, _stands(event["stands"]))
         return
     parties.phase = event["progress"]["phase"]
     if on_progress is not None:
         on_progress(Progress(**event["progress"]))
 
 
-def _check_confirmed(setup: Setup, reported: set[int], gone: dict[int, str]) -> None:
+def _come_together(parties: Parties, setup: Setup) -> None:
+    """In a run that goes on, let parties speak once every journal has told what it has.
+
+    The run goes on without clients that lack what was written to theirs.
+    """
+    if parties.together:
+        return
+    for client in parties.lacking():
+        lacks = StorageError(
+            f"{_name(setup, client)}: its journal lacks what had been written to it", party=client
+        )
+        if not parties.spares(client):
+            raise lacks
+        parties.give_up(client, lacks)
+        parties.tell_server({"absent": client})
+    parties.release()
+
+
+def _stands(told: dict[str, Any]) -> Stands:
+    names = ("taken_from", "sent_to", "forgotten")
+    counts = {name: {int(j): count for j, count in told[name].items()} for name in names}
+    return Stands(taken=told["taken"], **counts)
+
+
+def _check_confirmed(setup: Setup, reported: set[int], gone: dict[int, SecFCError]) -> None:
     """Raise TooManyFaultsError unless R clients confirm the result to each other."""
     if len(reported) >= setup.job.threshold:
         return
     clients = (j for j in range(1, setup.job.n + 1) if j not in reported and j not in gone)
     waiting = ", ".join(_name(setup, j) for j in clients)
-    raise TooManyFaultsError("; ".join([f"nobody confirms the result to {waiting}", *gone.values()]))
+    raise TooManyFaultsError(
+        "; ".join([f"nobody confirms the result to {waiting}", *map(str, gone.values())])
+    )
 
 
 def _keep_statement(setup: Setup, party: int, statement: object) -> None:
@@ -211,7 +248,7 @@ def _keep_statement(setup: Setup, party: int, statement: object) -> None:
 
 def _take_leave(parties: Parties, setup: Setup, error: SecFCError) -> None:
     """Tell the sites how the run ended and wait for their statements, but not for long."""
-    parties.tell_clients({"ending": f"{type(error).__name__}: {error}"})
+    parties.tell_clients({"ending": Told.of(error).to_json()})
     until = time.monotonic() + carrier.GRACE_SECONDS
     running = set(range(1, setup.job.n + 1)) - setup.sites.statements.keys() if setup.sites else set()
     while running:
@@ -230,8 +267,10 @@ def _name(setup: Setup, party: int) -> str:
     return "server" if party == SERVER else f"client {party} ({setup.names[party - 1]})"
 
 
-def _error(setup: Setup, party: int, kind: str, text: str) -> SecFCError:
-    """A party's error as our own type, with its name."""
+def _error(setup: Setup, party: int, said: dict[str, Any]) -> SecFCError:
+    """A party's error as our own type, with its name; of a site that owns its files without its text."""
+    if setup.sites is not None and party != SERVER:
+        return Told.read(said).said_by(party, name=_name(setup, party))
     name = "server" if party == SERVER else setup.names[party - 1]
-    named = text.startswith((name, f"client {party} "))
-    return error_of(kind, text if named else f"{_name(setup, party)}: {text}")
+    named = str(said.get("text")).startswith((name, f"client {party} "))
+    return error_of(said, name="" if named else _name(setup, party))

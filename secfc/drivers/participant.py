@@ -2,8 +2,8 @@
 messages, be it a pipe or a federation, drives this object.
 """
 
-import hashlib
 import json
+import logging
 import os
 import platform
 import shutil
@@ -24,32 +24,45 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import (
     COMPLETE,
-    MOST_TEXT,
     Sent,
     SignedStatement,
     Statement,
     sign_statement,
     statement_of,
 )
+from secfc.codes import Code, code_of_write
 from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
-from secfc.errors import AgreementError, ParameterError
+from secfc.drivers.taking import take
+from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError, StorageError
 from secfc.journal.beginning import open_journal
 from secfc.journal.journal import Journal
+from secfc.journal.records import sync_folder
 from secfc.prepare.summary import SUMMARY, write_summary
 from secfc.prepare.transform import Preparation
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
-from secfc.protocol.wire import HEADER_BYTES, decode, encode
-from secfc.psu.tokens import Tokens, tokens
+from secfc.protocol.wire import decode, encode
+from secfc.psu.tokens import RowIds, row_ids
+from secfc.public_errors import Told
 from secfc.randomness import KEY_BYTES, MaskSource
+from secfc.row_layout import MAX_PREPARE_BYTES
+from secfc.sealing.handshake import Session
 from secfc.tables import write_centres, write_labels
+
+_LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS, STATEMENT = "labels.csv", "centres.csv", "spreads.csv", "statement.json"
 """Files of a run in the site's folder of results; with a preparation `secfc.prepare.summary.SUMMARY` too."""
+
+EVIDENCE = "evidence.json"
+"""Two signed messages of the coordinator that contradict each other, where it cheated (`secfc audit`)."""
+
+_RUNS = ".runs"
+"""Ends the name of a folder beside the site's results: which runs an agreement had."""
 
 
 class Participant:
@@ -97,10 +110,12 @@ class Participant:
         self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
+        self._session: Session
         self._journal: Journal | None = None
         self._secrets: dict[str, bytes] = {}  # of its journal, until they are used
         self._introductions: str | None = None
         self._took_part: list[str] = []
+        self._evidence = b""  # that the server cheated
         self._iterations: int | None = None
         self._converged: bool | None = None
 
@@ -207,7 +222,8 @@ class Participant:
             try:
                 storage.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise ParameterError(f"{self.name}: storage: {storage}: {error.strerror}") from None
+                text = f"{self.name}: storage: {storage}: {error.strerror}"
+                raise ParameterError(text, code=code_of_write(error)) from None
         if self._rows.unprepared is None:
             return self._introduce(run)
         with self.meter.work("prepare", number):
@@ -226,12 +242,11 @@ class Participant:
         """Become a client of the run, with rows as they are clustered; its introduction."""
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
-            job = self.agreement.job_of(run)
             self._client = Client(
                 number=number,
                 rows=rows.table.rows,
-                job=job,
-                session=self.agreement.session(run),
+                job=self.agreement.job,
+                session=self._session,
                 identity=self._identity,
                 ephemeral=self._secrets.get("ephemeral"),
                 masks=MaskSource(self._secrets.get("masks")),
@@ -244,19 +259,20 @@ class Participant:
                     reveal_spread=self.agreement.job.reveal_spread,
                 ),
                 start=rows.start,
-                tokens=self._tokens(rows, bytes.fromhex(job.ids_salt)),
+                prepared=bool(self.agreement.opened),
+                ids=self._hashed(rows),
                 name=self.name,
-                allocate=allocator(self._site.storage),
+                allocate=allocator(self._site.storage, name=self.name),
             )
             self._secrets, self._rows = {}, rows.without_rows()
             return self._encoded(self._client.start())
 
-    def _tokens(self, rows: SiteRows, salt: bytes) -> Tokens | None:
-        """Of its IDs, with membership privacy; the key is needed no longer."""
+    def _hashed(self, rows: SiteRows) -> RowIds | None:
+        """Its IDs, with membership privacy; the run alone has the key from here on."""
         key, self._ids_key = self._ids_key, None
         if rows.ids is None or key is None:
             return None
-        return tokens(rows.ids, key=key, salt=salt, name=self.name)
+        return row_ids(rows.ids, key=key, name=self.name)
 
     def _read(self, run: bytes, digest: bytes, number: int, *, goes_on: bool = False) -> None:
         """Read its rows, if the run is of the job that it agreed to, and new or one that it goes on with."""
@@ -270,13 +286,63 @@ class Participant:
             raise AgreementError(
                 f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
             )
-        if not goes_on and (self._site.results / run.hex()).exists():
-            # Results are never written over, and with membership privacy a run's identifier is a salt.
-            raise AgreementError(f"{self.name}: the run {run.hex()} has been: it is in {self._site.results}")
-        self._run, self._began = run, _now()
+        if not goes_on:
+            self._check_date()
+            self._check_runs(run)
+            if has_been(self._site.results, run):  # results are never written over
+                raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
+        self._run, self._began, self._session = run, _now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
+
+    def _check_date(self) -> None:
+        """Refuse a job that has expired."""
+        try:
+            self.agreement.check_date(datetime.now(UTC).date())
+        except AgreementError as error:
+            raise AgreementError(f"{self.name}: {error}", code=error.code) from None
+
+    def _check_runs(self, run: bytes) -> None:
+        """Refuse a job that had as many other runs as were agreed on."""
+        others = self._counted_runs() - {run.hex()}
+        if len(others) >= self.agreement.runs:
+            raise AgreementError(
+                f"{self.name}: the job {self.agreement.digest.hex()[:16]} had {len(others)} runs, it was "
+                f"agreed on {self.agreement.runs}",
+                code=Code.NO_RUNS_LEFT,
+            )
+
+    @property
+    def _runs(self) -> Path:
+        """The folder with an empty file for each run of this agreement in which this site shared anything."""
+        return _runs_folder(self._site.results) / self.agreement.digest.hex()
+
+    def _counted_runs(self) -> set[str]:
+        return {path.name for path in self._runs.glob("*")}
+
+    def _count_run(self) -> None:
+        """Write down that this run shares something, before it does: a run counts whatever its ending."""
+        assert self._run is not None
+        mark = self._runs / self._run.hex()
+        try:
+            if not mark.exists():
+                self._check_date()
+                self._runs.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                sync_folder(self._runs)
+            try:
+                self._check_runs(self._run)  # after the mark: of two runs at once each sees the other's
+            except AgreementError:
+                mark.unlink()
+                raise
+        except OSError as error:
+            raise StorageError(f"{self.name}: results: {self._runs}: {error.strerror}") from None
+
+    @property
+    def most_bytes(self) -> int:
+        """Of the largest message that it takes now."""
+        return MAX_PREPARE_BYTES if self._client is None else self._client.sizes.most_to_client
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message, return those it causes, encoded.
@@ -292,21 +358,36 @@ class Participant:
         if self._preparing is not None:
             return self._prepare(self._preparing, data)
         assert self._client is not None
-        with self.meter.work(envelope(data, prepares=False).work, self.number):
-            message = decode(data, k=self.agreement.job.k)
-            replies = self._client.receive(message)
-            if isinstance(message, Plan):
-                self._introductions = hashlib.sha256(data[HEADER_BYTES:]).hexdigest()
-                shown = zip(self.agreement.names, message.introductions, strict=True)
-                self._took_part = [name for name, one in shown if one is not None]
-            if isinstance(message, Finish):
-                self._iterations, self._converged = message.n_iter, message.converged
+        header = envelope(data, prepares=False)
+        with self.meter.work(header.work, self.number):
+            replies = take(self._client, header, lambda: self._receive(data), note=_LOG.warning)
             return self._encoded(replies)
+
+    def _receive(self, data: bytes) -> list[Message]:
+        assert self._client is not None
+        most = self._client.sizes.most_bytes
+        message = decode(data, k=self.agreement.job.k, session=self._session, most=most)
+        if isinstance(message, Plan):
+            self._count_run()
+        try:
+            replies = self._client.receive(message)
+        except CheatError as error:
+            self._evidence = error.evidence
+            raise
+        if isinstance(message, Plan):
+            assert message.proof is not None
+            self._introductions = message.proof.digest.hex()
+            shown = zip(self.agreement.names, message.introductions, strict=True)
+            self._took_part = [name for name, one in shown if one is not None]
+        if isinstance(message, Finish):
+            self._iterations, self._converged = message.n_iter, message.converged
+        return replies
 
     def _prepare(self, preparing: SitePreparing, data: bytes) -> list[bytes | memoryview]:
         """Take a message of another site; after the last make the rows, and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
+            self._count_run()
             messages = self._counted(preparing.receive(data))
             if preparing.preparation is None:
                 return messages
@@ -317,10 +398,12 @@ class Participant:
     def close(self, ended: str) -> SignedStatement | None:
         """Write labels, own centres and spreads and the signed statement into a folder; forget the rest.
 
+        Where that fails nothing is forgotten, and it can be tried again.
+
         Parameters
         ----------
         ended : str
-            How the run ended for a party without labels.
+            How the run ended for a party without labels (`secfc.agreement.statement.Ending`).
 
         Returns
         -------
@@ -329,19 +412,17 @@ class Participant:
         """
         if self._run is None:
             return None
-        run, self._run = self._run, None
-        done = self._client if self.confirmed else None
-        self._preparing = self._client = None
+        run, done = self._run, self._client if self.confirmed else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         results = self._site.results
         if self._journal is not None and (results / run.hex()).exists():
             # It was killed when it had written the run down.
             written = json.loads((results / run.hex() / STATEMENT).read_text(encoding="utf-8"))
+            self._end()
             return statement_of(written, name=self.name)
-        shown = "".join(one if one.isprintable() else " " for one in ended[:MOST_TEXT])
         signed = sign_statement(
-            self._statement(run, COMPLETE if labels is not None else shown), self._identity
+            self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
         draft: Path | None = None
         try:
@@ -355,15 +436,27 @@ class Participant:
                 write_centres(draft / SPREADS, list(self.agreement.columns), spreads)
             if self.preparation is not None:
                 write_summary(draft / SUMMARY, self.preparation)
+            if self._evidence:
+                (draft / EVIDENCE).write_bytes(self._evidence)
             text = json.dumps(signed.model_dump(), indent=2)
             (draft / STATEMENT).write_text(text + "\n", encoding="utf-8")
             os.replace(draft, results / run.hex())
         except OSError as error:
-            raise ParameterError(f"{self.name}: results: {results}: {error.strerror}") from None
+            text = f"{self.name}: results: {results}: {error.strerror}"
+            raise ParameterError(text, code=code_of_write(error)) from None
         finally:
             if draft is not None:
                 shutil.rmtree(draft, ignore_errors=True)
+        self._end()
         return signed
+
+    def _end(self) -> None:
+        """Forget the run, which is written down."""
+        self._run = self._preparing = self._client = None
+
+    def ending(self, error: SecFCError) -> str:
+        """How the run ended with an error of this party."""
+        return replace(Told.of(error), party=self.number).ending(self.agreement.names)
 
     def forget(self) -> None:
         """Delete its journal: nobody starts it again."""
@@ -404,6 +497,15 @@ class Participant:
             iterations=self._iterations,
             converged=self._converged,
         )
+
+
+def has_been(results: Path, run: bytes) -> bool:
+    """Whether a folder of results has a run already."""
+    return (results / run.hex()).exists() or any(_runs_folder(results).glob(f"*/{run.hex()}"))
+
+
+def _runs_folder(results: Path) -> Path:
+    return results.with_name(results.name + _RUNS)
 
 
 def _now() -> str:

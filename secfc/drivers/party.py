@@ -5,6 +5,7 @@ from a journal of them (`secfc.journal`).
 """
 
 import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.failures import ends_run
+from secfc.drivers.taking import take
 from secfc.errors import MessageError, StorageError, TooManyFaultsError
 from secfc.journal.records import Buffer
 from secfc.params import Job
@@ -21,8 +23,12 @@ from secfc.protocol.messages import SERVER, Assignment, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
+from secfc.public_errors import Told
 from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Roster
+from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.proof import Signer
+
+_LOG = logging.getLogger(__name__)
 
 
 class SimulatedParty(ABC):
@@ -39,12 +45,15 @@ class SimulatedParty(ABC):
     """
 
     forgets: bool
+    role: Server | Client | None
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.number: int = setup["party"]
         self.job = Job(**setup["job"])
         self.meter = Meter()
         self._setup = setup
+        self._session: Session
+        self._signer: Signer | None = None  # the server's, once it knows the session
 
     @property
     @abstractmethod
@@ -56,19 +65,21 @@ class SimulatedParty(ABC):
         if kind == framing.JSON:
             order = json.loads(payload)
             if "roster" in order:
-                return self._encoded(self._begin(self._session(order["roster"])), "identify")
+                self._session = self._session_of(order["roster"], order["coordinator"])
+                return self._encoded(self._begin(self._session), "identify")
             return self._encoded(self._obey(order), "iterate")
         header = envelope(payload)
         with self.meter.work(header.work, self.number):
-            messages = self._receive(decode(payload, k=self.job.k), obsolete=obsolete)
+            messages = self._receive(payload, obsolete=obsolete)
         return self._encoded(messages, header.work)
 
     def _encoded(self, messages: list[Message], phase: str) -> list[Buffer]:
         with self.meter.work(phase, self.number):
-            return [encode(message, k=self.job.k) for message in messages]
+            return [encode(message, k=self.job.k, signer=self._signer) for message in messages]
 
-    def _session(self, keys: list[str]) -> Session:
-        roster, run = Roster(tuple(map(bytes.fromhex, keys))), bytes.fromhex(self._setup["run"])
+    def _session_of(self, keys: list[str], coordinator: str) -> Session:
+        roster = Roster(tuple(map(bytes.fromhex, keys)), bytes.fromhex(coordinator))
+        run = bytes.fromhex(self._setup["run"])
         if self._setup["agreement"] is not None:
             return Session(run=run, agreement=bytes.fromhex(self._setup["agreement"]), roster=roster)
         return Session.of(job=self.job, roster=roster, run=run)
@@ -82,8 +93,8 @@ class SimulatedParty(ABC):
         """Do what the driver says."""
 
     @abstractmethod
-    def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
-        """Hand a message to the role."""
+    def _receive(self, payload: bytes, *, obsolete: bool) -> list[Message]:
+        """Decode a message and hand it to the role."""
 
     @abstractmethod
     def asks(self, kind: bytes, payload: bytes) -> bool:
@@ -143,9 +154,18 @@ class SimulatedClient(SimulatedParty):
         self._overdue = True
         return []
 
-    def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
-        assert self.role is not None
-        return self.role.receive(message, obsolete=obsolete)
+    def _receive(self, payload: bytes, *, obsolete: bool) -> list[Message]:
+        role = self.role
+        assert role is not None
+        return take(
+            role,
+            envelope(payload),
+            lambda: role.receive(
+                decode(payload, k=self.job.k, session=self._session, most=role.sizes.most_bytes),
+                obsolete=obsolete,
+            ),
+            note=_LOG.warning,
+        )
 
     def asks(self, kind: bytes, payload: bytes) -> bool:
         """Whether the frame is an assignment: nobody waits for answers to those before."""
@@ -167,13 +187,15 @@ class SimulatedServer(SimulatedParty):
     setup : dict
     make : callable
         Makes the role of a session.
+    identity : Identity
+        Whose public key rosters have for the server.
     """
 
     forgets = True
 
-    def __init__(self, setup: dict[str, Any], make: Callable[[Session], Server]) -> None:
+    def __init__(self, setup: dict[str, Any], make: Callable[[Session], Server], identity: Identity) -> None:
         super().__init__(setup)
-        self._make = make
+        self._make, self._identity = make, identity
         self.role: Server | None = None
         self._round = 0  # that it stood in when it last said so
 
@@ -183,24 +205,33 @@ class SimulatedServer(SimulatedParty):
         return self.role is not None and self.role.state is State.DONE
 
     def _begin(self, session: Session) -> list[Message]:
+        self._signer = Signer(session, self._identity)
         self.role = self._make(session)
         return []
 
     def _obey(self, order: dict[str, Any]) -> list[Message]:
         """Count a client as absent whose process has ended, or everybody that the server waits for."""
         assert self.role is not None
-        overdue = "absent" not in order
-        messages: list[Message] = []
+        overdue, messages = "absent" not in order, list[Message]()
+        clients = self._overdue(order["overdue"]) if overdue else (order["absent"],)
         try:
-            for client in self.role.awaited if overdue else [order["absent"]]:
+            for client in clients:
                 messages += self.role.absent(client)
         except TooManyFaultsError as error:
             if not overdue:
                 raise
-            waited = ", ".join(f"client {j}" for j in self.role.awaited)
+            waited = ", ".join(f"client {j}" for j in clients)
             text = f"{error}; nothing was heard from those waited for: {waited}"
-            raise TooManyFaultsError(text) from None
+            raise Told.of(error).error(text) from None
         return messages
+
+    def _overdue(self, carried: list[list[Any]] | None) -> tuple[int, ...]:
+        """Who is absent, given how many messages of which types were carried from whom to whom."""
+        assert self.role is not None
+        if carried is None:
+            return self.role.awaited
+        counts = {(kind, sender, recipient): count for kind, sender, recipient, count in carried}
+        return self.role.overdue(lambda *link: counts.get(link, 0))
 
     def take(self, kind: bytes, payload: bytes, *, obsolete: bool = False) -> list[Buffer]:
         """Take a frame; a client whose message is refused is judged as one that reports an error."""
@@ -224,9 +255,11 @@ class SimulatedServer(SimulatedParty):
         except MessageError as other:
             return self._lose(client, other)
 
-    def _receive(self, message: Message, *, obsolete: bool) -> list[Message]:
+    def _receive(self, payload: bytes, *, obsolete: bool) -> list[Message]:
         assert self.role is not None
-        return self.role.receive(message)
+        return self.role.receive(
+            decode(payload, k=self.job.k, session=self._session, most=self.role.sizes.most_bytes)
+        )
 
     def asks(self, kind: bytes, payload: bytes) -> bool:
         """Not what it is sent."""

@@ -1,8 +1,8 @@
 """The program of one party's process: frames in on standard input, frames out on standard output.
 
-`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A client's
-identity is made here, for this run alone, and its private key stays here; a client with a site file is
-`secfc.drivers.site_process`.
+`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A party's
+identity is made here, for this run alone, and its private key stays here. The server of an agreed job reads
+its key from a file; a client with a site file is `secfc.drivers.site_process`.
 """
 
 import secrets
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
@@ -30,7 +29,7 @@ from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER
 from secfc.protocol.server import Server
-from secfc.psu.tokens import Tokens
+from secfc.psu.tokens import RowIds
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
@@ -51,7 +50,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
 
         run_site(inbox, outbox, setup)
         return
-    party, journal = _server(setup) if setup["party"] == SERVER else _client(inbox, outbox, setup)
+    party, journal = _server(outbox, setup) if setup["party"] == SERVER else _client(inbox, outbox, setup)
     line = Line(party, journal, inbox, outbox)
     line.resume(setup)
     _tell_progress(outbox, party)
@@ -86,9 +85,12 @@ def _secrets(
     )
 
 
-def _server(setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
-    public = as_bytes([setup["job"], setup["agreement"], setup["seed"], setup["prepares"]])
-    journal, drawn = _secrets(setup, [public], {"secret": KEY_BYTES, "seed": SEED_BYTES})
+def _server(outbox: BinaryIO, setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
+    public = as_bytes([setup["job"], setup["agreement"], setup["seed"], setup["prepares"], setup["salt"]])
+    sizes = {"secret": KEY_BYTES, "seed": SEED_BYTES, "identity": KEY_BYTES}
+    journal, drawn = _secrets(setup, [public], sizes)
+    identity = Identity(drawn["identity"]) if setup["key"] is None else _agreed_key(Path(setup["key"]))
+    framing.write_json(outbox, {"identity": identity.public.hex()})
     seed = int.from_bytes(drawn["seed"], "little") if setup["seed"] is None else setup["seed"]
 
     def make(session: Session) -> Server:
@@ -99,9 +101,16 @@ def _server(setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
             rng=rng,
             secret=MaskSource(drawn["secret"]),
             prepares=setup["prepares"],
+            salt=_salt(setup),
         )
 
-    return SimulatedServer(setup, make), journal
+    return SimulatedServer(setup, make, identity), journal
+
+
+def _agreed_key(path: Path) -> Identity:
+    from secfc.agreement.keys import read_key  # noqa: PLC0415 - simulations have no key files
+
+    return read_key(path)
 
 
 def _client(
@@ -115,7 +124,7 @@ def _client(
     if job.init == "labels":
         arrays.append(start := framing.read_array(inbox))
     public = as_bytes(
-        [setup["job"], setup["agreement"], setup["limits"], setup["key_check"]]
+        [setup["job"], setup["agreement"], setup["limits"], setup["ids_key"], setup["salt"]]
         + [[one.shape, one.dtype.str] for one in arrays]
     )
     sizes = {"identity": KEY_BYTES, "ephemeral": KEY_BYTES, "masks": KEY_BYTES}
@@ -136,17 +145,19 @@ def _client(
             masks=MaskSource(drawn["masks"]),
             limits=Limits(**setup["limits"]),
             start=start,
-            tokens=None if ids is None else _tokens(ids, setup["key_check"]),
+            salt=_salt(setup),
+            ids=None if ids is None else RowIds(digests=ids, key=bytes.fromhex(setup["ids_key"])),
             name=setup["name"],
-            allocate=allocator(None if setup["storage"] is None else Path(setup["storage"])),
+            allocate=allocator(
+                None if setup["storage"] is None else Path(setup["storage"]), name=setup["name"]
+            ),
         )
 
     return SimulatedClient(setup, make), journal
 
 
-def _tokens(both: NDArray[np.uint64], check: str) -> Tokens:
-    u, v = both
-    return Tokens(u=u, v=v, check=bytes.fromhex(check))
+def _salt(setup: dict[str, Any]) -> bytes | None:
+    return None if setup["salt"] is None else bytes.fromhex(setup["salt"])
 
 
 def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> None:

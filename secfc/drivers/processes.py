@@ -11,6 +11,7 @@ from typing import BinaryIO
 import secfc
 from secfc.drivers import framing
 from secfc.drivers.failures import as_error
+from secfc.public_errors import Told
 
 _GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
@@ -74,7 +75,8 @@ def how_it_ended(process: subprocess.Popen[bytes]) -> str:
 def speak(work: Callable[[BinaryIO, BinaryIO], None]) -> int:
     """Run a party's program on frames from standard input and to standard output; return its exit status.
 
-    An error is told as its type and text; one that is not ours as its type and place alone.
+    An error is told with its text; one that is not ours as its type and place alone. A program whose files
+    are not the starter's raises what may leave it (`secfc.drivers.site_process`).
     """
     inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
     outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)
@@ -86,6 +88,6 @@ def speak(work: Callable[[BinaryIO, BinaryIO], None]) -> int:
         return 1  # the driver has gone; nobody is left to tell
     except Exception as error:
         told = as_error(error)
-        framing.write_json(outbox, {"error": type(told).__name__, "text": str(told)})
+        framing.write_json(outbox, Told.of(told).to_json() | {"text": str(told)})
         return 1
     return 0

@@ -44,7 +44,7 @@ class RunFolder:
     resumed : bool
         Whether another driver has begun the run.
     roster : list of str or None
-        The clients' public keys in hexadecimal, if all were known.
+        The parties' public keys in hexadecimal, the server's first, if all were known.
     gone : dict of int to str
         Clients that the run goes on without, and why.
     ended : bool
@@ -208,7 +208,7 @@ def run_folder(setup: Setup, run: str) -> RunFolder:
 
 
 def _go_on(storage: Path, setup: Setup, left: list[Path]) -> RunFolder:
-    if setup.tokens is not None and setup.seed is None:
+    if setup.ids is not None and setup.seed is None:
         raise ParameterError("resume: with ids only a run with a seed; without, each call hashes them anew")
     if not left:
         busy = ", ".join(path.name for path in _runs(storage))

@@ -10,14 +10,14 @@ import numpy as np
 
 from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, SecFCError
 from secfc.kmeans.search import Clustering
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
-from secfc.psu.tokens import Tokens
+from secfc.psu.tokens import RowIds
 
 if TYPE_CHECKING:  # reading files takes a library that runs from arrays do without
     from secfc.agreement.job_file import Agreement
@@ -53,12 +53,15 @@ class Sites:
         Site files, client 1's first.
     agreement : Agreement
         The coordinator's.
+    key : Path
+        File of the coordinator's private key, which its process alone reads.
     statements : dict of int to SignedStatement
         Filled by the driver: what clients stated when the run ended, whichever way.
     """
 
     files: tuple[Path, ...]
     agreement: "Agreement"
+    key: Path
     statements: dict[int, "SignedStatement"] = field(default_factory=dict)
 
     @property
@@ -77,8 +80,10 @@ class Setup:
     rows : list of ndarray of shape (m_j, d), float64
     starts : list of ndarray of shape (m_j,), int32, or None
         Start labels, when ``job.init`` is "labels".
-    tokens : list of Tokens or None
-        Of the rows' IDs, with membership privacy.
+    ids : list of RowIds or None
+        Of the rows, with membership privacy.
+    salt : bytes of length 16 or None
+        Of hashed IDs, for a simulation that can be repeated; None: it follows from the introductions.
     names : list of str
         What errors call the parties.
     limits : Limits or list of Limits
@@ -104,14 +109,15 @@ class Setup:
     seed: int | None
     storage: Path | None = None
     resume: bool | None = None
-    tokens: list[Tokens] | None = field(default=None, repr=False)
+    salt: bytes | None = field(default=None, repr=False)
+    ids: list[RowIds] | None = field(default=None, repr=False)
     deadline: float | None = None
     sites: Sites | None = None
 
     @property
     def resumable(self) -> bool:
         """Whether a call like this one can be made again: without a seed IDs are hashed with a random key."""
-        return self.storage is not None and (self.tokens is None or self.seed is not None)
+        return self.storage is not None and (self.ids is None or self.seed is not None)
 
     def limits_of(self, client: int) -> Limits:
         """Those of client 1..n."""
@@ -146,7 +152,7 @@ class Outcome:
     costs : Costs
     run_id : str
         The run's identifier in hexadecimal.
-    lost : dict of int to str
+    lost : dict of int to SecFCError
         Clients whose process ended, or broke, before it had a result, and how.
     """
 
@@ -167,7 +173,7 @@ class Outcome:
     run_id: str
     centres: Floats | None = field(default=None, repr=False)
     deviations: Floats | None = field(default=None, repr=False)
-    lost: dict[int, str] = field(default_factory=dict)
+    lost: dict[int, SecFCError] = field(default_factory=dict)
 
 
 def public_result(of: "Outcome | ServerReport", counts: Sequence[int] | None) -> dict[str, Any]:
@@ -251,7 +257,7 @@ class ServerReport:
         run_id: str,
         centres: Floats | None = None,
         deviations: Floats | None = None,
-        lost: Mapping[int, str] | None = None,
+        lost: Mapping[int, SecFCError] | None = None,
     ) -> Outcome:
         """The outcome: labels as clients received them, and the server's for the others.
 
@@ -267,7 +273,7 @@ class ServerReport:
             In hexadecimal.
         centres, deviations : ndarray of shape (k, d), float64, optional
             As a client that they were revealed to received them.
-        lost : mapping from client to str, optional
+        lost : mapping from client to SecFCError, optional
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)

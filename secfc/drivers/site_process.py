@@ -10,18 +10,38 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from secfc.agreement.statement import COMPLETE, LEFT_OUT
+from secfc.codes import Code
 from secfc.drivers import framing
 from secfc.drivers.carried import envelope
 from secfc.drivers.failures import as_error
 from secfc.drivers.line import Line
 from secfc.drivers.participant import Participant
+from secfc.drivers.site_log import log_error
 from secfc.errors import PartyError, StorageError
 from secfc.journal.records import Buffer
 from secfc.protocol.wire import Envelope
+from secfc.public_errors import Told
 
 
 def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
-    """Run a site to its end; it states how that came about, whatever it was."""
+    """Run a site to its end; it states how that came about, whatever it was.
+
+    Raises
+    ------
+    SecFCError
+        What the site may tell of its error; the whole of it is in the site's own log.
+    """
+    try:
+        _run(inbox, outbox, setup)
+    except (EOFError, BrokenPipeError):
+        raise
+    except Exception as error:
+        log_error(Path(setup["site"]), error)
+        told = Told.of(as_error(error))
+        raise told.error(told.code.meaning) from None
+
+
+def _run(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
     participant = Participant(Path(setup["site"]))
     framing.write_json(outbox, {"identity": participant.public.hex(), "keeps": participant.keeps})
     first = None
@@ -35,8 +55,7 @@ def run_site(inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]) -> None:
     try:
         ended = _until_end(inbox, outbox, participant, setup, first)
     except Exception as error:
-        told = as_error(error)
-        _state(outbox, participant, f"{type(told).__name__}: {told}")
+        _state(outbox, participant, participant.ending(as_error(error)))
         participant.forget()
         raise
     _state(outbox, participant, ended)
@@ -66,7 +85,7 @@ def _until_end(
         try:
             line.step()
         except EOFError:
-            raise PartyError("the coordinator has gone") from None
+            raise PartyError("the coordinator has gone", code=Code.PARTY_VANISHED) from None
         line.flush()
     if site.ended is not None:
         return site.ended
@@ -93,7 +112,7 @@ class _Site:
         if "overdue" in order:
             self.overdue = True
         else:
-            self.ended = str(order["ending"])
+            self.ended = Told.read(order["ending"]).ending(self._participant.agreement.names)
         return []
 
     def asks(self, kind: bytes, payload: bytes) -> bool:

@@ -10,28 +10,39 @@ from pathlib import Path
 import numpy as np
 
 from secfc._arrays import Shares
-from secfc.errors import ParameterError
+from secfc.codes import Code, code_of_write
+from secfc.errors import ParameterError, StorageError
 from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.journal.records import write_all
 from secfc.params import Job
 from secfc.protocol.sharing import Allocate, in_memory
 from secfc.row_layout import Layout
 
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize
+_PIECE_BYTES = 1 << 20
 _ASSIGNED_BYTES = 100
 """Of a hundred assignments, a byte a row."""
 
 
-def allocator(storage: Path | None) -> Allocate:
-    """Where a client's shares live: in memory, or in a file of its own in this folder.
+def allocator(storage: Path | None, *, name: str) -> Allocate:
+    """Where the shares of a client of this name live: in memory, or in a file of its own in this folder.
 
     The file is readable by its owner only and has no name once it is open (on Windows: once the run has
-    ended), so nothing stays behind however the run ends.
+    ended), so nothing stays behind however the run ends. Its space is taken when it is made, so a disk that
+    is full later does not end the process. A file that cannot be made is a StorageError.
     """
     if storage is None:
         return in_memory
 
     def in_file(shape: tuple[int, ...]) -> Shares:
+        try:
+            return made(storage, shape)
+        except OSError as error:
+            text = f"{name}: storage: {storage}: {error.strerror}"
+            raise StorageError(text, code=code_of_write(error)) from None
+
+    def made(storage: Path, shape: tuple[int, ...]) -> Shares:
         path = storage / f"{secrets.token_hex(8)}.shares"
         size = int(np.prod(shape)) * _BYTES
         descriptor = os.open(
@@ -76,7 +87,7 @@ def check_storage(
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        raise ParameterError(f"storage: {folder}: {error.strerror}") from None
+        raise ParameterError(f"storage: {folder}: {error.strerror}", code=code_of_write(error)) from None
     primes, what = job.residues(layout.m), "shares"
     needed = job.n * primes * (job.width + 1) * layout.m * _BYTES
     if journals:
@@ -84,7 +95,8 @@ def check_storage(
         needed += job.n * layout.m * (BYTES_PER_RESIDUE * primes * (job.width + job.k) + _ASSIGNED_BYTES)
     if needed > free:
         raise ParameterError(
-            f"storage: the {what} of {job.n} clients take {needed} bytes, {free} are free in {folder}"
+            f"storage: the {what} of {job.n} clients take {needed} bytes, {free} are free in {folder}",
+            code=Code.DISK_FULL,
         )
     return folder
 
@@ -93,5 +105,6 @@ def _reserve(descriptor: int, size: int) -> None:
     """Take the disk space now: a full disk later would end the process without an error of ours."""
     if hasattr(os, "posix_fallocate") and size:
         os.posix_fallocate(descriptor, 0, size)
-    else:
-        os.ftruncate(descriptor, max(size, _BYTES))
+        return
+    for left in range(max(size, _BYTES), 0, -_PIECE_BYTES):
+        write_all(descriptor, bytes(min(left, _PIECE_BYTES)))

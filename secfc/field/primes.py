@@ -21,7 +21,7 @@ class Prime:
 
 # The eight largest such primes: uniform masks by rejection lose at most 1.2 % of the draws, and the
 # product, 191 bits, exceeds every bound that `residues_needed` can be asked for (params.MAX_ROWS rows
-# at 52 bits of precision need 165). Checked against trial division in tests/field/test_primes.py.
+# at 52 bits of precision need 189). Checked against trial division in tests/field/test_primes.py.
 PRIMES = (
     Prime(16760833, 7),
     Prime(16736257, 5),
@@ -37,32 +37,43 @@ TWO_ADIC_ORDER = 4096
 """Order of the group of roots of unity that every prime in `PRIMES` has."""
 
 
+MARGIN_BITS = 24
+"""Q is larger than 2**24 times the largest possible distance.
+
+So a uniform residue modulo Q is a possible distance with probability 2**-24 at most. And for each p, all of
+which are below 2**24, Q / p is larger than every possible distance: an error modulo p alone makes an
+impossible one.
+"""
+
+
 def primes_of(count: int) -> tuple[int, ...]:
     """The first `count` primes of the ring."""
     return tuple(prime.p for prime in PRIMES[:count])
 
 
 def residues_needed(radius: int, largest_set: int) -> int:
-    """Number of primes whose product exceeds every scaled squared distance of a round.
+    """Number of primes whose product exceeds every scaled squared distance of a round, with the margin.
 
     A quantised row has norm at most ``radius``, so ``mu_h``, a sum of ``|S_h|`` of them, and
     ``|S_h| x_i`` have norm at most ``|S_h| radius`` each, and
 
         D = ||mu_h - |S_h| x_i||^2 <= (2 |S_h| radius)^2          (docs/protocol.md, eq. 9).
 
-    D is never negative, so Q > D suffices.
+    D is never negative, so Q > D would suffice to decode it. With Q > 2**24 (2 |S_h| radius)**2 what is no
+    distance is unlikely to pass for one (`secfc.kmeans.in_range`).
 
     Raises
     ------
     ParameterError
         When all primes together are not enough.
     """
-    limit = (2 * int(largest_set) * radius) ** 2  # a NumPy integer would overflow
+    limit = (2 * int(largest_set) * radius) ** 2 << MARGIN_BITS  # a NumPy integer would overflow
     for count in range(1, len(PRIMES) + 1):
         if prod(prime.p for prime in PRIMES[:count]) > limit:
             return count
     available = prod(prime.p for prime in PRIMES).bit_length() - 1
     raise ParameterError(
-        f"distances of sets of up to {largest_set} rows take {limit.bit_length()} bits, the modulus has "
+        f"distances of sets of up to {largest_set} rows take {limit.bit_length()} bits with a margin of "
+        f"{MARGIN_BITS}, the modulus has "
         f"{available}: lower precision by {(limit.bit_length() - available + 2) // 2} bits or use fewer rows"
     )

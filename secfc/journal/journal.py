@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
+from secfc.codes import code_of_write
 from secfc.errors import StorageError
 from secfc.journal.ledger import Ledger, Sent
 from secfc.journal.records import Buffer, RecordFile
@@ -110,16 +111,28 @@ class Journal:
         if not path.exists():
             return None
         base = RecordFile.open(path)
+        journal = cls(base, {})
         try:
-            journal = cls(base, _header(base))
+            journal.header = _header(base)
             if _second(path).exists():
                 journal._round = RecordFile.open(_second(path))
-                if _header(journal._round) != {"of": base.identity}:
-                    raise StorageError(f"{_second(path)}: it belongs to another journal")
+                journal._check_round(journal._round)
         except BaseException:
-            base.close()
+            journal.close()
             raise
         return journal
+
+    def _check_round(self, file: RecordFile) -> None:
+        """Raise StorageError unless the second file follows the first one, and neither was cut."""
+        header = _header(file)
+        if header.get("of") != self._base.identity:
+            raise StorageError(f"{file.path}: it belongs to another journal")
+        if len(self._base) != header["after"]:
+            raise StorageError(
+                f"{self.path}: it has {len(self._base)} records, {header['after']} were written to it"
+            )
+        if len(file) < header["records"]:
+            raise StorageError(f"{file.path}: it has {len(file)} records, it began with {header['records']}")
 
     @property
     def path(self) -> Path:
@@ -170,14 +183,15 @@ class Journal:
         path = _second(self._base.path)
         if self._round is not None:
             self._round.close()
-        header = json.dumps({"of": self._base.identity}).encode()
         by_party = json.dumps([list(ledger.taken_from.items()), list(ledger.sent_to.items())]).encode()
         record = b"".join((_COUNTS.pack(taken, sent, len(by_party)), by_party, state))
         unsettled = [
             (_UNSETTLED, b"".join((_PLACE.pack(one.recipient, one.index), one.message)))
             for one in ledger.unsettled
         ]
-        self._round = RecordFile.create(path, [(_HEADER, header), (_STATE, record), *unsettled])
+        begun = {"of": self._base.identity, "after": len(self._base), "records": 2 + len(unsettled)}
+        header = _HEADER, json.dumps(begun).encode()
+        self._round = RecordFile.create(path, [header, (_STATE, record), *unsettled])
 
     def close(self) -> None:
         """Close its files, which stay."""
@@ -226,7 +240,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"{folder}: {error.strerror}") from None
+        raise StorageError(f"{folder}: {error.strerror}", code=code_of_write(error)) from None
 
 
 def _second(path: Path) -> Path:

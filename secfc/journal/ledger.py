@@ -22,6 +22,26 @@ class Sent:
     message: Buffer = field(repr=False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stands:
+    """What a journal has, for a carrier that has lost count.
+
+    Attributes
+    ----------
+    taken : int
+        Frames.
+    taken_from, sent_to : dict of int to int
+        Messages among them by sender, and those that they caused by recipient.
+    forgotten : dict of int to int
+        Of these the first so many, which cannot be made again.
+    """
+
+    taken: int
+    taken_from: dict[int, int]
+    sent_to: dict[int, int]
+    forgotten: dict[int, int]
+
+
 class Ledger:
     """Counts, and messages that are not settled: not known to be on their recipient's disk.
 

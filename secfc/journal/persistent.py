@@ -12,7 +12,7 @@ from typing import Protocol
 
 from secfc.errors import StorageError
 from secfc.journal.journal import Journal, State, Taken, digest_of
-from secfc.journal.ledger import Ledger, Sent, not_carried
+from secfc.journal.ledger import Ledger, Sent, Stands, not_carried
 from secfc.journal.records import Buffer
 
 SYNC_BYTES = 1 << 24
@@ -78,16 +78,20 @@ class Persistent:
         self._ledger = Ledger(keeps=party.forgets)
         self._unsynced = 0
 
-    def stands(self) -> tuple[int, dict[int, int]]:
-        """Frames that the journal has, and how many of each other party's messages are among them."""
-        taken, taken_from = 0, Counter[int]()
+    def stands(self) -> Stands:
+        """What the journal has."""
+        taken, taken_from, sent_to, forgotten = 0, Counter[int](), Counter[int](), dict[int, int]()
         for entry in self._journal.entries():
             if isinstance(entry, State):
                 taken, taken_from = entry.taken, Counter(entry.taken_from)
-            elif isinstance(entry, Taken):
+                sent_to, forgotten = Counter(entry.sent_to), dict(entry.sent_to)
+            elif isinstance(entry, Sent):
+                forgotten[entry.recipient] = min(forgotten[entry.recipient], entry.index)
+            else:
                 taken += 1
                 self._count(taken_from, entry.kind, entry.payload)
-        return taken, taken_from
+                sent_to.update(entry.recipients)
+        return Stands(taken=taken, taken_from=dict(taken_from), sent_to=dict(sent_to), forgotten=forgotten)
 
     def _count(self, taken_from: Counter[int], kind: bytes, payload: bytes) -> None:
         sender = self._party.sender(kind, payload)

@@ -24,6 +24,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
+from secfc.codes import code_of_write
 from secfc.errors import StorageError
 
 Buffer = bytes | bytearray | memoryview
@@ -87,7 +88,7 @@ class RecordFile:
                 if sys.platform == "win32":
                     file.close()  # what is open cannot be renamed
                 os.replace(draft, path)
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
             except BaseException:
                 file.close()
                 raise
@@ -276,7 +277,7 @@ def _storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: {error.strerror}") from None
+        raise StorageError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
 
 
 if sys.platform == "win32":
@@ -294,7 +295,7 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new name in a folder durable; Windows has no way to, and no need."""
     if sys.platform == "win32":
         return

@@ -19,7 +19,7 @@ class SquaredDistances:
     Attributes
     ----------
     residues : ndarray of shape (P, k, rows), float64
-        Reduced residues of D; `nearest` may overwrite them.
+        Reduced residues of D; `quotients` may overwrite them.
     radix : MixedRadix
     sizes : ndarray of shape (k,), int64
         |S_h|; 0 for an empty set, whose centre is never chosen.
@@ -28,6 +28,52 @@ class SquaredDistances:
     residues: Floats = field(repr=False)
     radix: MixedRadix
     sizes: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quotients:
+    """Squared distances as they are compared.
+
+    Attributes
+    ----------
+    digits : ndarray of shape (P, k, rows), float64
+        Mixed-radix digits of D.
+    value : ndarray of shape (k, rows), float64
+        D / |S_h|^2, inf to empty sets; valid until the next call.
+    labels : ndarray of shape (rows,), int32
+        Set of least value, the lowest index among equals.
+    doubt : ndarray of shape (rows,), bool
+        Whether floats cannot decide the label.
+    radix : MixedRadix
+    sizes : ndarray of shape (k,), int64
+    tolerance : float
+        Relative difference of two values that proves their order.
+    """
+
+    digits: Floats = field(repr=False)
+    value: Floats = field(repr=False)
+    labels: Labels = field(repr=False)
+    doubt: Bools = field(repr=False)
+    radix: MixedRadix
+    sizes: Ints
+    tolerance: float
+
+
+def quotients(distances: SquaredDistances, kernels: Kernels) -> Quotients:
+    """Decode scaled squared distances and divide them by |S_h|^2; at least one set is not empty."""
+    tolerance = relative_tolerance(distances.radix)
+    digits, value, labels, doubt = kernels.nearest(
+        distances.residues, distances.radix, distances.sizes, tolerance
+    )
+    return Quotients(
+        digits=digits,
+        value=value,
+        labels=labels,
+        doubt=doubt,
+        radix=distances.radix,
+        sizes=distances.sizes,
+        tolerance=tolerance,
+    )
 
 
 def relative_tolerance(radix: MixedRadix) -> float:
@@ -85,58 +131,50 @@ class Nearest:
     value: Floats = field(repr=False)
 
 
-def nearest(distances: SquaredDistances, *, m: int, kernels: Kernels, with_core: bool = False) -> Nearest:
+def nearest(found: Quotients, *, m: int, with_core: bool = False) -> Nearest:
     """Exact argmin over the centres of each row, ties to the lowest index.
 
     Parameters
     ----------
-    distances : SquaredDistances
-        At least one set is not empty.
+    found : Quotients
     m : int
         Rows in all, a bound on every size.
-    kernels : Kernels
     with_core : bool
         Also decide the 3:1 rule.
     """
-    tolerance = relative_tolerance(distances.radix)
-    digits, value, labels, doubt = kernels.nearest(
-        distances.residues, distances.radix, distances.sizes, tolerance
-    )
-    found = _Candidates(digits=digits, value=value, radix=distances.radix, sizes=distances.sizes, m=m)
-    contested = np.flatnonzero(doubt)
+    digits, value, labels = found.digits, found.value, found.labels
+    exact = _Exact(found, m)
+    contested = np.flatnonzero(found.doubt)
     if contested.size:
         some = value[:, contested]
-        near = some <= some.min(axis=0) * (1 + tolerance)
-        labels[contested] = found.keys(contested, near, 1).argmin(axis=0)
+        near = some <= some.min(axis=0) * (1 + found.tolerance)
+        labels[contested] = exact.keys(contested, near, 1).argmin(axis=0)
     picked = labels.astype(np.intp) * labels.size + np.arange(labels.size)
     own = np.take(digits.reshape(digits.shape[0], -1), picked, axis=1)
-    core = found.core(labels, tolerance) if with_core else np.zeros(labels.size, dtype=np.bool_)
+    core = exact.core(labels) if with_core else np.zeros(labels.size, dtype=np.bool_)
     return Nearest(labels=labels, own=own, core=core, near_ties=contested.size, value=value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Candidates:
-    """Digits (P, k, rows) and quotients (k, rows) of some rows, to be told apart exactly."""
+@dataclass(frozen=True)
+class _Exact:
+    """Quotients to be told apart exactly; m bounds every size."""
 
-    digits: Floats = field(repr=False)
-    value: Floats = field(repr=False)
-    radix: MixedRadix
-    sizes: Ints
+    found: Quotients
     m: int
 
     def keys(self, rows: Ints, wanted: Bools, factor: int) -> Objects:
         """Order keys of the wanted (centre, row) pairs; elsewhere a number above all keys."""
         h, r = np.nonzero(wanted)
-        integers = self.radix.integers(self.digits[:, h, rows[r]]) * factor
+        integers = self.found.radix.integers(self.found.digits[:, h, rows[r]]) * factor
         keys = np.full(wanted.shape, 1 << 1024, dtype=object)
-        keys[h, r] = order_keys(integers, self.sizes[h], self.m)
+        keys[h, r] = order_keys(integers, self.found.sizes[h], self.m)
         return keys
 
-    def core(self, labels: Labels, tolerance: float) -> Bools:
+    def core(self, labels: Labels) -> Bools:
         """Rows for which 9 d(own) <= d(other) for every other centre."""
-        every = np.arange(labels.size)
-        own = self.value[labels, every] * CORE_FACTOR
-        other = self.value.copy()
+        every, tolerance = np.arange(labels.size), self.found.tolerance
+        own = self.found.value[labels, every] * CORE_FACTOR
+        other = self.found.value.copy()
         other[labels, every] = np.inf
         closest = other.min(axis=0)
         core: Bools = own <= closest

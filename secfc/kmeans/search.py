@@ -11,7 +11,8 @@ import numpy as np
 from secfc._arrays import Bools, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
-from secfc.kmeans.compare import SquaredDistances, nearest, relative_tolerance
+from secfc.kmeans.compare import SquaredDistances, nearest, quotients
+from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.measures import Measures, RoundSums, histogram
 from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
@@ -41,7 +42,7 @@ class Clustering:
         The sets that the first iteration's centres were the means of; -1: in no set.
     labels : ndarray of shape (m,), int32
     n_iter : int
-        As scikit-learn counts.
+        As scikit-learn counts: the last iteration included, which changes no label or moves no centre.
     converged : bool
     inertia : Fraction
         In squared quantised units.
@@ -88,6 +89,8 @@ class Search:
     rng : numpy.random.Generator
         For public choices only.
     kernels : Kernels
+    within : RangeCheck
+        Asked about the distances of every round before anything follows from them.
     start : ndarray of shape (m,), int32, optional
         Given sets, when `init` is "labels".
     predict : bool
@@ -106,6 +109,7 @@ class Search:
         init: Start,
         rng: np.random.Generator,
         kernels: Kernels,
+        within: RangeCheck,
         start: Labels | None = None,
         predict: bool = False,
     ) -> None:
@@ -114,7 +118,7 @@ class Search:
         self._max_iter, self._n_init, self._init, self._rng = max_iter, n_init, init, rng
         # One cluster comes first: its inertia is the sum of squares about the mean of all rows.
         self._ks = sorted({1, *compared}) if compared else [k]
-        self._given, self._kernels = start, kernels
+        self._given, self._kernels, self._within = start, kernels, within
         self._labels: Labels = np.empty(m, dtype=np.int32)
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
@@ -193,11 +197,13 @@ class Search:
 
     def add(self, rows: slice, distances: SquaredDistances) -> None:
         """Take the distances of some rows to the means of `sets`; each row once before `end_round`."""
+        found = quotients(distances, self._kernels)
+        self._within.take(rows, found.value, found.sizes, found.tolerance)
         if self._step is _Step.CANDIDATES:
-            self._add_candidates(rows, distances)
+            assert self._seeds is not None
+            self._seeds.add(rows, found.digits, found.radix)
             return
-        with_core = self._step is _Step.SECOND_OF_START
-        part = nearest(distances, m=self._m, kernels=self._kernels, with_core=with_core)
+        part = nearest(found, m=self._m, with_core=self._step is _Step.SECOND_OF_START)
         if self._own is None or self._own.shape[0] != part.own.shape[0]:
             self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
         self._labels[rows], self._core[rows], self._own[:, rows] = part.labels, part.core, part.own
@@ -208,14 +214,6 @@ class Search:
             self._sums.add(rows, part.labels, part.value)
         self._radix = distances.radix
 
-    def _add_candidates(self, rows: slice, distances: SquaredDistances) -> None:
-        assert self._seeds is not None
-        radix = distances.radix
-        digits, *_ = self._kernels.nearest(
-            distances.residues, radix, distances.sizes, relative_tolerance(radix)
-        )
-        self._seeds.add(rows, digits, radix)
-
     def end_round(self) -> bool:
         """Move the sets, now that the distances of every row are here.
 
@@ -223,7 +221,13 @@ class Search:
         -------
         bool
             True when `sets` holds another question; then `best` is not final.
+
+        Raises
+        ------
+        RangeError
+            Some distance is larger than the public bound allows. The search is over.
         """
+        self._within.end_round(self.sets)
         if self._step is _Step.CANDIDATES:
             assert self._seeds is not None
             more, self.sets = self._seeds.end_round(), self._seeds.sets
@@ -277,12 +281,16 @@ class Search:
         return False
 
     def _iterated(self, run: Clustering, sets: Labels) -> bool:
-        """Count an iteration; True when it was the last because nothing moved."""
+        """Count an iteration; True when it was the last: no label changed, or no set and so no centre."""
         run.n_iter += 1
         run.history.append(run.inertia)
         previous, self._previous = self._previous, run.labels
-        self.moved = self._m if previous is None else int(np.count_nonzero(previous != run.labels))
-        run.converged = previous is not None and self.moved == 0
+        run.converged = np.array_equal(sets, self.sets)
+        if previous is None:
+            self.moved = 0 if run.converged else self._m
+        else:
+            self.moved = int(np.count_nonzero(previous != run.labels))
+            run.converged = run.converged or self.moved == 0
         if not run.converged:
             self.sets = sets
             if run.n_iter == self._max_iter:

@@ -253,7 +253,7 @@ class _Parties:
             if kind == framing.MESSAGE:
                 self._carry(party, payload)
             elif kind == framing.JSON and "error" in (event := json.loads(payload)):
-                wrong[party] = self._error(party, event["error"], event["text"])
+                wrong[party] = error_of(event, name=self._name(party))
             elif kind == framing.JSON:
                 said[party] = event
             elif party not in said and party not in wrong:
@@ -296,10 +296,6 @@ class _Parties:
 
     def _name(self, party: int) -> str:
         return str(self._setups[party]["name"])
-
-    def _error(self, party: int, kind: str, text: str) -> SecFCError:
-        name = self._name(party)
-        return error_of(kind, text if text.startswith(name) else f"{name}: {text}")
 
 
 def _together(errors: Sequence[SecFCError]) -> SecFCError:

@@ -2,32 +2,33 @@
 
 ::
 
-    header       "SFP1" | type (1) | run (16) | sender (2) | recipient (2) | round (4)
+    header       "SFP2" | type (1) | run (16) | sender (2) | recipient (2) | round (4)
     0 Introduce  agreement (32) | rows (4) | digest of start labels (32) | ephemeral key (32) | signature (64)
-    1 Deal       sealed bytes
-    2 Opening    sealed bytes
+    1 Holds      sealed: a byte for each column, 1 or 0
+    2 Deal       sealed: shares
+    3 Complete   sealed: digest of everybody's Holds (32)
+    4 Opening    sealed: sum of shares
 
-Integers are little-endian. The number of rows is 0 and the digest that of nothing: a preparation hides both.
+Integers are little-endian. The round is 0. The number of rows is 0 and the digest that of nothing: a
+preparation hides both.
 """
 
 import struct
 from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
-from secfc.protocol.messages import RUN_ID_BYTES, Message
+from secfc.protocol.messages import RUN_ID_BYTES, Message, check_magic, magic_of
 from secfc.protocol.wire import Envelope
+from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
 
-MAGIC = b"SFP1"
+MAGIC = magic_of("SFP")
 """Format and its version."""
 
 _HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
 _INTRODUCE = struct.Struct(f"<{DIGEST_BYTES}sI{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
-
-MOST_BYTES = 1 << 24
-"""No message is larger: 300,000 columns fit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,20 +40,30 @@ class Introduce(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Deal(Message):
-    """The recipient's shares of what the sender adds to the round's totals, sealed."""
+class SealedMessage(Message):
+    """What only its recipient reads."""
 
     sealed: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Opening(Message):
-    """The sender's sum of all clients' shares in the round, sealed."""
-
-    sealed: bytes = field(repr=False)
+class Holds(SealedMessage):
+    """Of which columns the sender has enough values."""
 
 
-_TYPES: tuple[type[Introduce] | type[Deal] | type[Opening], ...] = (Introduce, Deal, Opening)
+class Deal(SealedMessage):
+    """The recipient's shares of what the sender adds to the totals."""
+
+
+class Complete(SealedMessage):
+    """The sender has everybody's shares; a digest of what all told it that they hold."""
+
+
+class Opening(SealedMessage):
+    """The sender's sum of all clients' shares."""
+
+
+_SEALED: tuple[type[SealedMessage], ...] = (Holds, Deal, Complete, Opening)
+_TYPES: tuple[type[Message], ...] = (Introduce, *_SEALED)
 """The position is the type's number on the wire."""
 
 
@@ -61,7 +72,7 @@ def encode(message: Message) -> bytes:
     match message:
         case Introduce(agreement=agreement, introduction=one):
             body = _INTRODUCE.pack(agreement, one.rows, one.start, one.ephemeral, one.signature)
-        case Deal(sealed=sealed) | Opening(sealed=sealed):
+        case SealedMessage(sealed=sealed):
             body = sealed
         case _:
             raise AssertionError(type(message))
@@ -77,11 +88,12 @@ def decode(data: bytes) -> Message:
     MessageError
         For everything that `encode` would not have written.
     """
-    if not _HEADER.size <= len(data) <= MOST_BYTES:
-        raise MessageError(f"a message of {len(data)} bytes, {_HEADER.size} to {MOST_BYTES} are possible")
+    if not _HEADER.size <= len(data) <= MAX_PREPARE_BYTES:
+        raise MessageError(
+            f"a message of {len(data)} bytes, {_HEADER.size} to {MAX_PREPARE_BYTES} are possible"
+        )
     magic, number, run, sender, recipient, round_ = _HEADER.unpack_from(data)
-    if magic != MAGIC:
-        raise MessageError("not a message of a preparation, or of another version")
+    check_magic(magic, MAGIC)
     if number >= len(_TYPES):
         raise MessageError(f"unknown message type {number}")
     kind, body = _TYPES[number], data[_HEADER.size :]
@@ -95,8 +107,8 @@ def decode(data: bytes) -> Message:
         )
     if len(body) < TAG_BYTES:
         raise MessageError(f"{kind.__name__}: {len(body)} sealed bytes, at least {TAG_BYTES} are needed")
-    sealed_kind = Deal if kind is Deal else Opening
-    return sealed_kind(run=run, sender=sender, recipient=recipient, round=round_, sealed=body)
+    sealed: type[SealedMessage] = _SEALED[number - 1]
+    return sealed(run=run, sender=sender, recipient=recipient, round=round_, sealed=body)
 
 
 def envelope(data: bytes | bytearray | memoryview) -> Envelope:
@@ -107,9 +119,10 @@ def envelope(data: bytes | bytearray | memoryview) -> Envelope:
     MessageError
         When it is no header of ours.
     """
-    if len(data) < _HEADER.size or data[: len(MAGIC)] != MAGIC:
+    if len(data) < _HEADER.size:
         raise MessageError("not a message of a preparation")
-    _, number, _, sender, recipient, round_ = _HEADER.unpack_from(data)
+    magic, number, _, sender, recipient, round_ = _HEADER.unpack_from(data)
+    check_magic(magic, MAGIC)
     if number >= len(_TYPES):
         raise MessageError(f"unknown message type {number}")
     return Envelope(

@@ -1,9 +1,10 @@
 """One party's part in opening means and deviations: a plain object that takes messages and returns messages.
 
-Every client speaks to every other, in this order: it introduces itself; it deals shares of which columns it
-holds enough values of, and tells its sum of everybody's; if every column has holders enough, it deals shares
-of counts, sums and sums of squares, and tells its sum of these. There is no server: whoever carries the
-messages reads introductions, which hold public keys, and sees sizes that follow from the schema alone.
+Every client speaks to every other, in this order: it introduces itself; it tells of which columns it holds
+enough values; if every column has holders enough, it deals shares of counts, sums and sums of squares; it
+tells that it has everybody's shares; when all have told so, it tells its sum of these. There is no server:
+whoever carries the messages reads introductions, which hold public keys, and sees sizes that follow from the
+schema alone.
 """
 
 import hashlib
@@ -12,20 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from secfc.errors import AgreementError, LimitError, MessageError, ParameterError, ThresholdError
-from secfc.params import MAX_CLIENTS
-from secfc.prepare.messages import Deal, Introduce, Opening
+from secfc.codes import Code
+from secfc.errors import AgreementError, CheatError, LimitError, MessageError, ParameterError, ThresholdError
+from secfc.params import MAX_CLIENTS, PROTOCOL_BYTES
+from secfc.prepare.messages import Complete, Deal, Holds, Introduce, Opening, SealedMessage
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Statistics, Sums
 from secfc.prepare.summation import Summation
 from secfc.protocol.messages import Message
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
-from secfc.sealing.handshake import Handshake, Introduction, Session, start_digest
+from secfc.sealing.handshake import DIGEST_BYTES, Handshake, Introduction, Session, start_digest
 from secfc.sealing.identity import Identity, Roster
-
-HOLDERS, TOTALS = 1, 2
-"""Rounds: how many parties hold values, then the totals."""
 
 _COUNTS = struct.Struct("<HH")
 
@@ -66,7 +65,7 @@ class Terms:
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 of all of it, 32 bytes."""
-        head = b"secfc preparation 1" + _COUNTS.pack(self.n, self.t)
+        head = b"secfc preparation 2" + _COUNTS.pack(self.n, self.t)
         return hashlib.sha256(head + self.schema.digest).digest()
 
     def session(self, *, run: bytes, roster: Roster, job: bytes = b"") -> Session:
@@ -81,7 +80,7 @@ class Terms:
         """
         if len(roster.keys) != self.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the terms have {self.n}")
-        agreement = hashlib.sha256(self.digest + roster.digest + job).digest()
+        agreement = hashlib.sha256(PROTOCOL_BYTES + self.digest + roster.digest + job).digest()
         return Session(run=run, agreement=agreement, roster=roster)
 
 
@@ -131,17 +130,18 @@ class Preparer:
         self.number = number
         self.statistics: Mapping[str, Statistics] | None = None
         self._terms, self._session = terms, session
-        self._values = {
-            HOLDERS: [int(one.count >= smallest) for one in sums],
-            TOTALS: [value for one in sums for value in (one.count, one.total, one.squares)],
+        self._values = [value for one in sums for value in (one.count, one.total, one.squares)]
+        self._holds = {number: bytes(one.count >= smallest for one in sums)}
+        self._summation = Summation(
+            number=number, n=terms.n, t=terms.t, length=len(self._values), masks=masks
+        )
+        self._sizes: dict[type[Message], int] = {
+            Holds: len(self._columns),
+            Deal: self._summation.size,
+            Complete: DIGEST_BYTES,
+            Opening: self._summation.size,
         }
-        self._rounds = {
-            round_: Summation(number=number, n=terms.n, t=terms.t, length=len(values), masks=masks)
-            for round_, values in self._values.items()
-        }
-        self._order: list[tuple[type[Message], int]] = [(Introduce, 0)]
-        if self._columns:
-            self._order += [(kind, round_) for round_ in self._rounds for kind in (Deal, Opening)]
+        self._order: list[type[Message]] = [Introduce, *(self._sizes if self._columns else ())]
         self._others = [j for j in range(1, terms.n + 1) if j != number]
         self._heard = dict.fromkeys(self._others, 0)  # messages taken, which come in this order
         # Neither start labels nor a number of rows: how many rows a party holds stays hidden here.
@@ -149,8 +149,10 @@ class Preparer:
             session=session, number=number, identity=identity, rows=0, start=None, ephemeral=ephemeral
         )
         self._introductions: dict[int, Introduction] = {number: self._handshake.introduction}
-        self._early: dict[int, Deal] = {}  # shares that overtook somebody else's introduction
+        self._early: dict[int, Holds] = {}  # what overtook somebody else's introduction
         self._channels: dict[int, Channel] = {}
+        self._complete: set[int] = set()  # others that have everybody's shares
+        self._ended = False  # by an error
 
     def __repr__(self) -> str:
         return f"Preparer(number={self.number}, done={self.done})"
@@ -177,32 +179,50 @@ class Preparer:
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
 
+        Any error but a MessageError ends the preparation for this party: it refuses all messages after it.
+
         Raises
         ------
         MessageError
             The message is refused and the party is unchanged.
         CheatError
-            What the parties have told contradicts itself; the preparation has ended.
+            What the parties have told contradicts itself; the preparation has ended. Two of them were told
+            different things, or no values have the totals.
         AgreementError
             Another party prepares on other terms.
         LimitError
             A column has too few holders; of no party's values anything has been shared.
         """
         self._check(message)
-        replies: list[Message] = []
-        match message:
-            case Introduce():
-                replies = self._on_introduce(message)
-            case Deal():
-                replies = self._on_deal(message)
-            case Opening():
-                replies = self._on_opening(message)
+        try:
+            replies = self._on(message)
+        except MessageError:
+            raise
+        except Exception:
+            self._ended = True
+            raise
         self._heard[message.sender] += 1
         return replies
+
+    def _on(self, message: Message) -> list[Message]:
+        match message:
+            case Introduce():
+                return self._on_introduce(message)
+            case Holds():
+                return self._on_holds(message)
+            case Deal():
+                return self._on_deal(message)
+            case Complete():
+                return self._on_complete(message)
+            case Opening():
+                self._on_opening(message)
+        return []
 
     def _check(self, message: Message) -> None:
         """Refuse what must not be taken now, before anything in it is used."""
         kind, sender = type(message).__name__, message.sender
+        if self._ended:
+            raise MessageError(f"{kind}: from client {sender}, after the preparation has ended")
         if message.run != self._session.run:
             raise MessageError(f"{kind}: of another run")
         if message.recipient != self.number:
@@ -211,11 +231,17 @@ class Preparer:
             raise MessageError(f"{kind}: from party {sender}, the clients are 1 to {self._terms.n}")
         heard = self._heard[sender]
         due = self._order[heard] if heard < len(self._order) else None
-        # Nobody can tell a sum before it has this client's shares, which need the channels.
-        if due != (type(message), message.round) or (isinstance(message, Opening) and not self._channels):
+        early = (
+            # Nobody deals before it has this client's Holds, or is complete before it has its shares,
+            (isinstance(message, Deal) and not self._channels)
+            or (isinstance(message, Complete) and len(self._holds) < self._terms.n)
+            # or tells a sum before it has this client's Complete.
+            or (isinstance(message, Opening) and not self._summation.complete)
+        )
+        if due is not type(message) or message.round or early:
             raise MessageError(f"{kind}: of round {message.round} from client {sender}, out of turn")
-        if isinstance(message, Deal | Opening):
-            expected = self._rounds[message.round].size + TAG_BYTES
+        if isinstance(message, SealedMessage):
+            expected = self._sizes[type(message)] + TAG_BYTES
             if len(message.sealed) != expected:
                 raise MessageError(
                     f"{kind}: {len(message.sealed)} sealed bytes from client {sender}, {expected} are needed"
@@ -244,70 +270,75 @@ class Preparer:
         if not self._columns:
             self.statistics = {}
             return []
-        messages = self._deal(HOLDERS)
+        messages = self._sealed(Holds, dict.fromkeys(self._others, self._holds[self.number]))
         early, self._early = self._early, {}
         for sender, held in early.items():
             try:
-                messages += self._on_deal(held)
+                messages += self._on_holds(held)
             except MessageError:
                 self._heard[sender] -= 1  # it counts as not sent
         return messages
 
-    def _deal(self, round_: int) -> list[Message]:
-        """Shares of the own numbers to everybody."""
-        shares = self._rounds[round_].deal(self._values.pop(round_))
+    def _sealed(self, kind: type[SealedMessage], payloads: Mapping[int, bytes]) -> list[Message]:
+        """A message for each recipient."""
+        name = kind.__name__
         return [
-            Deal(
+            kind(
                 run=self._session.run,
                 sender=self.number,
                 recipient=j,
-                round=round_,
-                sealed=self._sealed(Deal, j, round_, payload),
+                sealed=bytes(self._channels[j].seal(name, part=0, payload=payload).payload),
             )
-            for j, payload in shares.items()
+            for j, payload in payloads.items()
         ]
 
-    def _sealed(self, kind: type[Message], recipient: int, round_: int, payload: bytes) -> bytes:
-        sealed = self._channels[recipient].seal(kind.__name__, part=0, payload=payload, round_=round_)
-        return bytes(sealed.payload)
+    def _opened(self, message: SealedMessage) -> bytes:
+        return self._channels[message.sender].open(type(message).__name__, part=0, sealed=message.sealed)
 
-    def _opened(self, message: Deal | Opening) -> bytes:
-        channel = self._channels[message.sender]
-        return channel.open(type(message).__name__, part=0, sealed=message.sealed, round_=message.round)
-
-    def _on_deal(self, message: Deal) -> list[Message]:
+    def _on_holds(self, message: Holds) -> list[Message]:
         if not self._channels:
             self._early[message.sender] = message
             return []
-        summation = self._rounds[message.round]
-        summation.take(message.sender, self._opened(message))
-        return self._tell_sum(message.round) if summation.complete else []
-
-    def _tell_sum(self, round_: int) -> list[Message]:
-        """Its sum of everybody's shares, to everybody; never the last sum of all."""
-        payload = self._rounds[round_].open()
-        return [
-            Opening(
-                run=self._session.run,
-                sender=self.number,
-                recipient=j,
-                round=round_,
-                sealed=self._sealed(Opening, j, round_, payload),
-            )
-            for j in self._others
-        ]
-
-    def _on_opening(self, message: Opening) -> list[Message]:
-        summation = self._rounds[message.round]
-        summation.take_sum(message.sender, self._opened(message))
-        totals = summation.totals
-        if totals is None:
+        told = self._opened(message)
+        if not set(told) <= {0, 1}:
+            raise MessageError(f"Holds: from client {message.sender}, a byte that is neither 0 nor 1")
+        self._holds[message.sender] = told
+        if len(self._holds) < self._terms.n:
             return []
-        if message.round == HOLDERS:
-            self._check_holders(totals)
-            return self._deal(TOTALS)
-        holders, smallest = self._rounds[HOLDERS].totals, self._terms.schema.smallest
-        assert holders is not None
+        self._check_holders()
+        values, self._values = self._values, []
+        return self._sealed(Deal, self._summation.deal(values))
+
+    def _on_deal(self, message: Deal) -> list[Message]:
+        self._summation.take(message.sender, self._opened(message))
+        if not self._summation.complete:
+            return []
+        return self._sealed(Complete, dict.fromkeys(self._others, self._view()))
+
+    def _view(self) -> bytes:
+        """A digest of what all have told this client that they hold."""
+        return hashlib.sha256(b"".join(self._holds[j] for j in sorted(self._holds))).digest()
+
+    def _on_complete(self, message: Complete) -> list[Message]:
+        """Tell the own sum when all have everybody's shares: no share is chosen by what a sum tells."""
+        if self._opened(message) != self._view():
+            raise CheatError(
+                f"client {message.sender} says that it was told of other holders than client {self.number} "
+                "was: somebody told them different things, or it lies",
+                code=Code.IMPOSSIBLE_TOTALS,
+                clients=[message.sender],
+            )
+        self._complete.add(message.sender)
+        if len(self._complete) < len(self._others):
+            return []
+        return self._sealed(Opening, dict.fromkeys(self._others, self._summation.open()))
+
+    def _on_opening(self, message: Opening) -> None:
+        self._summation.take_sum(message.sender, self._opened(message))
+        totals = self._summation.totals
+        if totals is None:
+            return
+        holders, smallest = self._holders(), self._terms.schema.smallest
         self.statistics = {
             column.name: Statistics.of(
                 Sums(count=totals[3 * at], total=totals[3 * at + 1], squares=totals[3 * at + 2]),
@@ -317,15 +348,21 @@ class Preparer:
             )
             for at, column in enumerate(self._columns)
         }
-        return []
 
-    def _check_holders(self, totals: Sequence[int]) -> None:
-        """With t + 2 holders, two of them are outside any t, each with `smallest` values in the total."""
+    def _holders(self) -> list[int]:
+        """Of each column, how many clients told that they hold enough values."""
+        return [sum(one) for one in zip(*self._holds.values(), strict=True)]
+
+    def _check_holders(self) -> None:
+        """With t + 2 holders, two of them are outside any t, each with `smallest` values in the total.
+
+        Each client counts as one holder at most, so t that lie are t of them.
+        """
         least, smallest = self._terms.t + 2, self._terms.schema.smallest
         few = [
             f"column {column.name!r} {count}"
-            for column, count in zip(self._columns, totals, strict=True)
-            if not least <= count <= self._terms.n
+            for column, count in zip(self._columns, self._holders(), strict=True)
+            if count < least
         ]
         if few:
             raise LimitError(

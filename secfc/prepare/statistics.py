@@ -11,6 +11,7 @@ from math import sqrt
 import numpy as np
 
 from secfc._arrays import Floats, Ints
+from secfc.codes import Code
 from secfc.errors import CheatError
 from secfc.params import MAX_ROWS
 from secfc.prepare.schema import Column
@@ -94,7 +95,11 @@ class Statistics:
             and total <= squares <= STEPS * total
             and total * total <= count * squares
         ):
-            raise CheatError(f"column {column.name!r}: no values have the totals that were opened")
+            raise CheatError(
+                f"column {column.name!r}: no values have the totals that were opened; some client's numbers "
+                "are not those of values, and shares hide whose",
+                code=Code.IMPOSSIBLE_TOTALS,
+            )
         low, high = column.range
         width = Fraction(high) - Fraction(low)
         mean = Fraction(low) + width * total / (count * STEPS)

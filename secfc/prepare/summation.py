@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from secfc._arrays import Floats
+from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
@@ -157,21 +158,27 @@ def open_sums(sums: Sequence[Floats], *, t: int) -> list[int]:
         values = np.array([reduce(one[at], prime.p) for one in sums])
         code = ReedSolomon(points=points.alpha, dimension=1 + t, p=prime.p)
         if not code.contains(values):
-            raise CheatError(_contradiction(code, values, most=(len(sums) - 1 - t) // 2))
+            raise _contradiction(code, values, most=(len(sums) - 1 - t) // 2)
         weights = lagrange_basis(points.alpha[: t + 1], points.beta[:1], prime.p)
         opened[at] = matmul(weights, values[: t + 1], prime.p)[0]
     radix = MixedRadix(tuple(prime.p for prime in _PRIMES))
     return [int(value) for value in radix.integers(radix.digits(opened))]
 
 
-def _contradiction(code: ReedSolomon, values: Floats, *, most: int) -> str:
-    """What is said of sums that are of no polynomial."""
+def _contradiction(code: ReedSolomon, values: Floats, *, most: int) -> CheatError:
+    """What is said of sums that are of no polynomial.
+
+    Who dealt a wrong share makes its recipient's sum wrong, so a sum that is wrong convicts nobody.
+    """
     text = "the clients' sums contradict each other"
     found = [code.errors(word) for word in values.T]
     wrong = sorted({position + 1 for errors in found for position in errors or ()})
     if None in found or len(wrong) > most:
-        return text
-    return f"{text}; if at most {most} are wrong, those of client {', '.join(map(str, wrong))} are"
+        return CheatError(text, code=Code.IMPOSSIBLE_TOTALS)
+    named = ", ".join(map(str, wrong))
+    text += f"; if at most {most} are wrong, those of client {named} are: it told a wrong sum, "
+    text += "or somebody dealt it a wrong share"
+    return CheatError(text, code=Code.IMPOSSIBLE_TOTALS, clients=wrong)
 
 
 def _packed(residues: Floats) -> bytes:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from secfc._arrays import Bools, Floats, Ints
+from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema
 from secfc.sources.query import Query
@@ -144,23 +145,33 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
     for column in schema.columns:
         if table.column_names.count(column.name) == 1:
             check = _take_categories if column.categories else _take_numbers
-            check(table.column(column.name), column, done, problems.append)
+            check(table.column(column.name), column, done, lambda *found: problems.append(found))
     if problems:
         several = f"{len(problems)} things to mend\n  " if len(problems) > 1 else ""
-        raise DataError(f"{name}: {several}" + "\n  ".join(problems))
+        texts = "\n  ".join(text for _, text in problems)
+        raise DataError(f"{name}: {several}{texts}", code=problems[0][0])
     return done
 
 
-_Tell = Callable[[str], None]
+_Tell = Callable[[Code, str], None]
 
 
-def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[str]) -> list[str]:
+def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[str]) -> list[tuple[Code, str]]:
     agreed = [column.name for column in schema.columns]
-    problems = [f"no column {one!r}; the schema needs it" for one in agreed if one not in found]
-    problems += [f"no column {one!r}" for one in others if one not in found]
-    problems += [f"column {one!r} is there twice" for one in dict.fromkeys(found) if found.count(one) > 1]
-    extra = [one for one in dict.fromkeys(found) if one not in agreed and one not in others]
-    return problems + [f"column {one!r} is not in the schema; leave it out by name" for one in extra]
+    missing = [f"no column {one!r}; the schema needs it" for one in agreed if one not in found]
+    missing += [f"no column {one!r}" for one in others if one not in found]
+    repeated = [f"column {one!r} is there twice" for one in dict.fromkeys(found) if found.count(one) > 1]
+    unknown = [one for one in dict.fromkeys(found) if one not in agreed and one not in others]
+    extra = [f"column {one!r} is not in the schema; leave it out by name" for one in unknown]
+    return [
+        (code, text)
+        for code, texts in (
+            (Code.MISSING_COLUMN, missing),
+            (Code.REPEATED_COLUMN, repeated),
+            (Code.EXTRA_COLUMN, extra),
+        )
+        for text in texts
+    ]
 
 
 def _rows(what: Bools, text: str) -> str:
@@ -175,23 +186,29 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         numbers, bad = _parsed(values)
         if bad.any():
-            tell(f"{where} is not numeric: it has {_rows(bad, 'values that are no numbers')}")
+            tell(
+                Code.NOT_A_NUMBER,
+                f"{where} is not numeric: it has {_rows(bad, 'values that are no numbers')}",
+            )
             return
     elif _is_numeric(values.type) or pa.types.is_null(values.type):
         numbers = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
     else:
-        tell(f"{where} is not numeric ({values.type})")
+        tell(Code.NOT_A_NUMBER, f"{where} is not numeric ({values.type})")
         return
     missing, low, high = np.isnan(numbers), *column.range
     infinite = np.isinf(numbers)
     outside = ~missing & ~infinite & ~((numbers >= low) & (numbers <= high))
     if missing.any() and column.missing == "refuse":
-        tell(f"{where} misses {_rows(missing, 'values')}")
+        tell(Code.MISSING_VALUE, f"{where} misses {_rows(missing, 'values')}")
     if infinite.any():
-        tell(f"{where} has {_rows(infinite, 'infinite values')}")
+        tell(Code.MISSING_VALUE, f"{where} has {_rows(infinite, 'infinite values')}")
     if outside.any() and not column.clip:
         unit = f" {column.unit}" if column.unit else ""
-        tell(f"{where} has {_rows(outside, f'values outside {low:g} to {high:g}{unit}')}; check the unit")
+        tell(
+            Code.OUT_OF_RANGE,
+            f"{where} has {_rows(outside, f'values outside {low:g} to {high:g}{unit}')}; check the unit",
+        )
     done.numbers[column.name] = np.where(missing, np.nan, np.clip(numbers, low, high))
     _count(done, column, missing=int(missing.sum()), clipped=int(outside.sum()))
 
@@ -205,7 +222,7 @@ def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tel
     try:
         texts = [None if one is None else one.strip() for one in values.cast(pa.string()).to_pylist()]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        tell(f"{where} has no categories but {values.type}")
+        tell(Code.UNKNOWN_CATEGORY, f"{where} has no categories but {values.type}")
         return
     position = {one: at for at, one in enumerate(column.categories)}
     found: Ints = np.array(
@@ -216,9 +233,12 @@ def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tel
         agreed = {one.casefold() for one in column.categories}
         in_case = sum(texts[row].casefold() in agreed for row in np.flatnonzero(unknown))  # type: ignore[union-attr]
         hint = f"; {in_case} differ from one in upper and lower case alone" if in_case else ""
-        tell(f"{where} has {_rows(unknown, 'values outside the agreed categories')}{hint}")
+        tell(
+            Code.UNKNOWN_CATEGORY,
+            f"{where} has {_rows(unknown, 'values outside the agreed categories')}{hint}",
+        )
     if missing.any() and column.missing == "refuse":
-        tell(f"{where} misses {_rows(missing, 'values')}")
+        tell(Code.MISSING_VALUE, f"{where} misses {_rows(missing, 'values')}")
     done.categories[column.name] = found
     _count(done, column, missing=int(missing.sum()), clipped=0)
 

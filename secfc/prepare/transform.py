@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Floats
+from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Statistics, Sums
@@ -97,7 +98,7 @@ class Preparation:
                 scaled = np.clip(scaled, -most, most)
             parts.append(scaled[:, np.newaxis])
         if problems:
-            raise DataError(f"{name}: " + "\n  ".join(problems))
+            raise DataError(f"{name}: " + "\n  ".join(problems), code=Code.TOO_MANY_DEVIATIONS)
         return np.ascontiguousarray(np.hstack(parts))
 
     def restore(self, rows: Floats) -> Floats:

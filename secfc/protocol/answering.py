@@ -8,6 +8,7 @@ from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about
 from secfc.params import Job
 from secfc.protocol.disclosure import Weights, question_digest
+from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Message
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.sharing import ClientSharing
@@ -38,6 +39,7 @@ class ClientAnswers:
         self.obsolete = False
         self._number, self._job, self._run, self._channels = number, job, run, channels
         self._sent = 0  # parts of this round's answer
+        self._asked = 0  # parts that the server asked for: at first WINDOW, more than sent until it begins
         self._weights = Weights(job)
         self._pairwise: PairwiseMasks | None = None  # of this round
 
@@ -79,13 +81,15 @@ class ClientAnswers:
         """
         self.round, self._sent = message.round, 0
         self._points, self._parts = sharing.points, sharing.parts
+        self._asked = min(WINDOW, self._parts.answers)
         if self.obsolete:
             return
+        sets = labels_of(message.sets)
         residues = self._job.residues(int(sizes.max()))
         factors = None
         if self._job.disclosure == "distances":
             if self._number not in message.responders:
-                self._sent = self._parts.answers
+                self._sent = self._asked = self._parts.answers
                 return
             factors = self._weights.of(message.responders)[:, message.responders.index(self._number)]
             self._pairwise = PairwiseMasks(
@@ -93,32 +97,34 @@ class ClientAnswers:
                 responders=message.responders,
                 t=self._job.t,
                 channels=self._channels,
-                question=question_digest(message.sets, message.responders, sharing.left_out),
+                question=question_digest(sets, message.responders, sharing.left_out),
                 round_=message.round,
                 primes=sharing.primes[:residues],
                 kernels=sharing.kernels,
             )
-        self._points.ask(message.sets, sizes[: asked_about(sizes)], residues, factors)
+        self._points.ask(sets, sizes[: asked_about(sizes)], residues, factors)
 
     def begin(self) -> list[Message]:
-        """The first parts of this round's answer."""
+        """The parts of this round's answer that were asked for by now."""
         messages: list[Message] = []
-        for part in range(min(WINDOW, self._parts.answers)):
+        for part in range(self._asked):
             messages += self._answer_part(part)
         return messages
 
     def on_continue(self, round_: int, part: int) -> list[Message]:
-        """Answer the next part."""
-        if round_ != self.round or part != self._sent:
+        """Answer the next part; before the answer begins, note that it was asked for.
+
+        A round may go on with R others before this client knows that enough were asked the same.
+        """
+        if round_ != self.round or part != self._asked:
             raise MessageError(
-                f"Continue: part {part} of round {round_}, part {self._sent} of round {self.round} is next"
+                f"Continue: part {part} of round {round_}, part {self._asked} of round {self.round} is next"
             )
-        if self.due:
-            # The first parts wait until others were asked the same, whatever the server says.
-            raise MessageError(f"Continue: part {part} of round {round_}, whose answer has not begun")
         if self.round == 0 or part >= self._parts.answers:
             raise MessageError(f"Continue: part {part}, there are {self._parts.answers if self.round else 0}")
-        return self._answer_part(part)
+        due = self.due
+        self._asked += 1
+        return [] if due else self._answer_part(part)
 
     def _answer_part(self, part: int) -> list[Message]:
         self._sent += 1

@@ -13,6 +13,8 @@ from secfc.protocol.dealing import by_part, columns_of
 from secfc.protocol.dispensable import UNION_IS_OPEN
 from secfc.protocol.inquiry import Inquiry
 from secfc.protocol.messages import SEED_BYTES, SERVER, Challenge, Evidence, Message, Report
+from secfc.protocol.unread import cannot_be_honest
+from secfc.protocol.witness import quorum
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.handshake import Session
@@ -25,8 +27,12 @@ class ShareChecks:
     ----------
     job : Job
     session : Session
+    transcript : bytes of length 32
+        Of the handshake.
     secret : MaskSource
         Gives the seeds.
+    planned : int
+        Clients that the run began with.
     layout : Layout
         As planned.
     parts : Parts
@@ -37,11 +43,22 @@ class ShareChecks:
         With membership privacy: parts, the first ones, that nobody disputes any more.
     dealers, recipients : dict of int to str
         Clients that lied about what they dealt, or were dealt, with the reason.
+    unread : set of (dealer, recipient)
+        The recipient says that it cannot read what the dealer sent.
     """
 
     def __init__(
-        self, *, job: Job, session: Session, secret: MaskSource, layout: Layout, parts: Parts
+        self,
+        *,
+        job: Job,
+        session: Session,
+        transcript: bytes,
+        secret: MaskSource,
+        planned: int,
+        layout: Layout,
+        parts: Parts,
     ) -> None:
+        self._transcript, self._planned = transcript, planned
         self._job, self._session, self._secret, self._parts = job, session, secret, parts
         self._primes = primes_of(job.residues(layout.m))
         self._open: dict[int, Inquiry] = {}  # by round
@@ -49,6 +66,7 @@ class ShareChecks:
         self.settled = 0
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
+        self.unread: set[tuple[int, int]] = set()
 
     @property
     def by_part(self) -> bool:
@@ -61,7 +79,14 @@ class ShareChecks:
         return self.recipients | self.dealers
 
     def begin(self, layout: Layout, members: Collection[int]) -> list[Message]:
-        """Everybody holds all rows of this layout: challenge the members to combine what they hold."""
+        """Everybody holds all rows of this layout: challenge the members to combine what they hold.
+
+        Raises
+        ------
+        TooManyFaultsError
+            Too few are left to confirm a seed to each other.
+        """
+        self._require(members, liars=0)
         return self._challenge(0, columns_of(layout, self._parts), members)
 
     def begin_part(self, part: int) -> list[Message]:
@@ -75,10 +100,36 @@ class ShareChecks:
             return ()
         return self._open[min(self._open)].awaited(members)
 
+    def echoes_before_report(self, client: int) -> int:
+        """Echoes of each other client that come before the report that a client owes; 0 if it owes none."""
+        if not self._open:
+            return 0
+        oldest = min(self._open)
+        return (oldest if self.by_part else 1) if self._open[oldest].awaits_report_of(client) else 0
+
     def drop(self, client: int, members: Collection[int]) -> list[Message]:
-        """Wait for nothing from a client that was left out; what this causes."""
-        self._open[0].drop(client)
+        """Wait for nothing from a client that was left out; what this causes.
+
+        Raises
+        ------
+        TooManyFaultsError
+            Others have not reported, and too few are left to confirm the seed to them.
+        """
+        inquiry = self._open[0]
+        inquiry.drop(client)
+        if any(inquiry.awaits_report_of(j) for j in members):
+            self._require(members, liars=0)
         return self._compared(0, members)
+
+    def require_report(self, members: Collection[int]) -> None:
+        """Whether a client that has everybody's echo and does not report is at fault.
+
+        Raises
+        ------
+        TooManyFaultsError
+            It may be honest: the echoes of liars may be false, and the others are too few to confirm a seed.
+        """
+        self._require(members, liars=self._job.max_liars)
 
     def receive(self, message: Report | Evidence, members: Collection[int]) -> list[Message]:
         """Take what a client says of its shares.
@@ -107,6 +158,17 @@ class ShareChecks:
         """Whether no check is open."""
         return not self._open
 
+    def _require(self, members: Collection[int], *, liars: int) -> None:
+        """Raise TooManyFaultsError unless the members but so many can confirm a seed to each other."""
+        job = self._job
+        if len(members) - liars < quorum(job, self._planned):
+            vanished = self._planned - len(members)
+            lying, wrong = (" + 2A", f" + 2 * {liars}") if liars else ("", "")
+            raise TooManyFaultsError(
+                f"to check shares, N > 2S{lying} + t must hold for the N clients of the plan: "
+                f"{self._planned} <= 2 * {vanished}{wrong} + {job.t}"
+            )
+
     def _challenge(
         self, round_: int, columns: list[tuple[int, int]], members: Collection[int]
     ) -> list[Message]:
@@ -114,6 +176,7 @@ class ShareChecks:
         self._open[round_] = Inquiry(
             job=self._job,
             session=self._session,
+            transcript=self._transcript,
             seed=seed,
             columns=columns,
             parts=self._parts,
@@ -137,6 +200,7 @@ class ShareChecks:
             self.dealers.setdefault(client, reason)
         for client, reason in inquiry.recipients.items():
             self.recipients.setdefault(client, reason)
+        self.unread |= inquiry.unread
         self._judge()
         del self._open[round_]
         self._ended.add(round_)
@@ -145,6 +209,12 @@ class ShareChecks:
         return []
 
     def _judge(self) -> None:
+        for client, reason in cannot_be_honest(
+            self.unread, known=self.convicted, most=self._job.max_liars
+        ).items():
+            (self.dealers if any(client == one for one, _ in self.unread) else self.recipients)[client] = (
+                reason
+            )
         said = "; ".join(f"client {j}: {reason}" for j, reason in sorted(self.convicted.items()))
         if len(self.convicted) > self._job.max_liars:
             raise TooManyFaultsError(

@@ -33,6 +33,9 @@ Column = tuple[int, int]
 
 _PLACE = struct.Struct("<HI")
 
+NOT_READ = (1 << 24) - 1
+"""Stands in a report for combinations of shares that the reporter could not read; no residue is so large."""
+
 
 def covers_of(job: Job) -> int:
     """Covers of each part that a client deals for each prime; none where no liar is tolerated."""
@@ -67,9 +70,9 @@ def place_of(job: Job, column: Column) -> Column:
     return (0, column[1]) if by_part(job) else column
 
 
-def coefficients_of(run: bytes, seed: bytes, place: Column) -> MaskSource:
+def coefficients_of(transcript: bytes, seed: bytes, place: Column) -> MaskSource:
     """Where the coefficients for a place come from, prime after prime."""
-    return MaskSource(hashlib.sha256(b"secfc check 1" + run + seed + _PLACE.pack(*place)).digest())
+    return MaskSource(hashlib.sha256(b"secfc check 2" + transcript + seed + _PLACE.pack(*place)).digest())
 
 
 def combined(shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
@@ -98,7 +101,7 @@ def combined_payload(
     *,
     rows: int,
     job: Job,
-    run: bytes,
+    transcript: bytes,
     seed: bytes,
     column: Column,
     primes: tuple[int, ...],
@@ -108,7 +111,7 @@ def combined_payload(
     size = packed_bytes((len(primes), job.width, rows))
     planes = octets[:size].reshape(len(primes), job.width, -1)
     covers = octets[size:].reshape(len(primes), count, -1)
-    source, values = coefficients_of(run, seed, place_of(job, column)), np.empty((len(primes), count))
+    source, values = coefficients_of(transcript, seed, place_of(job, column)), np.empty((len(primes), count))
     for index, p in enumerate(primes):
         coefficients = source.uniform(p, (count, job.width, rows))
         shares, cover = reduce(unpack(planes[index]), p), reduce(unpack(covers[index])[:, 0], p)
@@ -117,9 +120,10 @@ def combined_payload(
 
 
 def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int) -> None:
-    """Raise MessageError unless every number is below its prime."""
+    """Raise MessageError unless every number is below its prime or a whole column says `NOT_READ`."""
+    unread = (unpack(residues.planes()) == NOT_READ).all(axis=(0, 1))
     for plane, p in zip(residues.planes(), primes, strict=True):
-        if not (unpack(plane) < p).all():
+        if not ((unpack(plane) < p) | unread).all():
             raise MessageError(f"Report: a residue from client {sender} is not below its prime {p}")
 
 
@@ -133,11 +137,14 @@ class Findings:
         Clients that lie about what they dealt, or were dealt, with the reason, whatever evidence would show.
     disputed : dict of (dealer, recipient) to int
         Who of both lies only evidence tells; the first part that they differ about.
+    unread : frozenset of (dealer, recipient)
+        The recipient says that it cannot read what the dealer sent. One of both lies; nothing tells who.
     """
 
     dealers: dict[int, str]
     recipients: dict[int, str]
     disputed: dict[tuple[int, int], int]
+    unread: frozenset[tuple[int, int]]
 
 
 class Reports:
@@ -164,23 +171,30 @@ class Reports:
         reports: Mapping[int, PackedResidues],
     ) -> None:
         self._job, self._primes, self._columns = job, primes, list(columns)
-        self._reporters, dimension = sorted(reports), job.ell + job.t
+        self._reporters = sorted(reports)
         absent, most = job.n - len(self._reporters), job.max_liars
-        if len(self._reporters) < dimension + 2 * most:
-            raise TooManyFaultsError(
-                f"to check shares, n >= ell + t + S + 2A must hold: {job.n} < {job.ell} + {job.t} + {absent} "
-                f"+ 2 * {most}"
-            )
         if len(self._reporters) < job.threshold + most:
             # As many as keep an honest recipient from disputing an honest dealer, whatever t others report.
             raise TooManyFaultsError(
                 f"to check shares, n >= R + S + A must hold: {job.n} < {job.threshold} + {absent} + {most}"
             )
         self._values = np.stack([unpack(reports[j].planes()) for j in self._reporters])  # (N, P, c, columns)
-        self._codes = [
-            ReedSolomon(points=[points.alpha[j - 1] for j in self._reporters], dimension=dimension, p=p)
-            for points, p in zip(self._points(), primes, strict=True)
-        ]
+        self._unread = (self._values == NOT_READ).all(axis=(1, 2))  # (N, columns)
+        self._codes: dict[tuple[int, ...], list[ReedSolomon]] = {}
+
+    def _codes_of(self, positions: tuple[int, ...]) -> list[ReedSolomon]:
+        """The codes of what these reporters were dealt, one for each prime."""
+        if positions not in self._codes:
+            dimension = self._job.ell + self._job.t
+            self._codes[positions] = [
+                ReedSolomon(
+                    points=[points.alpha[self._reporters[at] - 1] for at in positions],
+                    dimension=dimension,
+                    p=p,
+                )
+                for points, p in zip(self._points(), self._primes, strict=True)
+            ]
+        return self._codes[positions]
 
     def _points(self) -> list[EvaluationPoints]:
         job = self._job
@@ -198,8 +212,12 @@ class Reports:
         dealers: dict[int, str] = {}
         recipients: dict[int, str] = {}
         found: dict[Column, frozenset[int]] = {}
+        unread: set[tuple[int, int]] = set()
         for at, column in enumerate([] if self._agree() else self._columns):
-            wrong = self._wrong(self._values[..., at])
+            without = {self._reporters[j] for j in np.flatnonzero(self._unread[:, at]).tolist()}
+            unread.update((column[0], recipient) for recipient in without)
+            # With more than that the dealer is known to lie; others' reports need not tell anything.
+            wrong = frozenset() if len(without) > most else self._wrong(self._values[..., at], at)
             if wrong is None:
                 dealers[column[0]] = "its shares lie on no polynomial"
             elif wrong:
@@ -208,14 +226,15 @@ class Reports:
         for (dealer, part), wrong in found.items():
             for recipient in sorted(wrong):
                 disputed.setdefault((dealer, recipient), part)
-        for dealer, count in Counter(dealer for dealer, _ in disputed).items():
+        pairs = disputed.keys() | unread
+        for dealer, count in Counter(dealer for dealer, _ in pairs).items():
             if count > most:
                 dealers.setdefault(dealer, f"{count} clients dispute its shares")
-        by_recipient = Counter(recipient for dealer, recipient in disputed if dealer not in dealers)
+        by_recipient = Counter(recipient for dealer, recipient in pairs if dealer not in dealers)
         for recipient, count in by_recipient.items():
             if count > most:
                 recipients[recipient] = f"it disputes the shares of {count} clients"
-        for dealer, recipient in disputed:
+        for dealer, recipient in pairs:
             if dealer == recipient:
                 recipients.setdefault(recipient, "it disputes its own shares")
         known = dealers.keys() | recipients.keys()
@@ -230,14 +249,18 @@ class Reports:
                 for (dealer, recipient), part in disputed.items()
                 if dealer not in settled and recipient not in known
             },
+            unread=frozenset(unread),
         )
 
     def _agree(self) -> bool:
         """Whether all reports of all parts are codewords, as they nearly always are."""
         count = len(self._reporters)
+        if self._unread.any():
+            return False
+        codes = self._codes_of(tuple(range(count)))
         return all(
             code.contains(reduce(self._values[:, index].reshape(count, -1), p))
-            for index, (code, p) in enumerate(zip(self._codes, self._primes, strict=True))
+            for index, (code, p) in enumerate(zip(codes, self._primes, strict=True))
         )
 
     def lie_off(self, column: Column, recipient: int, values: Floats) -> bool:
@@ -248,21 +271,45 @@ class Reports:
         values : ndarray of shape (P, c), float64
             Combinations of what it gave, as `combined_payload`.
         """
-        words = self._values[..., self._columns.index(column)].copy()
+        at = self._columns.index(column)
+        words = self._values[..., at].copy()
         words[self._reporters.index(recipient)] = values
-        wrong = self._wrong(words)
+        wrong = self._wrong(words, at)
         return wrong is None or recipient in wrong
 
-    def _wrong(self, words: Floats) -> frozenset[int] | None:
-        """Whose values, of shape (N, P, c), are not on the polynomials of the others; None if none tell."""
+    def _wrong(self, words: Floats, at: int) -> frozenset[int] | None:
+        """Whose values, of shape (N, P, c), are not on the polynomials of the others; None if none tell.
+
+        They are about column `at`; those who could not read it say nothing.
+
+        Raises
+        ------
+        TooManyFaultsError
+            There are too few of them to tell.
+        """
+        wrong = self._located(words, at)
+        job, unread = self._job, int(self._unread[:, at].sum())
+        # If the dealer is honest, those who could not read its shares lie, and so many others at most.
+        others = job.max_liars - unread
+        beyond = len(self._reporters) - unread - (job.ell + job.t)
+        if beyond >= 2 * others or (wrong is not None and len(wrong) <= beyond - others):
+            return wrong
+        raise TooManyFaultsError(
+            f"to check shares, n >= ell + t + S + 2A must hold: {job.n} < {job.ell} + {job.t} + "
+            f"{job.n - len(self._reporters)} + 2 * {job.max_liars}"
+        )
+
+    def _located(self, words: Floats, at: int) -> frozenset[int] | None:
+        """Whose values are not on the nearest polynomials; None if none is near."""
         wrong: set[int] = set()
+        positions = tuple(np.flatnonzero(~self._unread[:, at]).tolist())
         for index, p in enumerate(self._primes):
-            code, reduced = self._codes[index], reduce(words[:, index], p)
+            code, reduced = self._codes_of(positions)[index], reduce(words[list(positions), index], p)
             if code.contains(reduced):
                 continue
             for word in reduced.T:
                 errors = code.errors(word)
                 if errors is None:
                     return None
-                wrong.update(self._reporters[position] for position in errors)
+                wrong.update(self._reporters[positions[error]] for error in errors)
         return frozenset(wrong)

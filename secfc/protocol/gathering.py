@@ -1,11 +1,11 @@
 """The answers of a round as they come in: from whom, how many are enough, and who is not waited for.
 
 With A liars tolerated, R + A answers that agree are right: a polynomial of degree below R that differs from
-phi does so in all but R - 1 of them, in more than A. If they do not agree, liars are located once R + 2A are
-here, or all that can come (docs/protocol.md, "Liars in the iteration").
+phi does so in all but R - 1 of them, in more than A. If they do not agree, liars are located once all that
+can come are here (docs/protocol.md, "Liars in the iteration").
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from secfc.errors import MessageError, TooManyFaultsError
@@ -36,6 +36,9 @@ class Gathering:
         Clients found out, with the reason. Their answers are dropped, their rows stay.
     responders : tuple of int
         With disclosure "distances" the R clients that answer the round; otherwise empty.
+    silent : set of int
+        Clients that are asked nothing, since nobody can tell whether they lie (`secfc.protocol.unread`).
+        Their rows stay.
     """
 
     def __init__(self, job: Job) -> None:
@@ -45,6 +48,8 @@ class Gathering:
         self.left_out: dict[int, str] = {}
         self.liars: dict[int, str] = {}
         self.responders: tuple[int, ...] = ()
+        self.silent: set[int] = set()
+        self._silenced = 0  # liars among them, at least
         self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
@@ -53,12 +58,13 @@ class Gathering:
     @property
     def members(self) -> list[int]:
         """Clients that questions go to, the absent included: they may come back."""
-        return [j for j in range(1, self._job.n + 1) if j not in self.left_out and j not in self.liars]
+        out = self.left_out.keys() | self.liars.keys() | self.silent
+        return [j for j in range(1, self._job.n + 1) if j not in out]
 
     @property
     def spare(self) -> int:
         """Liars that may still be among the clients."""
-        return max(0, self._job.max_liars - len(self.liars))
+        return max(0, self._job.max_liars - len(self.liars) - self._silenced)
 
     @property
     def waiting_for(self) -> int:
@@ -98,15 +104,20 @@ class Gathering:
         Raises
         ------
         TooManyFaultsError
-            Too few clients are left, or the job is a prediction.
+            Too few clients are left.
         """
-        if clients and self._job.predict:
-            client, reason = next(iter(clients.items()))
-            raise TooManyFaultsError(
-                f"client {client}: {reason}; a prediction leaves nobody out, for the centres are means of "
-                f"everybody's rows"
-            )
         self.left_out.update(clients)
+        self.require(len(self.members))
+
+    def silence(self, clients: Collection[int], liars: int) -> None:
+        """Ask nothing of these clients, of whom so many lie, at least.
+
+        Raises
+        ------
+        TooManyFaultsError
+            Too few clients are left.
+        """
+        self.silent, self._silenced = set(clients), liars
         self.require(len(self.members))
 
     def standing(self) -> dict[str, Any]:
@@ -140,11 +151,12 @@ class Gathering:
             It is not the next one of its sender, nor the first of this round, or was not asked for yet.
         """
         sender = message.sender
-        if sender in self.liars or sender in self.left_out:
+        if sender not in self.members:
             return False
         expected, at = self._expected[sender], (message.round, message.part)
-        # Under masks a client skips the rounds that did not name it, and one that did may be over by now.
-        comes_back = expected < at and message.part == 0 and (message.round == self.round or self.responders)
+        # A client skips rounds that did not name it, or in which it did not hear in time that others were
+        # asked the same. The round that it answers next may be over by now.
+        comes_back = expected < at and message.part == 0
         if (at != expected and not comes_back) or message.round > self.round:
             raise MessageError(
                 f"CodedDistances: part {message.part} of round {message.round} from client {sender}, part "
@@ -163,7 +175,7 @@ class Gathering:
     def take(self, message: CodedDistances, parts: int, *, keep: bool) -> None:
         """Note that an expected answer came, and keep it unless it is late; rounds have this many parts."""
         sender, round_, part = message.sender, message.round, message.part
-        if sender in self.liars or sender in self.left_out:
+        if sender not in self.members:
             return
         self._expected[sender] = (round_, part + 1) if part + 1 < parts else (round_ + 1, 0)
         self.absent.discard(sender)
@@ -202,17 +214,22 @@ class Gathering:
         return awaited | self._answers.get(self.head, {}).keys()
 
     def _wanted(self) -> int:
+        candidates = len(self._candidates())
+        if self._doubted:
+            return candidates
         # When all that may lie were found, one answer more than R still shows whether others do.
-        more = (2 if self._doubted else 1) * self.spare or min(1, self._job.max_liars)
-        enough = self._job.threshold + more
-        return min(enough, len(self._candidates()))
+        more = self.spare or min(1, self._job.max_liars)
+        return min(self._job.threshold + more, candidates)
 
     def locatable(self, answers: int) -> int:
-        """Wrong answers that can be told from right ones with certainty, among this many.
+        """Wrong answers that can be told from right ones with certainty, among this many to the head.
 
         N - R - A at most: two codewords differ in more than N - R places, so no other one is that near to
-        what up to A liars have changed.
+        what up to A liars have changed. None while more answers may come: among R + 2A, what A + 1 colluding
+        liars sent can be as near to a wrong codeword as what A sent is to the right one.
         """
+        if answers < len(self._candidates()):
+            return 0
         beyond = answers - self._job.threshold
         return max(0, min(beyond // 2, beyond - self.spare))
 
@@ -225,11 +242,10 @@ class Gathering:
             No more will come.
         """
         answered, spare = len(self._answers[self.head]), self.spare
-        most = self._job.threshold + 2 * spare
-        if answered < min(most, len(self._candidates())):
+        if answered < len(self._candidates()):
             self._doubted = True
             return
-        if answered >= most:
+        if answered >= self._job.threshold + 2 * spare:
             raise TooManyFaultsError(
                 f"round {self.round}: {answered} answers do not agree, and more than "
                 f"max_liars={self._job.max_liars} clients lie; {self.describe()}"
@@ -265,6 +281,12 @@ class Gathering:
 
     def describe(self) -> str:
         """Who is missing, in words."""
-        groups = {"absent": self.absent, "left out": self.left_out, "found lying": self.liars}
+        groups: dict[str, Iterable[int]] = {
+            "absent": self.absent,
+            "left out": self.left_out,
+            "found lying": self.liars,
+        }
+        if self.silent:
+            groups["asked nothing, as some accuse others and nobody can tell who lies"] = self.silent
         texts = [f"{name}: {', '.join(map(str, sorted(who)))}" for name, who in groups.items() if who]
         return f"clients {'; '.join(texts)}" if texts else "no client is missing"

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from secfc.errors import MessageError
+from secfc.errors import MessageError, SealError
 from secfc.field.packing import packed_bytes
 from secfc.params import Job
 from secfc.protocol.dealing import (
@@ -25,6 +25,8 @@ class Inquiry:
     ----------
     job : Job
     session : Session
+    transcript : bytes of length 32
+        Of the handshake.
     seed : bytes of length 32
         Coefficients follow from it.
     columns : sequence of Column
@@ -39,6 +41,8 @@ class Inquiry:
     ----------
     dealers, recipients : dict of int to str
         Clients that lied about what they dealt, or were dealt, with the reason.
+    unread : frozenset of (dealer, recipient)
+        The recipient says that it cannot read what the dealer sent.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class Inquiry:
         *,
         job: Job,
         session: Session,
+        transcript: bytes,
         seed: bytes,
         columns: Sequence[Column],
         parts: Parts,
@@ -53,12 +58,14 @@ class Inquiry:
         round_: int = 0,
     ) -> None:
         self._job, self._session, self._seed, self._parts = job, session, seed, parts
+        self._transcript = transcript
         self._columns, self._primes, self._round = list(columns), primes, round_
         self._reports: dict[int, SignedReport] = {}
         self._compared: Reports | None = None  # once all reports are here
         self._open: dict[tuple[int, int], int] = {}  # part, by dealer and the recipient who is to show it
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
+        self.unread: frozenset[tuple[int, int]] = frozenset()
 
     def awaited(self, members: Collection[int]) -> tuple[int, ...]:
         """Of these clients, who has something to send."""
@@ -66,6 +73,10 @@ class Inquiry:
             return tuple(j for j in members if j not in self._reports)
         asked = {recipient for _, recipient in self._open}
         return tuple(j for j in members if j in asked)
+
+    def awaits_report_of(self, client: int) -> bool:
+        """Whether a client has not reported."""
+        return client not in self._reports
 
     def drop(self, client: int) -> None:
         """Wait for nothing from a client that was left out, and for nothing about it."""
@@ -89,7 +100,7 @@ class Inquiry:
             raise MessageError(f"Report: of shape {residues.shape} from client {sender}, expected {expected}")
         check_report(residues, self._primes, sender)
         statement = report_statement(
-            self._session, reporter=sender, seed=self._seed, columns=self._columns, residues=residues
+            self._transcript, reporter=sender, seed=self._seed, columns=self._columns, residues=residues
         )
         self._session.roster.verify(sender, message.signature, statement, what="its report")
         self._reports[sender] = SignedReport(client=sender, residues=residues, signature=message.signature)
@@ -108,7 +119,7 @@ class Inquiry:
         self._compared = Reports(self._job, self._primes, self._columns, residues)
         findings = self._compared.findings()
         self.dealers, self.recipients = dict(findings.dealers), dict(findings.recipients)
-        self._open = dict(findings.disputed)
+        self._open, self.unread = dict(findings.disputed), findings.unread
         reports = tuple(self._reports[client] for client in sorted(self._reports))
         return [
             Dispute(
@@ -124,10 +135,12 @@ class Inquiry:
     def take_evidence(self, message: Evidence) -> None:
         """Find out who of dealer and recipient lied.
 
+        A client takes no share that its dealer has not signed, so one that shows such bytes lies.
+
         Raises
         ------
         MessageError
-            Nobody asked for it, or the dealer has not signed it.
+            Nobody asked for it.
         """
         dealer, recipient = message.dealer, message.sender
         if self._open.get((dealer, recipient)) != message.part or self._compared is None:
@@ -140,25 +153,21 @@ class Inquiry:
         size = packed_bytes((primes, self._job.width, count)) + packed_bytes(
             (primes, covers_of(self._job), 1)
         )
-        if len(message.payload) != size:
-            raise MessageError(
-                f"Evidence: {len(message.payload)} bytes from client {recipient}, part {message.part} of "
-                f"client {dealer} takes {size}"
+        del self._open[dealer, recipient]
+        if len(message.payload) != size or not self._signed(message):
+            self.recipients.setdefault(
+                recipient, f"what it showed as the share of client {dealer} is not signed by that client"
             )
-        statement = share_statement(
-            self._session, dealer=dealer, recipient=recipient, part=message.part, payload=message.payload
-        )
-        self._session.roster.verify(dealer, message.signature, statement, what="a disputed share")
+            return
         values = combined_payload(
             message.payload,
             rows=count,
             job=self._job,
-            run=self._session.run,
+            transcript=self._transcript,
             seed=self._seed,
             column=column,
             primes=self._primes,
         )
-        del self._open[dealer, recipient]
         if self._compared.lie_off(column, recipient, values):
             self.dealers.setdefault(
                 dealer, f"the share that it signed for client {recipient} is on no polynomial with the others"
@@ -167,3 +176,18 @@ class Inquiry:
             self.recipients.setdefault(
                 recipient, f"its report is not that of the share that client {dealer} signed for it"
             )
+
+    def _signed(self, message: Evidence) -> bool:
+        """Whether the dealer signed what its recipient shows."""
+        statement = share_statement(
+            self._transcript,
+            dealer=message.dealer,
+            recipient=message.sender,
+            part=message.part,
+            payload=message.payload,
+        )
+        try:
+            self._session.roster.verify(message.dealer, message.signature, statement)
+        except SealError:
+            return False
+        return True

@@ -7,9 +7,10 @@ import numpy as np
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.params import Job
+from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import SERVER, Hello, Plan
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Session, start_digest
+from secfc.sealing.handshake import Introduction, Session, start_digest, transcript_of
 
 
 class Introductions:
@@ -23,7 +24,8 @@ class Introductions:
 
     def __init__(self, job: Job, session: Session) -> None:
         self._job, self._session = job, session
-        self._hellos: dict[int, Hello] = {}
+        self._hellos: dict[int, Introduction] = {}
+        self._starts: dict[int, Labels | None] = {}
 
     def __contains__(self, client: int) -> bool:
         return client in self._hellos
@@ -54,37 +56,44 @@ class Introductions:
             raise MessageError(
                 f"Hello: {given} start labels from client {message.sender}, init={self._job.init!r}"
             )
+        start = None
         if message.start is not None:
             if message.start.size != introduction.rows:
                 raise MessageError(
                     f"Hello: {message.start.size} start labels for {introduction.rows} rows "
                     f"from client {message.sender}"
                 )
-            if message.start.size and message.start.min() < self._job.least_label:
+            start = labels_of(message.start)
+            if start.size and start.min() < self._job.least_label:
                 raise MessageError(f"Hello: a row of client {message.sender} has no start label")
-        if start_digest(message.start) != introduction.start:
+        if start_digest(start) != introduction.start:
             raise MessageError(f"Hello: client {message.sender} signed other start labels")
-        self._hellos[message.sender] = message
+        self._hellos[message.sender], self._starts[message.sender] = introduction, start
 
     def drop(self, client: int) -> None:
         """Forget a client that was left out."""
         self._hellos.pop(client, None)
+        self._starts.pop(client, None)
+
+    @property
+    def transcript(self) -> bytes:
+        """Digest of the session and of all introductions; the clients' channels depend on it too."""
+        present = dict(sorted(self._hellos.items()))
+        return transcript_of(self._session, present)
 
     def layout(self) -> Layout:
         """Which rows are whose, as the clients said."""
-        rows = {j: hello.introduction.rows for j, hello in self._hellos.items()}
+        rows = {j: one.rows for j, one in self._hellos.items()}
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)))
 
     def start(self, layout: Layout) -> Labels:
         """Given start labels of all rows that are in."""
-        starts = [self._hellos[j].start for j, rows in enumerate(layout.counts, 1) if rows]
+        starts = [self._starts[j] for j, rows in enumerate(layout.counts, 1) if rows]
         return np.concatenate([start for start in starts if start is not None])
 
     def plans(self, members: Sequence[int]) -> list[Plan]:
         """What tells these clients of all introductions."""
-        said = tuple(
-            self._hellos[j].introduction if j in self._hellos else None for j in range(1, self._job.n + 1)
-        )
+        said = tuple(self._hellos.get(j) for j in range(1, self._job.n + 1))
         return [Plan(run=self._session.run, sender=SERVER, recipient=j, introductions=said) for j in members]
 
 

@@ -1,14 +1,72 @@
 """Labels in as many bits as they need: what assignments and results take on the wire."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc._arrays import Labels
 from secfc.errors import MessageError
 
 _EIGHT = 8
 
+_BLOCK = 1 << 11
+"""Groups of eight labels that are unpacked at a time: checking packed labels takes little memory."""
+
 Packed = bytes | memoryview
 Small = NDArray[np.uint16]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PackedLabels:
+    """Labels as they were received: a label of one bit takes 32 times as much once it is unpacked.
+
+    Parameters
+    ----------
+    payload : bytes-like
+        `packed_size` bytes.
+    size : int
+        Labels.
+    largest : int
+        The largest label there is.
+    none : bool
+        Whether that stands for "in no set", -1.
+
+    Raises
+    ------
+    MessageError
+        A label is too large, or bits behind the last one are not zero.
+    """
+
+    payload: Packed = field(repr=False)
+    size: int
+    largest: int
+    none: bool
+
+    def __post_init__(self) -> None:
+        for _, labels in _blocks(self.payload, self.size, bits_of(self.largest)):
+            if labels.max() > self.largest:
+                raise MessageError(f"a label is above {self.largest}, the largest there is")
+
+    def unpack(self) -> Labels:
+        """The labels, shape (size,), int32."""
+        whole = np.empty(self.size, dtype=np.int32)
+        for first, labels in _blocks(self.payload, self.size, bits_of(self.largest)):
+            whole[first : first + labels.size] = labels
+        if self.none:
+            whole[whole == self.largest] = -1
+        return whole
+
+
+def labels_of(labels: Labels | PackedLabels) -> Labels:
+    """Labels that may still be packed."""
+    return labels.unpack() if isinstance(labels, PackedLabels) else labels
+
+
+def bits_of(largest: int) -> int:
+    """Bits of labels 0 to `largest`, at least one."""
+    return max(1, largest.bit_length())
 
 
 def packed_size(count: int, bits: int) -> int:
@@ -41,35 +99,32 @@ def pack_labels(labels: Small, bits: int) -> bytes:
     return b"".join(parts)
 
 
-def unpack_labels(packed: Packed, count: int, bits: int) -> Small:
-    """What `pack_labels` packed.
-
-    Parameters
-    ----------
-    packed : bytes-like
-        `packed_size` bytes.
+def _blocks(packed: Packed, count: int, bits: int) -> Iterator[tuple[int, Small]]:
+    """What `pack_labels` packed, block by block with the number of the first label.
 
     Raises
     ------
     MessageError
         Bits behind the last label are not zero.
     """
-    eights = -(-count // _EIGHT)
-    whole = np.zeros(eights * _EIGHT, dtype=np.uint16)
-    octets = np.frombuffer(packed, dtype=np.uint8)
-    first = 0
-    for shift, width in _planes(bits):
-        words = np.zeros((eights, _EIGHT), dtype=np.uint8)
-        words[:, :width] = octets[first : first + eights * width].reshape(eights, width)
-        first += eights * width
-        joined = words.view("<u8")[:, 0]
-        target = whole.reshape(eights, _EIGHT)
-        for i in range(_EIGHT):
-            part = (joined >> np.uint64(width * i)) & np.uint64((1 << width) - 1)
-            target[:, i] |= part.astype(np.uint16) << np.uint16(shift)
-    if whole[count:].any():
-        raise MessageError("bits behind the last label are not zero")
-    return whole[:count]
+    eights, octets = -(-count // _EIGHT), np.frombuffer(packed, dtype=np.uint8)
+    for start in range(0, eights, _BLOCK):
+        stop = min(start + _BLOCK, eights)
+        whole = np.zeros((stop - start, _EIGHT), dtype=np.uint16)
+        first = 0
+        for shift, width in _planes(bits):
+            words = np.zeros((stop - start, _EIGHT), dtype=np.uint8)
+            words[:, :width] = octets[first + start * width : first + stop * width].reshape(-1, width)
+            first += eights * width
+            joined = words.view("<u8")[:, 0]
+            for i in range(_EIGHT):
+                part = (joined >> np.uint64(width * i)) & np.uint64((1 << width) - 1)
+                whole[:, i] |= part.astype(np.uint16) << np.uint16(shift)
+        labels = whole.reshape(-1)
+        left = count - start * _EIGHT
+        if labels[left:].any():
+            raise MessageError("bits behind the last label are not zero")
+        yield start * _EIGHT, labels[:left]
 
 
 def _planes(bits: int) -> list[tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""The messages of a run. Frozen, keyword-only; what they hold of shares and labels never shows in a repr."""
+"""The messages of a run. Frozen, keyword-only; what they hold of shares and labels never shows in a repr.
+
+Labels that were received stay packed until a role has checked who sent them and how many they are.
+"""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -6,11 +9,14 @@ from typing import ClassVar, Literal
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
+from secfc.params import PROTOCOL
+from secfc.protocol.label_packing import PackedLabels
 from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Introduction
+from secfc.sealing.proof import Proof
 
 Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "reveal"]
 PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
@@ -20,6 +26,29 @@ SERVER = 0
 
 RUN_ID_BYTES = 16
 SEED_BYTES = 32
+
+
+def magic_of(name: str) -> bytes:
+    """What a format's messages begin with: three letters and the version of the protocol."""
+    return f"{name}{PROTOCOL}".encode()
+
+
+def check_magic(found: bytes, magic: bytes) -> None:
+    """Refuse what is not of a format, or of another version of the protocol.
+
+    Raises
+    ------
+    MessageError
+        With both versions, if it is another version.
+    """
+    if found == magic:
+        return
+    version = bytes(found[len(magic) - 1 :])
+    if found[: len(magic) - 1] == magic[:-1] and version.isdigit():
+        raise MessageError(
+            f"a message of version {version.decode()} of the protocol; this party has version {PROTOCOL}"
+        )
+    raise MessageError("not a secfc message, or not where it belongs")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +85,19 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class FromServer(Message):
+    """What the server sends. It signs every message.
+
+    Parameters
+    ----------
+    proof : Proof or None
+        Of a message that was received; None at the server, before it is sent.
+    """
+
+    proof: Proof | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Hello(Message):
     """Client to server: its introduction and, for given starts, the labels of its rows.
 
@@ -65,11 +107,11 @@ class Hello(Message):
     phase = work = "identify"
     agreement: bytes = field(repr=False)
     introduction: Introduction
-    start: Labels | None = field(default=None, repr=False)
+    start: Labels | PackedLabels | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plan(Message):
+class Plan(FromServer):
     """Server to clients: every client's introduction, client 1's first."""
 
     phase = "identify"
@@ -99,7 +141,7 @@ class UnionOpening(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnionContinue(Message):
+class UnionContinue(FromServer):
     """Server to clients: deal this part of the stage; parts before `secfc.row_layout.WINDOW` need no word."""
 
     phase = work = "union"
@@ -107,7 +149,7 @@ class UnionContinue(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnionFound(Message):
+class UnionFound(FromServer):
     """Server to clients: the poles in each bin of the stage's table."""
 
     phase = work = "union"
@@ -115,7 +157,7 @@ class UnionFound(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnionVerdict(Message):
+class UnionVerdict(FromServer):
     """Server to clients: whether the union is whole and every ID in it held once."""
 
     phase = work = "union"
@@ -148,7 +190,7 @@ class Ready(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LeaveOut(Message):
+class LeaveOut(FromServer):
     """Server to clients, before the first assignment: this client's rows are not in."""
 
     phase = work = "share"
@@ -156,7 +198,7 @@ class LeaveOut(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Challenge(Message):
+class Challenge(FromServer):
     """Server to clients: what coefficients of the check of shares follow from.
 
     With membership privacy each part is checked by itself, `round` is its number from 1; else 0, for all.
@@ -168,7 +210,7 @@ class Challenge(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Echo(Message):
-    """Client to client, sealed, with membership privacy: the seed of the challenge of this round."""
+    """Client to client, sealed: the server's proof of its Challenge of this round to the sender."""
 
     phase = work = "check"
     sealed: Sealed
@@ -203,7 +245,7 @@ class Report(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Dispute(Message):
+class Dispute(FromServer):
     """Server to a client whose report differs from the others': all reports, by number of the client."""
 
     phase = work = "check"
@@ -227,7 +269,7 @@ class Evidence(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Continue(Message):
+class Continue(FromServer):
     """Server to clients: send this part, of shares in round 0, of the round's answer otherwise.
 
     Parts before `secfc.row_layout.WINDOW` are asked for by Plan and Assignment themselves.
@@ -238,20 +280,22 @@ class Continue(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Assignment(Message):
+class Assignment(FromServer):
     """Server to clients: the sets whose centres are asked about, -1 for a row in no set.
 
-    With disclosure "distances" also the R clients that answer, ascending.
+    With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
+    and who was left out, ascending, is in it too.
     """
 
     phase = work = "iterate"
-    sets: Labels = field(repr=False)
+    sets: Labels | PackedLabels = field(repr=False)
     responders: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Witness(Message):
-    """Client to client, sealed: digests of what the server gave the sender.
+    """Client to client, sealed: the server's proofs of what it gave the sender.
 
     In a round: of its assignment. In round 0: of the result, and of every assignment.
     """
@@ -281,11 +325,15 @@ class CentreShare(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Finish(Message):
-    """Server to clients: the labels of all rows and how the search ended."""
+class Finish(FromServer):
+    """Server to clients: the labels of all rows and how the search ended.
+
+    Who was left out is in it, as in an Assignment.
+    """
 
     phase = work = "reveal"
-    labels: Labels = field(repr=False)
+    labels: Labels | PackedLabels = field(repr=False)
     n_iter: int
     converged: bool
     inertia: float
+    left_out: tuple[int, ...] = ()

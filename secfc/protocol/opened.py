@@ -41,6 +41,7 @@ def open_share(
     *,
     job: Job,
     session: Session,
+    transcript: bytes,
     channels: Mapping[int, Channel],
     parts: Parts,
     primes: tuple[int, ...],
@@ -79,7 +80,7 @@ def open_share(
                 )
     if dealt.signature:
         statement = share_statement(
-            session,
+            transcript,
             dealer=message.sender,
             recipient=message.recipient,
             part=message.part,

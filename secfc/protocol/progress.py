@@ -49,12 +49,16 @@ class Faults:
     liars : tuple of int
         Sent a wrong answer, or with membership privacy a wrong report on shares, and were heard no more;
         their rows are in.
+    unread : tuple of (int, int)
+        Dealers and recipients that say they cannot read what these sent. Nobody can tell which of both lies;
+        their rows are in.
     """
 
     absent: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
     liars: tuple[int, ...] = ()
     cheats: tuple[int, ...] = ()
+    unread: tuple[tuple[int, int], ...] = ()
 
     @property
     def _vanished(self) -> tuple[int, ...]:
@@ -79,6 +83,16 @@ class Faults:
             ("excluded: it lied about others' shares; its rows are in", self._cheats(kept=True)),
             ("excluded: it sent wrong answers; its rows are in", self._wrong),
             ("absent: it did not answer to the end; its rows are in", self.absent),
+            (
+                "it says that it cannot read another's shares, and nobody can tell which of both is at "
+                "fault; its rows are in",
+                tuple(recipient for _, recipient in self.unread),
+            ),
+            (
+                "another says that it cannot read this one's shares, and nobody can tell which of both is at "
+                "fault; its rows are in",
+                tuple(dealer for dealer, _ in self.unread),
+            ),
         )
         return ["; ".join(text for text, clients in said if j in clients) for j in range(1, n + 1)]
 
@@ -91,6 +105,12 @@ class Faults:
             "lied about others' shares and were excluded": self._cheats(kept=True),
             "sent wrong answers and were excluded": self._wrong,
         }
-        return "; ".join(
+        told = [
             f"{', '.join(names[j - 1] for j in clients)} {what}" for what, clients in said.items() if clients
-        )
+        ]
+        told += [
+            f"{names[recipient - 1]} says that it cannot read the shares of {names[dealer - 1]}, and nobody "
+            f"can tell which of both is at fault; their rows are in"
+            for dealer, recipient in self.unread
+        ]
+        return "; ".join(told)

@@ -23,6 +23,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.lagrange.sharing import recover
 from secfc.params import Job
+from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import CentreShare, Finish, Message
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.spreading import check_inertia, decode_squares, deviations
@@ -77,6 +78,11 @@ class ClientReveal:
         return f"ClientReveal(number={self._number}, shares={len(self._shares)})"
 
     @property
+    def _expected(self) -> int:
+        """Clients that are in: at most so many shares come, the own one among them."""
+        return 1 + len(self._channels.keys() - self._sharing.left_out)
+
+    @property
     def due(self) -> bool:
         """Whether it has yet to tell."""
         return bool(self._job.reveal_to) and self._result is None
@@ -88,9 +94,12 @@ class ClientReveal:
 
     def tell(self, result: Finish) -> list[Message]:
         """Send the recipients the own shares of the sums over these clusters, once."""
-        own = self._own_shares(result.labels)
         self._result = result
         messages: list[Message] = []
+        if self._sharing.lacking:  # it has no shares of sums to tell
+            self._open()
+            return messages
+        own = self._own_shares(labels_of(result.labels))
         for j in self._job.reveal_to:
             if j == self._number:
                 self._shares[j] = own
@@ -151,11 +160,16 @@ class ClientReveal:
         result = self._result
         if result is None or self.centres is not None or len(self._shares) < self._enough:
             return
-        job, primes, sizes = self._job, self._sharing.primes, set_sizes(result.labels, self._job.k)
+        job, primes, sizes = self._job, self._sharing.primes, set_sizes(labels_of(result.labels), self._job.k)
         planes = {j: unpack(share.planes()) for j, share in sorted(self._shares.items())}
-        sums = open_sums(
-            {j: own[:, : job.width] for j, own in planes.items()}, job=job, primes=primes, sizes=sizes
-        )
+        try:
+            sums = open_sums(
+                {j: own[:, : job.width] for j, own in planes.items()}, job=job, primes=primes, sizes=sizes
+            )
+        except TooManyFaultsError:
+            if len(self._shares) < self._expected:
+                return  # more shares tell more wrong ones
+            raise
         if job.reveal_spread is not None:
             squares = decode_squares(
                 {j: own[:, job.width :] for j, own in planes.items()}, job=job, primes=primes
@@ -231,7 +245,10 @@ def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int
     points = evaluation_points(PRIMES[index], n=job.n, coded=coded)
     alpha = [points.alpha[j - 1] for j in clients]
     flat = reduce(words.reshape(len(clients), -1), p)
-    wrong = _wrong(flat, alpha, coded=coded, p=p, most=job.max_liars)
+    # Another polynomial than the right one differs from it in more than len(clients) - coded places: none is
+    # as near to what up to A liars have changed.
+    most = max(0, min(job.max_liars, len(clients) - coded - job.max_liars))
+    wrong = _wrong(flat, alpha, coded=coded, p=p, most=most)
     if wrong is None:
         raise TooManyFaultsError(
             f"centres: shares of clients {', '.join(map(str, clients))} do not agree, and which are wrong "

@@ -11,6 +11,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Choose, Kernels, choose
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
+from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.search import Clustering, Search, silhouette
 from secfc.kmeans.sets import asked_about
 from secfc.params import Job
@@ -37,9 +38,13 @@ from secfc.protocol.messages import (
     UnionOpening,
 )
 from secfc.protocol.progress import Faults, Progress
+from secfc.protocol.sizes import Sizes
 from secfc.protocol.standing import stand, standing_of
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
+from secfc.protocol.unread import Pair, apart, open_pairs
+from secfc.protocol.withholding import Carried, awaited_for_shares, withholding
+from secfc.psu.plan import salt_of
 from secfc.randomness import MaskSource
 from secfc.row_layout import WINDOW, Layout
 from secfc.sealing.handshake import Session
@@ -58,8 +63,10 @@ class Server:
         Where all that must not be guessed comes from: what wrong shares and answers are found by; a fresh
         one by default.
     prepares : bool
-        Whether clients open something among themselves before they introduce themselves. Until a client has
-        introduced itself others may wait for it, so it cannot be left out.
+        Whether clients open means and deviations of all their values among themselves before they introduce
+        themselves. Nobody can be left out then.
+    salt : bytes of length 16, optional
+        Of hashed IDs, as in `secfc.protocol.client.Client`.
     kernels : callable
         Gives kernels for a job's size.
 
@@ -80,6 +87,7 @@ class Server:
         rng: np.random.Generator,
         secret: MaskSource | None = None,
         prepares: bool = False,
+        salt: bytes | None = None,
         kernels: Choose = choose,
     ) -> None:
         self.state = State.IDENTIFY
@@ -87,13 +95,15 @@ class Server:
         self.found: list[Clustering] = []
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._secret = secret or MaskSource()
-        self._prepares, self._choose = prepares, kernels
+        self._prepares, self._salt, self._choose = prepares, salt, kernels
         self._introductions = Introductions(job, session)
         self._ready = dict.fromkeys(range(1, job.n + 1), 0)  # parts of shares held, by client
         self._gathering = Gathering(job)
         self._checks: ShareChecks | None = None
+        self._unread: list[Pair] = []  # in which nobody can tell who lies
         self._search: Search | None = None
         self._union: ServerUnion | None = None
+        self._planned: Layout | None = None  # with the rows of those who are left out later
 
     def __repr__(self) -> str:
         return f"Server(state={self.state.value}, round={self._gathering.round})"
@@ -107,7 +117,13 @@ class Server:
             left_out=tuple(sorted(gathering.left_out)),
             liars=tuple(sorted(gathering.liars)),
             cheats=tuple(sorted(self._checks.convicted)) if self._checks else (),
+            unread=tuple(self._unread),
         )
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large the messages may be that come."""
+        return Sizes(self._job, self._planned)
 
     @property
     def layout(self) -> Layout:
@@ -152,14 +168,32 @@ class Server:
                 return self._gathering.awaited
         return ()
 
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """Whom to count as absent when everybody that is waited for has had the time to answer.
+
+        A client that waits for what another has not sent it is not absent, but the other is.
+
+        Parameters
+        ----------
+        carried : callable
+            How many messages of a type, given by name, have been carried from one client to another.
+        """
+        if self._checks is None or self.state not in (State.SHARE, State.CHECK):
+            return self.awaited
+        return withholding(
+            self.awaited,
+            members=self._gathering.members,
+            ready=self._ready,
+            layout=self._layout,
+            parts=self._parts,
+            checks=self._checks,
+            carried=carried,
+        )
+
     def _awaited_for_shares(self) -> tuple[int, ...]:
         """Who is behind: others may wait for a part that is not asked for before these have the last one."""
         assert self._checks is not None
-        members = self._gathering.members
-        least = min(self._ready[j] for j in members)
-        asked = self._checks.settled + WINDOW if self._checks.by_part else self._parts.shares
-        behind = {j for j in members if self._ready[j] == least < min(asked, self._parts.shares)}
-        return tuple(sorted(behind.union(self._checks.awaited(members))))
+        return awaited_for_shares(self._gathering.members, self._ready, self._parts, self._checks)
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
@@ -172,6 +206,8 @@ class Server:
             The parties' rows do not fit the job.
         TooManyFaultsError
             The answers do not agree and no more are to come.
+        RangeError
+            A round's distances are larger than the public bound allows; nothing that depends on them is sent.
         """
         late = message.sender in self._gathering.left_out
         state = None if late else self.state
@@ -203,11 +239,6 @@ class Server:
         client : int
             1 to n.
 
-        Returns
-        -------
-        list of Message
-            What this causes, as `receive`.
-
         Raises
         ------
         TooManyFaultsError
@@ -218,7 +249,9 @@ class Server:
         if not 1 <= client <= self._job.n:
             raise ParameterError(f"client: 1 to {self._job.n}, {client} was given")
         gathering = self._gathering
-        if client in gathering.left_out or client in gathering.liars or self.state is State.DONE:
+        if self.state is State.DONE or client in gathering.left_out or client in gathering.liars:
+            return []
+        if client in gathering.silent:
             return []
         if self.state is State.ITERATE:
             gathering.absent.add(client)
@@ -240,12 +273,7 @@ class Server:
         return self._questions()
 
     def _leave_out(self, client: int, reason: str) -> list[Message]:
-        check_dispensable(
-            client,
-            job=self._job,
-            state=self.state,
-            prepares=self._prepares and client not in self._introductions,
-        )
+        self._check_dispensable(client, reason)
         before = min(self._ready[j] for j in self._gathering.members)
         self._gathering.leave_out({client: reason})
         if self.state is State.IDENTIFY:
@@ -256,6 +284,9 @@ class Server:
             assert self._checks is not None
             return messages + self._checks.drop(client, self._gathering.members) + self._checked()
         return messages + self._shared(before)
+
+    def _check_dispensable(self, client: int, reason: str) -> None:
+        check_dispensable(client, reason, job=self._job, state=self.state, prepares=self._prepares)
 
     def _told(self, clients: Sequence[int]) -> list[Message]:
         """Tell everybody, and them, who is left out."""
@@ -275,7 +306,9 @@ class Server:
         if self._job.ids_cap is None:
             self._begin_sharing(self._introductions.layout())
         else:
-            self._union = ServerUnion(job=self._job, run=self._run)
+            self._union = ServerUnion(
+                job=self._job, run=self._run, salt=self._salt or salt_of(self._introductions.transcript)
+            )
             self.state = State.UNION
         return [*self._introductions.plans(members)]
 
@@ -289,9 +322,16 @@ class Server:
 
     def _begin_sharing(self, layout: Layout) -> None:
         self._arrange(layout)
+        self._planned = layout
         self._parts = self._layout.parts(self._job)
         self._checks = ShareChecks(
-            job=self._job, session=self._session, secret=self._secret, layout=layout, parts=self._parts
+            job=self._job,
+            session=self._session,
+            transcript=self._introductions.transcript,
+            secret=self._secret,
+            planned=len(self._gathering.members),
+            layout=layout,
+            parts=self._parts,
         )
         self.state = State.SHARE
 
@@ -326,6 +366,7 @@ class Server:
             init=job.init,
             rng=self._rng,
             kernels=self._kernels,
+            within=RangeCheck(radius=job.radius, layout=self._layout, max_liars=job.max_liars),
             start=self._introductions.start(self._layout) if job.init == "labels" else None,
             predict=job.predict,
         )
@@ -378,8 +419,14 @@ class Server:
                 self._gathering.exclude(client, reason)
         else:
             out = {j: reason for j, reason in convicted.items() if j in self._gathering.members}
+            for client, reason in out.items():
+                self._check_dispensable(client, reason)
             self._gathering.leave_out(out)
             told = self._told(sorted(out))
+        unread = open_pairs(self._checks.unread, self._gathering.left_out)
+        self._unread = open_pairs(unread, convicted)
+        pairs = apart(self._unread)
+        self._gathering.silence({recipient for _, recipient in unread}.union(*pairs), len(pairs))
         return told + self._begin()
 
     def _continue(self, part: int, parts: int) -> list[Message]:
@@ -411,6 +458,7 @@ class Server:
                 round=round_,
                 sets=sets,
                 responders=self._gathering.responders,
+                left_out=tuple(sorted(self._gathering.left_out)),
             )
             for j in self._gathering.members
         ]
@@ -457,7 +505,8 @@ class Server:
         """Decode from R answers that agree with all others; False when more answers must tell which do."""
         planes = {j: residues.planes() for j, residues in answers.items()}
         if self._job.max_liars and not self._check.agree(planes, self._primes):
-            liars = self._check.liars(planes, self._primes, most=self._gathering.locatable(len(planes)))
+            most = self._gathering.locatable(len(planes))
+            liars = self._check.liars(planes, self._primes, most=most) if most else None
             if not liars:
                 self._gathering.disagree()
                 return False
@@ -495,6 +544,7 @@ class Server:
                 n_iter=best.n_iter,
                 converged=best.converged,
                 inertia=self._job.in_data_units(best.inertia),
+                left_out=tuple(sorted(self._gathering.left_out)),
             )
             for j in range(1, self._job.n + 1)
             if j not in self._gathering.left_out

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
 from secfc.params import Job
 from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of, proof_bytes
+from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
@@ -23,7 +25,7 @@ from secfc.protocol.summed import SummedShares
 from secfc.protocol.testimony import Testimony
 from secfc.randomness import MaskSource
 from secfc.row_layout import WINDOW, Layout, most_share_bytes
-from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
@@ -52,10 +54,12 @@ class EarlyShares:
         known = sum(held.sender == message.sender for held in self._held)
         if message.part != known or known == WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
-        most = most_share_bytes(job) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
+        most = most_share_bytes(len(PRIMES) * job.width) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
         if job.reveal_spread is not None:
             most += packed_bytes((len(PRIMES), job.width, job.k))
-        if len(message.sealed.payload) > most:
+        if len(message.sealed.payload) > most and covers_of(job):
+            message = replace(message, sealed=Sealed(payload=b""))  # it will be found that it cannot be read
+        elif len(message.sealed.payload) > most:
             raise MessageError(
                 f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
                 f"no part has more than {most}"
@@ -76,6 +80,8 @@ class ClientSharing:
     number : int
     job : Job
     session : Session
+    transcript : bytes of length 32
+        Of the handshake.
     identity : Identity
         Signs what it deals and reports, where shares are checked.
     layout : Layout
@@ -84,6 +90,8 @@ class ClientSharing:
     masks : MaskSource
     channels : mapping from client to Channel
         To every other client with whom the run began.
+    quorum : int
+        Clients that must have the same challenge when this one answers it.
     left_out : set of int
         Clients with whom it did not.
     allocate : callable
@@ -98,6 +106,8 @@ class ClientSharing:
     parts : Parts
         Of `layout`.
     left_out : set of int
+    unread : set of int
+        Clients that sent a part which could not be read, where shares are checked.
     points : CodedPoints
         What this client holds of all rows.
     primes : tuple of int
@@ -110,17 +120,19 @@ class ClientSharing:
         number: int,
         job: Job,
         session: Session,
+        transcript: bytes,
         identity: Identity,
         layout: Layout,
         own: OwnRows,
         masks: MaskSource,
         channels: Mapping[int, Channel],
+        quorum: int,
         left_out: set[int],
         allocate: Allocate,
         kernels: Choose,
     ) -> None:
         self._number, self._job, self._run, self._channels = number, job, session.run, channels
-        self._session = session
+        self._session, self._transcript = session, transcript
         self.layout, self.parts, self.left_out, self._own = layout, layout.parts(job), left_out, own
         self.primes = primes_of(job.residues(layout.m))
         self.kernels = kernels(layout.answer_residues(job))
@@ -137,24 +149,33 @@ class ClientSharing:
             primes=self.primes,
             kernels=self.kernels,
         )
+        self.unread: set[int] = set()
         self._received = dict.fromkeys(channels, 0)  # parts kept, by sender
         # Clients with fewer rows than others send fewer parts.
         sent = [-(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != number]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
         self._identity = identity
         self._testimony = self._testimony_of(0)
+        self._checked: list[Column] = []  # what the challenge is about, once it is here
+        self._echoes = Echoes(
+            number=number,
+            session=session,
+            channels=channels,
+            quorum=quorum,
+            first=1 if by_part(job) else 0,
+        )
         self._summed: SummedShares | None = None  # where parts are checked before they are added up
         if by_part(job):
             self._summed = SummedShares(
                 number=number,
                 n=job.n,
-                run=self._run,
                 parts=self.parts,
                 primes=self.primes,
                 kernels=self.kernels,
-                channels=channels,
+                echoes=self._echoes,
                 testimony=self._testimony_of,
                 add=self._add,
+                unread=self.unread,
             )
         self._masks = masks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
@@ -171,23 +192,22 @@ class ClientSharing:
 
     def begin(self, early: EarlyShares) -> list[Message]:
         """The first parts, after those that overtook the plan were opened."""
-        opened: list[tuple[Share, Dealt]] = []
-        for held in early.release():
-            # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
-            with suppress(MessageError):
-                opened.append((held, self._open(held)))
         messages: list[Message] = []
         for part in range(min(WINDOW, self.parts.shares)):
             messages += self._share_part(part)
-        for held, dealt in opened:
-            if held.part == self._received[held.sender]:
-                messages += self._keep(held, dealt)
+        for held in early.release():
+            # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
+            with suppress(MessageError):
+                messages += self.on_share(held)
         return messages
 
     def on_share(self, message: Share) -> list[Message]:
-        """Keep another client's next part."""
-        if message.sender in self.left_out:
-            return []  # on its way when the sender was left out
+        """Keep another client's next part.
+
+        Where shares are checked, one that cannot be read is reported and no error.
+        """
+        if message.sender in self.left_out or self._number in self.left_out:
+            return []  # on its way when the sender, or this client, was left out
         if message.part != self._received[message.sender]:
             raise MessageError(
                 f"Share: part {message.part} from client {message.sender}, expected part "
@@ -197,7 +217,31 @@ class ClientSharing:
         # may still have to hear of WINDOW of these that they are settled.
         if self._summed is not None and message.part >= self._summed.added + 2 * WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} too early")
-        return self._keep(message, self._open(message))
+        try:
+            dealt = self._open(message)
+        except MessageError:
+            if not self.unreadable(message.sender):
+                raise
+            return self.ready()
+        return self._keep(message, dealt)
+
+    def unreadable(self, sender: int) -> bool:
+        """Note that what a client sent cannot be read, if it is to send shares that are checked."""
+        if not covers_of(self._job) or self.complete or sender not in self._received:
+            return False
+        sent = -(-self.layout.counts[sender - 1] // self.parts.share)
+        if self._received[sender] == sent:
+            return False
+        self.unread.add(sender)
+        for part in range(self._received[sender], sent):
+            self._missing[part] -= 1
+        self._received[sender] = sent
+        return True
+
+    @property
+    def lacking(self) -> set[int]:
+        """Clients whose rows are in and whose shares this client does not have."""
+        return self.unread - self.left_out
 
     def on_continue(self, round_: int, part: int) -> list[Message]:
         """Share the next part."""
@@ -212,32 +256,47 @@ class ClientSharing:
         return self._share_part(part)
 
     def on_challenge(self, message: Challenge) -> list[Message]:
-        """Combine the shares of each dealer, once: a second combination would need other covers."""
+        """Tell the other clients the seed; report once a quorum was given it.
+
+        Raises
+        ------
+        MessageError
+            It comes too early, or is a second one, which would need other covers.
+        CheatError
+            The server signed another seed for another client.
+        """
         if self._summed is not None:
             return self._summed.on_challenge(message, complete=self._announced)
         if message.round or not self.complete:
             raise MessageError(f"Challenge: number {message.round}, or before all shares are here")
-        columns = columns_of(self.remaining(), self.parts)
-        return [
-            self._testimony.report(
-                seed=message.seed,
-                parts=self.parts,
-                columns=columns,
-                combine=self._combined,
-                kernels=self.kernels,
-            )
-        ]
+        if self._echoes.seed(0) or not covers_of(self._job):
+            raise MessageError("Challenge: a second one, or in a job without liars")
+        self._checked = columns_of(self.remaining(), self.parts)
+        return self._echoes.begin(message, self.left_out) + self._reported()
 
     def on_echo(self, message: Echo) -> list[Message]:
-        """Take the seed that another client was given for the check of a part."""
-        if self._summed is None:
+        """Take the seed that another client was given for a check."""
+        if not covers_of(self._job):
             raise MessageError(f"Echo: from client {message.sender}, in a run that needs none")
-        return self._summed.on_echo(message, complete=self._announced)
+        if self._summed is not None:
+            return self._summed.on_echo(message, complete=self._announced)
+        self._echoes.take(message, complete=int(self.complete))
+        return self._reported()
 
-    @property
-    def challenge(self) -> bytes:
-        """The seed that shares were combined with; empty where they are not checked."""
-        return self._testimony.seed
+    def _reported(self) -> list[Message]:
+        """The report, once, when a quorum was given the same seed."""
+        if not self._echoes.confirmed(0) or self._testimony.reported:
+            return []
+        return [
+            self._testimony.report(
+                seed=self._echoes.seed(0),
+                parts=self.parts,
+                columns=self._checked,
+                combine=self._combined,
+                kernels=self.kernels,
+                unread=self.unread,
+            )
+        ]
 
     def on_dispute(self, message: Dispute) -> list[Message]:
         """Show the shares that this client disputes, as their dealers signed them."""
@@ -252,17 +311,17 @@ class ClientSharing:
         client = message.client
         if self.layout.common:
             raise MessageError(f"LeaveOut: of client {client}, who holds a part of every row")
-        if self._job.predict:
-            raise MessageError(f"LeaveOut: of client {client}, whom a prediction cannot do without")
         if not 1 <= client <= self._job.n or client in self.left_out:
             raise MessageError(f"LeaveOut: of client {client}, which is not in")
         self.left_out.add(client)
+        if client == self._number:
+            self._end_check()
         if client == self._number or self.complete:
             return []
         sent = -(-self.layout.counts[client - 1] // self.parts.share)
         for part in range(self._received.pop(client), sent):
             self._missing[part] -= 1
-        return self._ready()
+        return self.ready()
 
     def remaining(self) -> Layout:
         """The rows that are in."""
@@ -281,12 +340,18 @@ class ClientSharing:
 
     def take_out(self) -> None:
         """Forget the rows of those who were left out, and number the others anew."""
-        self._testimony.forget()
+        self._end_check()
         if not self.left_out:
             return
         remaining = self.remaining()
         self.points.keep([self.layout.rows(j) for j, rows in enumerate(remaining.counts, 1) if rows])
         self.layout, self.parts = remaining, remaining.parts(self._job)
+
+    def _end_check(self) -> None:
+        """Nothing is reported or shown from now on."""
+        self._testimony.forget()
+        if self._summed is None:
+            self._echoes.end(0)
 
     def own_labels(self, labels: Labels) -> Labels:
         """Those of this client's rows."""
@@ -330,13 +395,14 @@ class ClientSharing:
                 payload = b"".join((payload, zeros[j].payload))
             sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
             shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
-        return shares + self._ready()
+        return shares + self.ready()
 
     def _open(self, message: Share) -> Dealt:
         return open_share(
             message,
             job=self._job,
             session=self._session,
+            transcript=self._transcript,
             channels=self._channels,
             parts=self.parts,
             primes=self.primes,
@@ -351,7 +417,7 @@ class ClientSharing:
             testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
         self._received[message.sender] += 1
         self._missing[message.part] -= 1
-        return self._ready()
+        return self.ready()
 
     def _take(self, dealer: int, part: int, residues: PackedResidues) -> Testimony:
         """Keep a dealer's shares of a part; the testimony that speaks of them."""
@@ -375,13 +441,14 @@ class ClientSharing:
         return Testimony(
             job=self._job,
             session=self._session,
+            transcript=self._transcript,
             number=self._number,
             identity=self._identity,
             primes=self.primes,
             round_=round_,
         )
 
-    def _ready(self) -> list[Message]:
+    def ready(self) -> list[Message]:
         """Say so for each part that has come from every other client and been sent to them."""
         messages: list[Message] = []
         while not self.complete and self._holds(self._announced):

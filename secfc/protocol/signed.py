@@ -2,11 +2,13 @@
 
 ::
 
-    share  = "secfc share 1" | run | agreement | dealer (2) | recipient (2) | part (4) | SHA-256 of the share
-    report = "secfc report 1" | run | agreement | reporter (2) | seed (32) | SHA-256 of the columns
+    share  = "secfc share 2" | transcript (32) | dealer (2) | recipient (2) | part (4) | SHA-256 of the share
+    report = "secfc report 2" | transcript (32) | reporter (2) | seed (32) | SHA-256 of the columns
              | primes (1) | combinations (4) | columns (4) | SHA-256 of the residues
 
-A share is its residues and covers, as they are sealed. Of each column of a report: dealer (2) | part (4).
+A share is its residues and covers, as they are sealed. Of each column of a report: dealer (2) | part (4). The
+transcript is that of the handshake. It holds the run's identifier, the agreement and a fresh key of every
+client, so a statement belongs to one run, even if a run identifier is used twice.
 """
 
 import hashlib
@@ -15,7 +17,6 @@ from collections.abc import Sequence
 
 from secfc.field.packing import PackedResidues
 from secfc.protocol.dealing import Column
-from secfc.sealing.handshake import Session
 
 _SHARE = struct.Struct("<HHI")
 _REPORTER = struct.Struct("<H")
@@ -24,20 +25,18 @@ _SHAPE = struct.Struct("<BII")
 
 
 def share_statement(
-    session: Session, *, dealer: int, recipient: int, part: int, payload: bytes | bytearray | memoryview
+    transcript: bytes, *, dealer: int, recipient: int, part: int, payload: bytes | bytearray | memoryview
 ) -> bytes:
     """What a dealer signs of a part of the shares for one recipient."""
     place = _SHARE.pack(dealer, recipient, part)
-    return b"".join(
-        (b"secfc share 1", session.run, session.agreement, place, hashlib.sha256(payload).digest())
-    )
+    return b"".join((b"secfc share 2", transcript, place, hashlib.sha256(payload).digest()))
 
 
 def report_statement(
-    session: Session, *, reporter: int, seed: bytes, columns: Sequence[Column], residues: PackedResidues
+    transcript: bytes, *, reporter: int, seed: bytes, columns: Sequence[Column], residues: PackedResidues
 ) -> bytes:
     """What a client signs of its report: about which shares, combined how, and the outcome."""
     about = hashlib.sha256(b"".join(_COLUMN.pack(*column) for column in columns)).digest()
     said = hashlib.sha256(residues.payload).digest()
-    head = b"secfc report 1" + session.run + session.agreement
-    return head + _REPORTER.pack(reporter) + seed + about + _SHAPE.pack(*residues.shape) + said
+    head = b"secfc report 2" + transcript + _REPORTER.pack(reporter) + seed
+    return head + about + _SHAPE.pack(*residues.shape) + said

@@ -14,6 +14,7 @@ from secfc.protocol.messages import (
     Echo,
     Evidence,
     Finish,
+    FromServer,
     Hello,
     LeaveOut,
     Message,
@@ -46,6 +47,8 @@ class State(Enum):
     """A client's only, where centres are opened: R clients have the result, so its labels are final. It waits
     for a quorum to have it and, as a recipient, for others' shares."""
     DONE = "done"
+    ENDED = "ended"
+    """A client's only: an error ended the run for it."""
 
 
 # A client may hear another client's Share before the Plan that both act on, since messages of different
@@ -61,9 +64,11 @@ CLIENT_TAKES: dict[State, frozenset[type[Message]]] = {
     State.ITERATE: frozenset(
         {Challenge, Echo, Dispute, LeaveOut, Assignment, Continue, Witness, CentreShare, Finish}
     ),
-    State.COMPARE: frozenset({Witness, CentreShare}),
-    State.REVEAL: frozenset({Witness, CentreShare}),
-    State.DONE: frozenset({Witness, CentreShare}),
+    State.COMPARE: frozenset({Echo, Witness, CentreShare}),
+    State.REVEAL: frozenset({Echo, Witness, CentreShare}),
+    # A Share of one that did not know yet that this client was left out.
+    State.DONE: frozenset({Share, Echo, Witness, CentreShare}),
+    State.ENDED: frozenset(),
 }
 SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.IDENTIFY: frozenset({Hello}),
@@ -74,22 +79,9 @@ SERVER_TAKES: dict[State, frozenset[type[Message]]] = {
     State.COMPARE: frozenset(),
     State.REVEAL: frozenset(),
     State.DONE: frozenset({CodedDistances}),
+    State.ENDED: frozenset(),
 }
 SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
-FROM_SERVER: frozenset[type[Message]] = frozenset(
-    {
-        Plan,
-        UnionContinue,
-        UnionFound,
-        UnionVerdict,
-        Challenge,
-        Dispute,
-        LeaveOut,
-        Continue,
-        Assignment,
-        Finish,
-    }
-)
 _NUMBERED = (
     Assignment,
     Challenge,
@@ -127,7 +119,7 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
         raise MessageError(f"{kind}: for party {message.recipient}, received by party {me}")
     if message.sender > n:
         raise MessageError(f"{kind}: from party {message.sender}, the clients are 1 to {n}")
-    if (message.sender == SERVER) != (type(message) in FROM_SERVER):
+    if (message.sender == SERVER) != isinstance(message, FromServer):
         raise MessageError(f"{kind}: party {message.sender} does not send this")
     takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
     allowed = SERVER_HEARS if state is None else takes[state]

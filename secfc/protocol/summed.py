@@ -4,20 +4,20 @@ What every dealer sent of a part is kept until the server says that nobody dispu
 takes its place (docs/protocol.md, "Rows of a union").
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 
 import numpy as np
 
 from secfc._arrays import Floats
-from secfc.errors import CheatError, MessageError
+from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.protocol.dealing import Column
-from secfc.protocol.messages import SEED_BYTES, Challenge, Dispute, Echo, Message
+from secfc.protocol.echoes import Echoes
+from secfc.protocol.messages import Challenge, Dispute, Echo, Message
 from secfc.protocol.testimony import Testimony
 from secfc.row_layout import Parts
-from secfc.sealing.channel import TAG_BYTES, Channel
 
 
 class _Part:
@@ -26,8 +26,6 @@ class _Part:
     def __init__(self, testimony: Testimony) -> None:
         self.testimony = testimony
         self.held: dict[int, PackedResidues] = {}  # by dealer
-        self.seed = b""
-        self.echoes: dict[int, bytes] = {}  # seeds, by the client that was given one
 
 
 class SummedShares:
@@ -37,15 +35,17 @@ class SummedShares:
     ----------
     number, n : int
         Of the client; clients in all.
-    run : bytes
     parts : Parts
     primes : tuple of P ints
     kernels : Kernels
-    channels : mapping from client to Channel
+    echoes : Echoes
+        The check of part x is number x + 1.
     testimony : callable
         Gives one for the check of a round.
     add : callable
         Takes a dealer's shares of a part, with its number, for their sum.
+    unread : collection of int
+        Clients that sent what could not be read.
 
     Attributes
     ----------
@@ -58,21 +58,21 @@ class SummedShares:
         *,
         number: int,
         n: int,
-        run: bytes,
         parts: Parts,
         primes: tuple[int, ...],
         kernels: Kernels,
-        channels: Mapping[int, Channel],
+        echoes: Echoes,
         testimony: Callable[[int], Testimony],
         add: Callable[[PackedResidues, int], None],
+        unread: Collection[int],
     ) -> None:
-        self._number, self._n, self._run = number, n, run
+        self._number, self._n = number, n
         self._cut, self._primes, self._kernels = parts, primes, kernels
-        self._channels, self._testimony, self._add = channels, testimony, add
+        self._echoes, self._testimony, self._add = echoes, testimony, add
+        self._unread = unread
         self._parts: dict[int, _Part] = {}
         self._challenged = 0  # parts whose challenge came
         self.added = 0
-        self._echoed = dict.fromkeys(channels, 0)  # challenges that others told of
 
     def __repr__(self) -> str:
         return f"SummedShares(client {self._number}, {self.added} parts added up)"
@@ -86,7 +86,7 @@ class SummedShares:
         self._part(part).held[dealer] = residues
 
     def on_challenge(self, message: Challenge, *, complete: int) -> list[Message]:
-        """Tell the other clients the seed; report once all of them were given it.
+        """Tell the other clients the seed; report once a quorum was given it.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class SummedShares:
         Raises
         ------
         CheatError
-            Another client was given another seed.
+            The server signed another seed for another client.
         """
         if message.round != self._challenged + 1 or message.round > complete:
             raise MessageError(
@@ -105,19 +105,7 @@ class SummedShares:
                 f"complete"
             )
         self._challenged += 1
-        part = self._parts[self._challenged - 1]
-        part.seed = message.seed
-        echoes: list[Message] = [
-            Echo(
-                run=self._run,
-                sender=self._number,
-                recipient=j,
-                round=message.round,
-                sealed=channel.seal(Echo.__name__, part=0, payload=message.seed, round_=message.round),
-            )
-            for j, channel in self._channels.items()
-        ]
-        return echoes + self._reported(message.round)
+        return self._echoes.begin(message) + self._reported(message.round)
 
     def on_echo(self, message: Echo, *, complete: int) -> list[Message]:
         """Take the seed that another client was given.
@@ -125,22 +113,10 @@ class SummedShares:
         Raises
         ------
         CheatError
-            It is another one than this client was given.
+            The server signed another seed for the sender.
         """
-        sender, sealed, round_ = message.sender, message.sealed.payload, message.round
-        if sender not in self._channels:
-            raise MessageError(f"Echo: from client {sender}, which is no other client of this run")
-        if round_ != self._echoed[sender] + 1 or round_ > complete:
-            raise MessageError(
-                f"Echo: of challenge {round_} from client {sender} after {self._echoed[sender]}, with "
-                f"{complete} parts complete"
-            )
-        if len(sealed) != SEED_BYTES + TAG_BYTES:
-            raise MessageError(f"Echo: {len(sealed)} sealed bytes from client {sender}")
-        seed = self._channels[sender].open(Echo.__name__, part=0, sealed=sealed, round_=round_)
-        self._echoed[sender] += 1
-        self._parts[round_ - 1].echoes[sender] = seed
-        return self._reported(round_) if round_ <= self._challenged else []
+        self._echoes.take(message, complete=complete + 1)
+        return self._reported(message.round)
 
     def on_dispute(self, message: Dispute) -> list[Message]:
         """Show the shares of the part that this client disputes, as their dealers signed them."""
@@ -163,6 +139,7 @@ class SummedShares:
         for part in range(self.added, parts):
             for residues in self._parts.pop(part).held.values():
                 self._add(residues, part)
+            self._echoes.end(part + 1)
             self.added += 1
 
     def _part(self, part: int) -> _Part:
@@ -171,24 +148,18 @@ class SummedShares:
         return self._parts[part]
 
     def _reported(self, round_: int) -> list[Message]:
-        """The report about a part, once every other client has told its seed."""
-        part = self._parts[round_ - 1]
-        for client, seed in sorted(part.echoes.items()):
-            if seed != part.seed:
-                raise CheatError(
-                    f"client {self._number}: client {client} says that the server gave it another seed for "
-                    f"the check of part {round_ - 1} of the shares than this client"
-                )
-        if len(part.echoes) < self._n - 1:
+        """The report about a part, once, when a quorum was given the same seed."""
+        if not self._echoes.confirmed(round_) or self._parts[round_ - 1].testimony.reported:
             return []
         columns = [(dealer, round_ - 1) for dealer in range(1, self._n + 1)]
         return [
-            part.testimony.report(
-                seed=part.seed,
+            self._parts[round_ - 1].testimony.report(
+                seed=self._echoes.seed(round_),
                 parts=self._cut,
                 columns=columns,
                 combine=self._combined,
                 kernels=self._kernels,
+                unread=self._unread,
             )
         ]
 

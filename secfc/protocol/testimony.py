@@ -1,12 +1,12 @@
 """What a client can say of the shares that it was dealt: its report, and the evidence when others differ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
 from secfc._arrays import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.params import Job
@@ -31,6 +31,8 @@ class Testimony:
     ----------
     job : Job
     session : Session
+    transcript : bytes of length 32
+        Of the handshake.
     number : int
         Of the client.
     identity : Identity
@@ -49,13 +51,14 @@ class Testimony:
         *,
         job: Job,
         session: Session,
+        transcript: bytes,
         number: int,
         identity: Identity,
         primes: tuple[int, ...],
         round_: int = 0,
     ) -> None:
         self._job, self._session, self._number, self._primes = job, session, number, primes
-        self._identity, self._round = identity, round_
+        self._transcript, self._identity, self._round = transcript, identity, round_
         self._dealt: dict[Column, tuple[PackedResidues, bytes]] = {}  # covers and signature
         self._said: Report | None = None
         self.seed = b""
@@ -74,7 +77,7 @@ class Testimony:
         """The signature of a part of the own shares, residues and covers, for another client."""
         return self._identity.sign(
             share_statement(
-                self._session, dealer=self._number, recipient=recipient, part=part, payload=payload
+                self._transcript, dealer=self._number, recipient=recipient, part=part, payload=payload
             )
         )
 
@@ -83,25 +86,34 @@ class Testimony:
         self._dealt[column] = covers, signature
 
     def report(
-        self, *, seed: bytes, parts: Parts, columns: Sequence[Column], combine: Combine, kernels: Kernels
+        self,
+        *,
+        seed: bytes,
+        parts: Parts,
+        columns: Sequence[Column],
+        combine: Combine,
+        kernels: Kernels,
+        unread: Collection[int] = (),
     ) -> Report:
-        """The client's combinations of each part of each dealer, signed, made once.
+        """The client's combinations of each part of each dealer, signed, made once: covers are used once.
 
-        Raises
-        ------
-        MessageError
-            A second one is asked for, which would need other covers.
+        Of dealers in `unread` it says that it could not read what they sent.
         """
         job, primes = self._job, self._primes
-        if self._said is not None or not covers_of(job):
-            raise MessageError("Challenge: a second one, or in a job without liars")
+        assert self._said is None
         count, values = covers_of(job), np.empty((len(primes), covers_of(job), len(columns)))
         places = [place_of(job, column) for column in columns]
-        sources = {place: coefficients_of(self._session.run, seed, place) for place in places}
-        covers = [unpack(self._dealt[column][0].planes()) for column in columns]
+        sources = {place: coefficients_of(self._transcript, seed, place) for place in places}
+        covers = [
+            np.empty(0) if column[0] in unread else unpack(self._dealt[column][0].planes())
+            for column in columns
+        ]
         for index, p in enumerate(primes):
             drawn_for, coefficients = None, np.empty(0)
             for at, (column, place) in enumerate(zip(columns, places, strict=True)):
+                if column[0] in unread:
+                    values[index, :, at] = 0
+                    continue
                 if place != drawn_for:
                     rows = parts.share_rows(*column)
                     shape = count, job.width, rows.stop - rows.start
@@ -109,9 +121,12 @@ class Testimony:
                 cover = reduce(covers[at][index, :, 0], p)
                 values[index, :, at] = reduce(cover + combine(column, index, coefficients), p)
         payload = b"".join(pack(plane, p).tobytes() for plane, p in zip(values, primes, strict=True))
-        residues = PackedResidues(shape=values.shape, payload=payload)
+        residues = PackedResidues(shape=values.shape, payload=bytearray(payload))
+        for at, (dealer, _) in enumerate(columns):
+            if dealer in unread:
+                residues.planes()[..., BYTES_PER_RESIDUE * at : BYTES_PER_RESIDUE * (at + 1)] = 0xFF
         statement = report_statement(
-            self._session, reporter=self._number, seed=seed, columns=columns, residues=residues
+            self._transcript, reporter=self._number, seed=seed, columns=columns, residues=residues
         )
         self.seed, self._columns = seed, list(columns)
         self._said = Report(
@@ -145,7 +160,7 @@ class Testimony:
                     f"expected {own.shape}"
                 )
             statement = report_statement(
-                self._session,
+                self._transcript,
                 reporter=report.client,
                 seed=self.seed,
                 columns=self._columns,

@@ -2,9 +2,11 @@
 
 import hashlib
 import struct
+from contextlib import suppress
 
 import numpy as np
 
+from secfc.codes import Code
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import Job
 from secfc.protocol.messages import (
@@ -21,7 +23,7 @@ from secfc.psu.course import Verdict
 from secfc.psu.plan import PART_BYTES, UnionPlan
 from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, UnionServer, check_elements
-from secfc.psu.tokens import Tokens
+from secfc.psu.tokens import SALT_BYTES, RowIds
 from secfc.randomness import MaskSource
 from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES, Channel
@@ -31,6 +33,22 @@ _MOST_BYTES = 2 * PART_BYTES
 
 _FOUND = struct.Struct("<I")  # bins
 _VERDICT = struct.Struct("<?q")  # unique, excess (-1: not counted)
+
+
+def most_dealt_bytes() -> int:
+    """More bytes than a part of any stage takes."""
+    return _MOST_BYTES
+
+
+def most_found_bytes(job: Job) -> int:
+    """Bytes that say what a table holds, at most; none where there are no IDs."""
+    if job.ids_cap is None:
+        return 0
+    plan = UnionPlan.of(job, bytes(SALT_BYTES))  # how much is told does not depend on the salt
+    table = plan.table(1, plan.cap)  # no later one is larger
+    series = plan.method == "series"
+    poles = table.bins * table.capacity if series else 3 * table.cells
+    return _FOUND.size + 4 * table.bins + 8 * poles
 
 
 class EarlyDeals:
@@ -76,8 +94,10 @@ class ClientUnion:
     number : int
     job : Job
     run : bytes
-    tokens : Tokens
-        Of its own IDs.
+    ids : RowIds
+        Its own.
+    salt : bytes of length 16
+        Of the hashes of this run (`secfc.psu.plan.salt_of`).
     masks : MaskSource
     channels : dict of int to Channel
         To every other client.
@@ -91,12 +111,14 @@ class ClientUnion:
         number: int,
         job: Job,
         run: bytes,
-        tokens: Tokens,
+        ids: RowIds,
+        salt: bytes,
         masks: MaskSource,
         channels: dict[int, Channel],
         early: EarlyDeals,
     ) -> None:
-        self.role = UnionClient(number=number, plan=UnionPlan.of(job), tokens=tokens, masks=masks)
+        plan, tokens = UnionPlan.of(job, salt), ids.tokens(salt)
+        self.role = UnionClient(number=number, plan=plan, tokens=tokens, masks=masks)
         self._run, self._number, self._channels, self._early = run, number, channels, early
         self._said = tokens.check  # what the others' first part of this stage must begin with
         self._checks: dict[int, Elements] = {}  # shares of what the check opens, by client
@@ -110,7 +132,10 @@ class ClientUnion:
         for _ in range(min(WINDOW, self.role.parts)):
             messages += self._deal()
         for held in self._early.release():
-            messages += self.on_deal(held)
+            # What somebody else sent too early is no reason to refuse what begins a stage: it counts as not
+            # sent.
+            with suppress(MessageError):
+                messages += self.on_deal(held)
         return messages
 
     def on_deal(self, message: UnionDeal) -> list[Message]:
@@ -253,10 +278,12 @@ class ClientUnion:
 
     def _differs(self, other: int) -> UnionError | CheatError:
         if self.role.stage == 1:
-            return UnionError(f"client {self._number}: client {other} hashes its IDs with another id_key")
+            text = f"client {self._number}: client {other} hashes its IDs with another id_key"
+            return UnionError(text, code=Code.OTHER_ID_KEY, clients=[other])
         return CheatError(
             f"client {self._number}: the server told client {other} something else of the union, in a stage "
-            f"before stage {self.role.stage}"
+            f"before stage {self.role.stage}",
+            clients=[other],
         )
 
     def _open(self, part: int) -> list[Message]:
@@ -294,8 +321,8 @@ def _told(message: UnionFound | UnionVerdict) -> bytes:
 class ServerUnion:
     """The server's part in the union."""
 
-    def __init__(self, *, job: Job, run: bytes) -> None:
-        self.role = UnionServer(UnionPlan.of(job))
+    def __init__(self, *, job: Job, run: bytes, salt: bytes) -> None:
+        self.role = UnionServer(UnionPlan.of(job, salt))
         self._run, self._n = run, job.n
 
     def on_opening(self, message: UnionOpening) -> list[Message]:
@@ -340,13 +367,13 @@ class ServerUnion:
         return self.role.missing
 
 
-def check_tokens(tokens: Tokens | None, *, name: str, m: int, job: Job) -> None:
+def check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:
     """Raise an error of ours unless a client of m rows has the IDs that the job asks for."""
-    if (tokens is None) != (job.ids_cap is None):
+    if (ids is None) != (job.ids_cap is None):
         raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
-    if tokens is None or job.ids_cap is None:
+    if ids is None or job.ids_cap is None:
         return
-    if len(tokens) != m:
-        raise DataError(f"{name}: {len(tokens)} IDs for {m} rows")
+    if len(ids) != m:
+        raise DataError(f"{name}: {len(ids)} IDs for {m} rows", code=Code.BAD_ID)
     if m > job.ids_cap:
-        raise DataError(f"{name}: more rows than ids_cap, {job.ids_cap}")
+        raise DataError(f"{name}: more rows than ids_cap, {job.ids_cap}", code=Code.UNION)

@@ -1,25 +1,25 @@
-"""Whether the server gave all clients the same: digests that clients compare among themselves.
+"""Whether the server gave all clients the same: its signed proofs, which clients compare among themselves.
 
 A client believes what R - 1 others confirm, and opens centres and spreads when a `quorum` has the same
-result. As at most A clients lie, a digest that differs at more than A of them shows a server that cheats; at
-fewer, it may be they who lie, and the run goes on.
+result. Two proofs that differ show a server that cheats, whoever shows them: only it can sign. A proof that
+it did not sign shows a client that lies, and is dropped.
 """
 
-import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
-from secfc._arrays import Labels
-from secfc.errors import CheatError, MessageError
+from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
-from secfc.protocol.messages import Finish
+from secfc.protocol.messages import Assignment, Finish, Message, Witness
+from secfc.protocol.shown import SHOWN_BYTES, proof_of, shown, with_evidence
+from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.handshake import Session
+from secfc.sealing.proof import Proof
 
 END = MAX_ROUNDS + 1
 """Stands for the end of the run, after every round; a Witness of round 0 is about it."""
 
-DIGEST_BYTES = 32
 _ROUND = struct.Struct("<I")
-_OUTCOME = struct.Struct("<IBd")
 
 
 def quorum(job: Job, planned: int) -> int:
@@ -38,59 +38,75 @@ def quorum(job: Job, planned: int) -> int:
     return max(job.threshold, (planned + job.t) // 2 + 1)
 
 
-def _of_labels(head: bytes, labels: Labels) -> bytes:
-    return hashlib.sha256(head + labels.astype("<i4").tobytes()).digest()
+def check_outcome(finish: Finish, job: Job) -> None:
+    """Raise MessageError unless a search can end so; an inertia too large for a float is infinite."""
+    if finish.n_iter > job.max_iter or not finish.inertia >= 0.0:
+        raise MessageError(
+            f"Finish: 0 to {job.max_iter} iterations and a sum of squares are needed, "
+            f"{finish.n_iter} and {finish.inertia} were sent"
+        )
 
 
-def _numbers(clients: Iterable[int]) -> bytes:
-    """How many clients, and which."""
-    listed = sorted(clients)
-    return b"".join(map(_ROUND.pack, (len(listed), *listed)))
+def most_witness_bytes(job: Job) -> int:
+    """No payload is larger."""
+    return SHOWN_BYTES + (_ROUND.size + SHOWN_BYTES) * job.max_rounds
 
 
 class Witnesses:
-    """One client's digests, and what the others say.
+    """One client's proofs, and what the others say.
 
     Parameters
     ----------
     job : Job
     me : int
         Number of the client.
+    session : Session
+    channels : mapping from client to Channel
+
+    Attributes
+    ----------
+    false : set of int
+        Clients that showed proofs which are not the server's.
     """
 
-    def __init__(self, job: Job, me: int) -> None:
-        self._job, self._me = job, me
-        self._own: dict[int, bytes] = {}  # by round
+    def __init__(self, job: Job, me: int, session: Session, channels: Mapping[int, Channel]) -> None:
+        self._job, self._me, self._session, self._channels = job, me, session, channels
+        self._own: dict[int, Proof] = {}  # by round
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # what overtook the server's message, by client
         self._agreed: dict[int, set[int]] = {}  # by round
-        self._differed: dict[int, dict[int, str]] = {}  # by round, then client
+        self.false: set[int] = set()
 
-    @property
-    def most_bytes(self) -> int:
-        """No payload is larger."""
-        return DIGEST_BYTES + (_ROUND.size + DIGEST_BYTES) * self._job.max_rounds
+    def assigned(self, message: Assignment) -> None:
+        """Note an assignment."""
+        assert message.proof is not None
+        self._own[message.round] = message.proof
 
-    def assigned(self, round_: int, sets: Labels, left_out: Iterable[int], challenge: bytes = b"") -> bytes:
-        """Note an assignment, whose rows it is not about, and the seed of the check of shares.
+    def finished(self, message: Finish) -> None:
+        """Note the result. An assignment need not have come."""
+        assert message.proof is not None
+        self._own[END] = message.proof
 
-        Returns the payload to send about it.
+    def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
+        """What shows the other clients that are in what the server gave this one in a round.
+
+        With the result go all assignments: two clients may have no round in common.
         """
-        head = b"secfc assignment 1" + _ROUND.pack(round_) + _numbers(left_out) + challenge
-        self._own[round_] = _of_labels(head, sets)
-        return self._own[round_]
-
-    def finished(self, finish: Finish, left_out: Iterable[int], challenge: bytes = b"") -> bytes:
-        """Note the result, whose rows it is not about, and the seed.
-
-        An assignment need not have come, and two clients may have no round in common. Returns the payload to
-        send about the whole run.
-        """
-        head = b"secfc result 1" + _OUTCOME.pack(finish.n_iter, finish.converged, finish.inertia)
-        head += _numbers(left_out) + challenge
-        rounds = b"".join(_ROUND.pack(number) + digest for number, digest in sorted(self._own.items()))
-        self._own[END] = _of_labels(head, finish.labels)
-        return self._own[END] + rounds
+        payload = shown(self._own[round_])
+        if round_ == END:
+            rounds = sorted(self._own.keys() - {END})
+            payload += b"".join(_ROUND.pack(number) + shown(self._own[number]) for number in rounds)
+        return [
+            Witness(
+                run=self._session.run,
+                sender=self._me,
+                recipient=j,
+                round=0 if round_ == END else round_,
+                sealed=channel.seal(Witness.__name__, part=0, payload=payload, round_=round_),
+            )
+            for j, channel in self._channels.items()
+            if j not in left_out
+        ]
 
     def settle(self, round_: int) -> None:
         """Compare what came before the server's message of this round, now that it is here.
@@ -104,53 +120,74 @@ class Witnesses:
                 del self._pending[client]
                 self._compare(client, number, payload)
 
-    def take(self, client: int, round_: int, payload: bytes) -> None:
-        """Compare what another client says, or keep it until its round is here.
+    def take(self, message: Witness) -> None:
+        """Compare what another client shows, or keep it until its round is here.
 
         Raises
         ------
         MessageError
-            It is malformed, or not after the last one of that client.
+            Its sender did not seal it, or it is malformed, or not after the last one of that client.
         CheatError
-            The server gave more clients something else than can lie.
+            The server gave another client something else; `evidence` proves it.
         """
-        self._check(client, round_, payload)
-        self._heard[client] = round_
+        sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
+        if sender not in self._channels:
+            raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
+        if message.round > self._job.max_rounds:
+            # END among them, which travels as 0: there is one encoding of each message.
+            raise MessageError(f"Witness: of round {message.round}, at most {self._job.max_rounds} are asked")
+        if len(sealed) > most_witness_bytes(self._job) + TAG_BYTES:
+            raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
+        payload = self._channels[sender].open(Witness.__name__, part=0, sealed=sealed, round_=round_)
+        self._check(sender, round_, payload)
+        self._heard[sender] = round_
         if round_ in self._own or any(number > round_ for number in self._own):
-            self._compare(client, round_, payload)
+            self._compare(sender, round_, payload)
         else:
-            self._pending[client] = round_, payload
+            self._pending[sender] = round_, payload
 
     def _check(self, client: int, round_: int, payload: bytes) -> None:
         if round_ <= self._heard.get(client, 0):
             raise MessageError(f"Witness: round {round_} from client {client} after one as late")
-        beyond, rest = divmod(len(payload) - DIGEST_BYTES, _ROUND.size + DIGEST_BYTES)
+        beyond, rest = divmod(len(payload) - SHOWN_BYTES, _ROUND.size + SHOWN_BYTES)
         if rest or beyond < 0 or (beyond and round_ != END):
-            raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no digests")
+            raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no proofs")
 
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
-        said = {round_: payload[:DIGEST_BYTES]}
-        step = _ROUND.size + DIGEST_BYTES
-        for at in range(DIGEST_BYTES, len(payload), step):
-            said[_ROUND.unpack_from(payload, at)[0]] = payload[at + _ROUND.size : at + step]
-        for number in sorted(said.keys() & self._own.keys()):
-            if said[number] == self._own[number]:
-                self._agreed.setdefault(number, set()).add(client)
-            else:
-                self._differed.setdefault(number, {})[client] = said[number].hex()[:16]
-        self._judge(said)
+        """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
+        said = {round_: self._proof(client, round_, payload[:SHOWN_BYTES])}
+        step = _ROUND.size + SHOWN_BYTES
+        for at in range(SHOWN_BYTES, len(payload), step):
+            number = _ROUND.unpack_from(payload, at)[0]
+            said[number] = self._proof(client, number, payload[at + _ROUND.size : at + step])
+        common = sorted(said.keys() & self._own.keys())
+        try:
+            for number in common:
+                if number == round_ or said[number].digest != self._own[number].digest:
+                    said[number].verify(self._session)
+        except SealError:
+            self.false.add(client)
+            return
+        for number in common:
+            if said[number].digest != self._own[number].digest:
+                raise self._cheat(client, number, said[number])
+        if round_ in self._own:
+            self._agreed.setdefault(round_, set()).add(client)
 
-    def _judge(self, rounds: Iterable[int]) -> None:
-        for number in rounds:
-            others = self._differed.get(number, {})
-            if len(others) <= self._job.max_liars:
-                continue
-            what = "the result" if number == END else f"the assignment of round {number}"
-            said = ", ".join(f"{digest} to client {client}" for client, digest in sorted(others.items()))
-            raise CheatError(
-                f"client {self._me}: the server gave {what} with digest {self._own[number].hex()[:16]} to "
-                f"this client and {said}"
-            )
+    def _proof(self, client: int, number: int, payload: bytes) -> Proof:
+        kind, round_ = (Finish, 0) if number == END else (Assignment, number)
+        return proof_of(payload, kind, session=self._session, client=client, round_=round_)
+
+    def _cheat(self, client: int, number: int, other: Proof) -> CheatError:
+        own = self._own[number]
+        what = "the result" if number == END else f"the assignment of round {number}"
+        error = CheatError(
+            f"client {self._me}: the server gave {what} with digest {own.digest.hex()[:16]} to this client "
+            f"and {other.digest.hex()[:16]} to client {client}",
+            clients=[client],
+            round_=None if number == END else number,
+        )
+        return with_evidence(error, session=self._session, own=own, other=other)
 
     def confirmed(self, round_: int, *, clients: int) -> bool:
         """Whether so many clients, this one among them, were given the same."""

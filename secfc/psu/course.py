@@ -11,7 +11,7 @@ import numpy as np
 from secfc._arrays import Ints
 from secfc.errors import DuplicateIdError, UnionError
 from secfc.psu.found import Found
-from secfc.psu.plan import ATTEMPTS, TABLES, Table, UnionPlan
+from secfc.psu.plan import ATTEMPTS, SKETCHES, SMALL_TABLE, TABLES, Table, UnionPlan
 from secfc.psu.stages import CheckStage, SeriesStage, SketchStage
 from secfc.psu.tokens import Tokens
 
@@ -65,22 +65,44 @@ class Course:
         Raises
         ------
         UnionError
-            More bins are overfull than the cap allows for.
+            More IDs or overfull bins than the cap allows for.
+
+        Notes
+        -----
+        An overfull bin holds more IDs than its series determines: bins that the cap leaves no room for were
+        filled by a false share of what was opened, or by too many IDs. A table of 128 bins or more is
+        followed by one of half its size at most: else a quarter of its bins would hold over 24 IDs, 16 on
+        average, which honest parties' do with probability below 2**-75.
         """
         assert not isinstance(self.stage, CheckStage)
         self._tables.append((self.stage.table, found))
+        if self.m > self.plan.cap:
+            raise self._too_much("more IDs were found")
         if not found.overfull:
             self.number += 1
             self.stage = CheckStage(plan=self.plan, stage=self.number, m=self.m)
-        elif len(self._tables) == TABLES:
-            raise UnionError(
-                f"union: {TABLES} tables left {found.overfull} bins overfull; "
-                f"the parties may hold more IDs than the cap, {self.plan.cap}"
-            )
+        elif len(self._tables) == (SKETCHES if self.plan.method == "sketch" else TABLES):
+            raise self._too_much(f"{len(self._tables)} tables left {found.overfull} bins overfull")
         elif self.plan.method == "sketch":
             self._begin_table(self.plan.cap)
         else:
-            self._begin_table(max(1, int(found.overfull * self.stage.table.capacity * _OVERFULL_LOAD)))
+            self._begin_table(self._next_cap(self.stage.table, found.overfull))
+
+    def _next_cap(self, table: Table, overfull: int) -> int:
+        """IDs that the next table is for."""
+        left = self.plan.cap - self.m
+        if overfull * (table.capacity + 1) > left:
+            raise self._too_much(f"{overfull} of {table.bins} bins hold more than {table.capacity} IDs each")
+        cap = min(left, int(overfull * table.capacity * _OVERFULL_LOAD))
+        if cap > max(SMALL_TABLE, table.cap // 2):
+            raise self._too_much(f"{overfull} of {table.bins} bins are overfull")
+        return cap
+
+    def _too_much(self, what: str) -> UnionError:
+        return UnionError(
+            f"union: {what}, which ids_cap, {self.plan.cap}, does not allow: the parties hold more IDs, or a "
+            f"client sent a false share of what is opened"
+        )
 
     def take_verdict(self, verdict: Verdict) -> None:
         """Go on after a check.

@@ -9,9 +9,9 @@ import numpy as np
 
 from secfc._arrays import Ints
 from secfc.errors import ParameterError
-from secfc.params import MAX_ROWS, SALT_BYTES, Job, UnionMethod
+from secfc.params import MAX_ROWS, Job, UnionMethod
 from secfc.psu.prime import Elements, P, add, multiply
-from secfc.psu.tokens import Tokens
+from secfc.psu.tokens import SALT_BYTES, Tokens
 
 PART_BYTES = 1 << 20
 """What a client sends to another at a time, about."""
@@ -26,12 +26,27 @@ CAPACITY = 24
 TABLES = 8
 """Tables of an attempt; each is for the overfull bins of the one before, about a fortieth of it."""
 
+SKETCHES = 3
+"""Sketches of an attempt, all of one size: one cannot be peeled with a probability far below 1 %."""
+
+SMALL_TABLE = 2048
+"""IDs up to which a later table may be as large as the one before it; a larger one has half at most."""
+
 ATTEMPTS = 2
 """A check that fails is repeated once on a fresh table, so that two IDs of one place raise no false alarm."""
 
 CELLS = 0.45
 SPARE_CELLS = 8
 """Cells of each third of a sketch for an ID, and some more: 1.35 in all, where peeling needs 1.222."""
+
+
+def salt_of(transcript: bytes) -> bytes:
+    """The salt of a run, from the digest of all clients' introductions (`secfc.sealing.handshake`).
+
+    Every client's fresh key is in it: nobody who lacks one honest client's key of another run can repeat that
+    run's salt, whatever identifier the coordinator gives a run.
+    """
+    return hashlib.sha256(b"secfc union salt 1" + transcript).digest()[:SALT_BYTES]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +60,7 @@ class UnionPlan:
     cap : int
         IDs of all clients together, at most. What is sent depends on it and not on how many each holds.
     salt : bytes of length 16
-        Fresh for every run.
+        Different for every run (`salt_of`).
     method : {"series", "sketch"}
     count_duplicates : bool
         Also find by how many the parties' IDs exceed the union.
@@ -71,15 +86,15 @@ class UnionPlan:
             raise ParameterError(f"salt: {SALT_BYTES} bytes are needed")
 
     @classmethod
-    def of(cls, job: Job) -> "UnionPlan":
-        """The plan of a job with membership privacy."""
+    def of(cls, job: Job, salt: bytes) -> "UnionPlan":
+        """The plan of a run of a job with membership privacy."""
         assert job.ids_cap is not None
         return cls(
             n=job.n,
             t=job.t,
             ell=job.ell,
             cap=job.ids_cap,
-            salt=bytes.fromhex(job.ids_salt),
+            salt=salt,
             method=job.union,
             count_duplicates=job.count_duplicates,
         )

@@ -70,6 +70,11 @@ def elements(values: object) -> Elements:
     return np.array(np.array(values, dtype=object) % P, dtype=np.uint64)
 
 
+def total(x: Elements) -> int:
+    """Sum of all elements; halves of 32 and 29 bits, so that no sum of 2**31 of them overflows."""
+    return (int((x & _LOW).sum()) + (int((x >> _HALF).sum()) << 32)) % P
+
+
 def inverse(x: int) -> int:
     """1 / x; ValueError for 0."""
     return pow(x, -1, P)

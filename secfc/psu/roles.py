@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from secfc._arrays import Ints
-from secfc.errors import CheatError, MessageError
+from secfc.errors import CheatError, MessageError, UnionError
 from secfc.psu.course import Course, Verdict
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels, choose
@@ -96,8 +96,22 @@ class _Role:
         return Verdict(unique=not any(sums[:CHECKS]), excess=excess)
 
     def _values(self, shares: Mapping[int, Elements]) -> Elements:
-        """What R clients' shares of a part open, those with the lowest numbers."""
-        clients = sorted(shares)[: self._sharing.responders]
+        """What R clients' shares of a part open, those with the lowest numbers; all have to fit them.
+
+        Raises
+        ------
+        UnionError
+            One does not.
+        """
+        clients = sorted(shares)
+        misfits = self._sharing.misfits([shares[j] for j in clients], clients)
+        if misfits is None or misfits:
+            whose = "" if misfits is None else f" (client {', '.join(map(str, misfits))})"
+            raise UnionError(
+                f"union: clients' shares of what is opened do not fit together{whose}: such a share is "
+                f"false, or made of false ones that another client dealt"
+            )
+        clients = clients[: self._sharing.responders]
         return self._sharing.open([shares[j] for j in clients], clients)
 
     def _count(self, part: int) -> int:

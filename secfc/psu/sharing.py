@@ -12,12 +12,14 @@ Scalable and unconditionally secure multiparty computation, CRYPTO 2007).
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from operator import mul
 
 import numpy as np
 
 from secfc.params import recovery_threshold
+from secfc.psu.decoding import wrong_values
 from secfc.psu.kernels import UnionKernels
-from secfc.psu.prime import Elements, P, elements, inverse
+from secfc.psu.prime import Elements, P, elements, inverse, multiply, total
 from secfc.randomness import MaskSource
 
 
@@ -82,6 +84,37 @@ class Sharing:
         nodes = [self.alpha[j - 1] for j in clients]
         weights = elements(lagrange_basis(nodes, self.beta[: self.ell]))
         return self._kernels.matmul(weights, np.stack(shares))
+
+    def misfits(self, shares: Sequence[Elements], clients: Sequence[int]) -> tuple[int, ...] | None:
+        """Clients whose shares of what is opened do not lie on one polynomial with the others'.
+
+        Parameters
+        ----------
+        shares : sequence of ndarray of shape (N,), uint64
+        clients : sequence of int
+            Whose these are; more than `responders` for anything to be noticed.
+
+        Returns
+        -------
+        tuple of int, or None
+            () where all fit, which wrong ones do with probability 2**-61; None where too many do not to say
+            which.
+
+        Notes
+        -----
+        One random combination of the N values stands for all of them.
+        """
+        if len(clients) <= self.responders:
+            return ()
+        weights = MaskSource().wide(shares[0].shape)
+        word = [total(multiply(share, weights)) for share in shares]
+        nodes = [self.alpha[j - 1] for j in clients]
+        basis = lagrange_basis(nodes[: self.responders], nodes[self.responders :])
+        expected = [sum(map(mul, row, word)) % P for row in basis]
+        if expected == word[self.responders :]:
+            return ()
+        wrong = wrong_values(nodes, word, self.responders)
+        return None if wrong is None else tuple(clients[i] for i in wrong)
 
 
 def lagrange_basis(nodes: Sequence[int], at: Sequence[int]) -> list[list[int]]:

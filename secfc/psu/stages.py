@@ -14,7 +14,7 @@ from secfc.psu.found import OVERFULL, Found
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.peeling import peel
 from secfc.psu.plan import PART_BYTES, Table, UnionPlan
-from secfc.psu.prime import Elements, P, elements, multiply
+from secfc.psu.prime import Elements, elements, multiply, total
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 
@@ -179,8 +179,8 @@ class CheckInput:
         sums = []
         for base in stage.bases():
             powers = _powers(base, stage.m + 1)
-            held = _sum(powers[rows]) + missing * int(powers[stage.m])
-            sums.append(held - (_sum(powers[:-1]) if first else 0))
+            held = total(powers[rows]) + missing * int(powers[stage.m])
+            sums.append(held - (total(powers[:-1]) if first else 0))
         if stage.plan.count_duplicates:
             sums.append(rows.size + missing - (stage.m if first else 0))
         self._values = np.zeros((stage.plan.ell, len(sums)), dtype=np.uint64)
@@ -256,8 +256,3 @@ def _powers(base: int, count: int) -> Elements:
     while powers.size < count:
         powers = np.concatenate([powers, multiply(powers, powers[-1])])
     return powers[:count]
-
-
-def _sum(x: Elements) -> int:
-    """Of all elements; halves of 32 and 29 bits, so that no sum of 2**31 of them overflows."""
-    return (int((x & np.uint64((1 << 32) - 1)).sum()) + (int((x >> np.uint64(32)).sum()) << 32)) % P

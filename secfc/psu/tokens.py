@@ -1,20 +1,26 @@
 """IDs as tokens: 122 bits from a keyed hash that the clients share a key of and the server does not."""
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
+from secfc.codes import Code
 from secfc.errors import DataError, DuplicateIdError, ParameterError
 from secfc.psu.prime import Elements, P
 
 KEY_BYTES = 32
 CHECK_BYTES = 8
 
-_DIGEST_BYTES = 16
-_MAX_INT_BITS = 8 * 255
+SALT_BYTES = 16
+
+_TOKEN_BYTES = 16
+_DIGEST_BYTES = 32
+_MAX_INT_BITS = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +58,58 @@ def check_key(key: object) -> bytes:
     return key
 
 
-def tokens(ids: Iterable[object], *, key: bytes, salt: bytes, name: str) -> Tokens:
-    """Tokens of a party's IDs.
+@dataclass(frozen=True, kw_only=True)
+class RowIds:
+    """A party's IDs before a run's salt is known: a keyed digest of each, and the key.
+
+    Attributes
+    ----------
+    digests : ndarray of shape (m_j, 32), uint8
+        In the order of the IDs, all different. They do not depend on the run and never leave the party.
+    key : bytes of length 32
+        Shared by the clients, unknown to the server.
+    """
+
+    digests: NDArray[np.uint8] = field(repr=False)
+    key: bytes = field(repr=False)
+
+    def __len__(self) -> int:
+        return int(self.digests.shape[0])
+
+    def tokens(self, salt: bytes) -> Tokens:
+        """Tokens of the IDs in a run.
+
+        Parameters
+        ----------
+        salt : bytes of length 16
+            Public and different for every run, so that the tokens of two runs have nothing in common for
+            whoever lacks the key.
+        """
+        state = hashlib.blake2b(key=self.key, digest_size=_TOKEN_BYTES, salt=salt, person=b"secfc token")
+        hashed = bytearray()
+        for digest in self.digests:
+            hashing = state.copy()
+            hashing.update(digest)
+            hashed += hashing.digest()
+        words = np.frombuffer(bytes(hashed), dtype="<u8").reshape(-1, 2)
+        # The low 61 bits; all ones, p, becomes 0: once in 2**60 words.
+        parts = words & np.uint64(P)
+        parts[parts == P] = 0
+        u, v = np.ascontiguousarray(parts[:, 0]), np.ascontiguousarray(parts[:, 1])
+        check = hashlib.blake2b(key=self.key, digest_size=CHECK_BYTES, salt=salt, person=b"key check")
+        return Tokens(u=u, v=v, check=check.digest())
+
+
+def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
+    """A party's IDs in their normal form, hashed.
 
     Parameters
     ----------
     ids : iterable of str, int, UUID or bytes
-        Not empty, not twice the same. Values of different types are different IDs: 7 is not "7".
+        Not empty, not twice the same. All but bytes are compared as text in its normal form: 7 is "7", and
+        "007" is another ID.
     key : bytes of length 32
         Shared by the clients, unknown to the server.
-    salt : bytes of length 16
-        Public and fresh for every run, so that the tokens of two runs have nothing in common for the server.
     name : str
         What errors call the party.
 
@@ -71,50 +118,63 @@ def tokens(ids: Iterable[object], *, key: bytes, salt: bytes, name: str) -> Toke
     DataError
         An ID of another type, or an empty one; the text gives its number, never the ID.
     DuplicateIdError
-        The party has an ID twice.
+        The party has an ID twice; the text gives the numbers of the rows, from 0.
 
     Notes
     -----
-    BLAKE2b, keyed, with the run's salt; IDs are tagged with their type. Strings are hashed
-    as given: parties must agree on upper and lower case, blanks and Unicode normalisation.
+    The normal form of a text is Unicode's NFC without blanks at either end. Upper and lower case, leading
+    zeros, punctuation and blanks inside stay as they are: parties must agree on them.
     """
     check_key(key)
-    state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, salt=salt)
-    digests = bytearray()
+    state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, person=b"secfc row ID")
+    hashed = bytearray()
     for number, given in enumerate(ids):
         hashing = state.copy()
         hashing.update(_encoded(given, name=name, number=number))
-        digests += hashing.digest()
-    words = np.frombuffer(bytes(digests), dtype="<u8").reshape(-1, 2)
-    # The low 61 bits; all ones, p, becomes 0: once in 2**60 words.
-    parts = words & np.uint64(P)
-    parts[parts == P] = 0
-    u, v = np.ascontiguousarray(parts[:, 0]), np.ascontiguousarray(parts[:, 1])
-    order = np.lexsort((v, u))
-    same = (np.diff(u[order]) == 0) & (np.diff(v[order]) == 0)
+        hashed += hashing.digest()
+    digests = np.frombuffer(bytes(hashed), dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
+    words = digests.view("<u8")
+    order = np.lexsort(words.T)
+    same = (words[order[1:]] == words[order[:-1]]).all(axis=1)
     if same.any():
-        raise DuplicateIdError(f"{name}: {int(same.sum())} of its IDs are repeated")
-    check = hashlib.blake2b(key=key, digest_size=CHECK_BYTES, salt=salt, person=b"key check").digest()
-    return Tokens(u=u, v=v, check=check)
+        repeated = order[1:][same]
+        at = int(repeated.argmin())
+        raise DuplicateIdError(
+            f"{name}: {repeated.size} of its IDs are repeated, the first of them in rows "
+            f"{order[:-1][same][at]} and {repeated[at]}"
+        )
+    return RowIds(digests=digests, key=key)
 
 
 def _encoded(given: object, *, name: str, number: int) -> bytes:
-    """An ID with its type, injectively."""
-    if isinstance(given, str):
-        coded = b"s" + given.encode("utf-8", "surrogatepass")
-    elif isinstance(given, UUID):
-        coded = b"u" + given.bytes
-    elif isinstance(given, bytes):
+    """An ID's normal form, injectively: bytes are told from text."""
+    if isinstance(given, bytes):
         coded = b"b" + given
-    elif isinstance(given, int | np.integer) and not isinstance(given, bool):
-        whole = int(given)
-        if whole.bit_length() >= _MAX_INT_BITS:
-            raise DataError(f"{name}: ID {number} is an integer of more than {_MAX_INT_BITS - 1} bits")
-        return b"i" + whole.to_bytes(whole.bit_length() // 8 + 1, "little", signed=True)
     else:
-        raise DataError(
-            f"{name}: ID {number} is of type {type(given).__name__}; str, int, UUID or bytes are needed"
-        )
+        coded = b"s" + normal_form(_text(given, name=name, number=number)).encode("utf-8", "surrogatepass")
     if len(coded) == 1:
-        raise DataError(f"{name}: ID {number} is empty")
+        raise DataError(f"{name}: ID {number} is empty", code=Code.BAD_ID)
     return coded
+
+
+def normal_form(text: str) -> str:
+    """A text as it is compared with others: Unicode's NFC, without blanks at either end."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def _text(given: object, *, name: str, number: int) -> str:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, UUID):
+        return str(given)
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        whole = int(given)
+        if whole.bit_length() > _MAX_INT_BITS:
+            raise DataError(
+                f"{name}: ID {number} is an integer of more than {_MAX_INT_BITS} bits", code=Code.BAD_ID
+            )
+        return str(whole)
+    raise DataError(
+        f"{name}: ID {number} is of type {type(given).__name__}; str, int, UUID or bytes are needed",
+        code=Code.BAD_ID,
+    )

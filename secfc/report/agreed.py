@@ -13,7 +13,6 @@ from secfc.drivers.participant import LABELS
 from secfc.errors import AgreementError, DataError
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job
-from secfc.protocol.progress import Faults
 from secfc.report.charts import curve
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
@@ -98,7 +97,6 @@ def _own_sizes(told: Told, job: Job, site: Site | None, party: int | None) -> li
 
 
 def _figures(result: ToldResult, job: Job, own: list[int] | None) -> Figures:
-    found = {name: tuple(clients) for name, clients in result.faults.model_dump().items()}
     return Figures(
         n_iter=result.n_iter,
         converged=result.converged,
@@ -106,7 +104,7 @@ def _figures(result: ToldResult, job: Job, own: list[int] | None) -> Figures:
         near_ties=result.near_ties,
         sizes=result.sizes,
         counts=result.counts,
-        part=Faults(**found).parts(job.n),
+        part=result.faults.faults().parts(job.n),
         own=own,
         convergence=curve(result.history, x_label="iteration", y_label="inertia"),
     )

@@ -44,7 +44,7 @@ class Figures:
     own : list of int or None
         Rows of each cluster of the party whose copy it is.
     revealed : list of dict
-        As `Result.cluster_report` gives them; empty where centres were not revealed.
+        As `Result.cluster_report` gives them; empty but in the copy of a party that they were revealed to.
     """
 
     n_iter: int
@@ -158,7 +158,8 @@ def page_of(
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
     own = None if party is None else np.asarray(result.labels[party])
-    told = result.cluster_centers is not None and (party is None or party + 1 in job.reveal_to)
+    gone = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
+    told = party is not None and party + 1 in job.reveal_to and party + 1 not in gone
     distances = None
     if party is None:
         distances = bars(
@@ -183,7 +184,7 @@ def page_of(
             convergence=curve(result.history.tolist(), x_label="iteration", y_label="inertia"),
             distances=distances,
             own=None if own is None else set_sizes(own[own >= 0], job.k).tolist(),
-            revealed=result.cluster_report() if told else [],
+            revealed=result.cluster_report() if told and result.cluster_centers is not None else [],
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds),
         agreement=None if pooled is None else agreement(result, pooled),

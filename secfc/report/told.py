@@ -1,13 +1,15 @@
 """What a coordinator tells of a run in a summary: unsigned, so its form and sense are checked before use."""
 
+from itertools import chain
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.statement import Count, Hex16, Text
+from secfc.agreement.statement import Count, Ending, Hex16, Text
 from secfc.agreement.toml_file import Schema, check_values
 from secfc.errors import ParameterError
+from secfc.protocol.progress import Faults
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -38,12 +40,27 @@ class ToldCosts(ToldPart):
     phases: list[ToldPhase]
 
 
+Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
+
+
 class ToldFaults(ToldPart):
     """Client numbers, as `secfc.protocol.progress.Faults` has them."""
 
     absent: list[Count]
     left_out: list[Count]
     liars: list[Count]
+    cheats: list[Count]
+    unread: list[Pair]
+
+    def faults(self) -> Faults:
+        """The same as the library has it."""
+        return Faults(
+            absent=tuple(self.absent),
+            left_out=tuple(self.left_out),
+            liars=tuple(self.liars),
+            cheats=tuple(self.cheats),
+            unread=tuple((dealer, recipient) for dealer, recipient in self.unread),
+        )
 
 
 class ToldResult(ToldPart):
@@ -68,17 +85,17 @@ class Told(ToldPart):
         The coordinator's version.
     run : str or None
     ended : str
-        "complete", or the error.
+        "complete", or type and code of the error.
     lost : dict of str to str
-        Parties that the run went on without, and why.
+        Parties that the run went on without, and types and codes of their errors.
     costs : ToldCosts or None
     result : ToldResult or None
     """
 
     secfc: Text
     run: Hex16 | None = None
-    ended: Text
-    lost: dict[Text, Text] = Field(default_factory=dict)
+    ended: Ending
+    lost: dict[Text, Ending] = Field(default_factory=dict)
     costs: ToldCosts | None = None
     result: ToldResult | None = None
 
@@ -102,7 +119,8 @@ def told_of(coordinator: object, agreement: Agreement, *, name: str) -> Told:
     told = check_values(coordinator, Told, name=f"{name}: coordinator")
     result, job = told.result, agreement.job
     if result is not None:
-        numbers = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
+        faults = result.faults
+        numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
         counts, rows = result.counts, sum(result.sizes)
         for key, holds in (
             ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),

@@ -20,14 +20,16 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from secfc._arrays import Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.params import Job
+from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channel
 from secfc.sealing.identity import Identity, Roster
 
 DIGEST_BYTES = 32
 _STATEMENT = b"secfc introduction 1"
 _TRANSCRIPT = b"secfc transcript 1"
-_AGREEMENT = b"secfc agreement 1"
+_AGREEMENT = b"secfc agreement 2"
+_PROBE = X25519PrivateKey.from_private_bytes(bytes(32))
+"""A key that everybody knows: a point of small order shares no secret with it, nor with any other."""
 _CLIENT_ROWS = struct.Struct("<HI")
 
 
@@ -50,16 +52,18 @@ class Session:
 
     @classmethod
     def of(cls, *, job: Job, roster: Roster, run: bytes) -> "Session":
-        """A run whose agreement is the job and the roster.
+        """A run whose agreement is the protocol's version, the job and the roster.
 
         Raises
         ------
         ParameterError
-            When the roster does not have the job's number of clients.
+            When the roster does not have the job's number of clients, or no server.
         """
         if len(roster.keys) != job.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the job has {job.n}")
-        agreement = hashlib.sha256(_AGREEMENT + job.digest + roster.digest).digest()
+        if roster.coordinator is None:
+            raise ParameterError("roster: the server's key is needed")
+        agreement = hashlib.sha256(_AGREEMENT + PROTOCOL_BYTES + job.digest + roster.digest).digest()
         return cls(run=run, agreement=agreement, roster=roster)
 
 
@@ -85,14 +89,37 @@ class Introduction:
     signature: bytes = field(repr=False)
 
     def verify(self, session: Session, client: int) -> None:
-        """Raise SealError unless this client signed it for this session."""
+        """Raise SealError unless this client signed it for this session and its key can share a secret."""
         statement = _statement(session, _said(client, self.rows, self.start, self.ephemeral))
         session.roster.verify(client, self.signature, statement)
+        try:
+            _PROBE.exchange(X25519PublicKey.from_public_bytes(self.ephemeral))
+        except ValueError:
+            # A point of small order: the secret would be zero whatever the other key is (RFC 7748, 6.1).
+            raise SealError(f"client {client}: its ephemeral key shares no secret") from None
 
 
 def start_digest(labels: Labels | None) -> bytes:
     """SHA-256 of start labels, four bytes each; of nothing when there are none."""
     return hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes()).digest()
+
+
+def transcript_of(session: Session, present: Mapping[int, Introduction]) -> bytes:
+    """Digest of the session and of the introductions of all clients that came, 32 bytes.
+
+    Every part has a fixed length and its client's number, so no two lists give the same bytes. It depends on
+    a fresh key of every client, so no two runs have the same transcript if one client is honest.
+
+    Parameters
+    ----------
+    session : Session
+    present : mapping from client to Introduction
+        In ascending order of clients.
+    """
+    digest = hashlib.sha256(_TRANSCRIPT + session.run + session.agreement)
+    for client, one in present.items():
+        digest.update(_said(client, one.rows, one.start, one.ephemeral))
+    return digest.digest()
 
 
 def _said(client: int, rows: int, start: bytes, ephemeral: bytes) -> bytes:
@@ -190,10 +217,10 @@ class Handshake:
         present = {client: one for client, one in enumerate(introductions, 1) if one is not None}
         for client, one in present.items():
             one.verify(session, client)
-        transcript = self._transcript(present)
+        transcript = transcript_of(session, present)
         return {
             client: Channel(
-                secret=self._secret(client, one.ephemeral),
+                secret=self._ephemeral.exchange(X25519PublicKey.from_public_bytes(one.ephemeral)),
                 transcript=transcript,
                 me=self._number,
                 peer=client,
@@ -201,17 +228,3 @@ class Handshake:
             for client, one in present.items()
             if client != self._number
         }
-
-    def _transcript(self, present: Mapping[int, Introduction]) -> bytes:
-        """Everything in it has a fixed length and its client's number: no two lists give the same bytes."""
-        digest = hashlib.sha256(_TRANSCRIPT + self._session.run + self._session.agreement)
-        for client, one in present.items():
-            digest.update(_said(client, one.rows, one.start, one.ephemeral))
-        return digest.digest()
-
-    def _secret(self, client: int, ephemeral: bytes) -> bytes:
-        try:
-            return self._ephemeral.exchange(X25519PublicKey.from_public_bytes(ephemeral))
-        except ValueError:
-            # A point of small order: the secret would be zero whatever the own key is (RFC 7748, 6.1).
-            raise SealError(f"client {client}: its ephemeral key shares no secret") from None

@@ -1,4 +1,4 @@
-"""Who the clients are: long-term Ed25519 keys, and the roster of public ones that every party has pinned."""
+"""Who the parties are: long-term Ed25519 keys, and the roster of public ones that every party has pinned."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from secfc.errors import ParameterError, SealError, SecFCError
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
-_ROSTER = b"secfc roster 1"
+_ROSTER = b"secfc roster 2"
 
 
 class Identity:
-    """A client's long-term Ed25519 key pair, which signs what it says of itself.
+    """A party's long-term Ed25519 key pair. A client signs what it says of itself, the server all it sends.
 
     Parameters
     ----------
@@ -51,44 +51,61 @@ class Identity:
 
 @dataclass(frozen=True)
 class Roster:
-    """The public keys that are pinned, client 1's first. Every party of a run has the same.
+    """The public keys that are pinned. Every party of a run has the same.
 
     Parameters
     ----------
     keys : tuple of n bytes of length 32
+        The clients' keys, client 1's first.
+    coordinator : bytes of length 32, optional
+        The server's key. None where clients work without a server.
 
     Raises
     ------
     ParameterError
-        Naming the client whose key has another length or is another client's.
+        Naming the party whose key has another length or is another party's.
     """
 
     keys: tuple[bytes, ...] = field(repr=False)
+    coordinator: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         seen: dict[bytes, int] = {}
-        for client, key in enumerate(self.keys, 1):
+        for party, key in self._all().items():
             if len(key) != KEY_BYTES:
                 raise ParameterError(
-                    f"roster: the key of client {client} has {len(key)} bytes, {KEY_BYTES} are needed"
+                    f"roster: the key of {_name(party)} has {len(key)} bytes, {KEY_BYTES} are needed"
                 )
             if key in seen:
-                raise ParameterError(f"roster: clients {seen[key]} and {client} have the same key")
-            seen[key] = client
+                raise ParameterError(f"roster: {_name(seen[key])} and {_name(party)} have the same key")
+            seen[key] = party
+
+    def _all(self) -> dict[int, bytes]:
+        """Every key by party; 0 is the server."""
+        server = {} if self.coordinator is None else {0: self.coordinator}
+        return server | dict(enumerate(self.keys, 1))
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of the keys in order, 32 bytes."""
-        return hashlib.sha256(_ROSTER + b"".join(self.keys)).digest()
+        """SHA-256 of all keys in order, the server's first, 32 bytes."""
+        head = _ROSTER + bytes([self.coordinator is not None])
+        return hashlib.sha256(head + b"".join(self._all().values())).digest()
 
     def verify(
-        self, client: int, signature: bytes, statement: bytes, *, what: str = "what it says of itself"
+        self, party: int, signature: bytes, statement: bytes, *, what: str = "what it says of itself"
     ) -> None:
-        """Raise SealError unless this client, 1 to n, signed the statement; `what` is it in words."""
+        """Raise SealError unless this party signed the statement; 0 is the server. `what` is it in words."""
+        key = self._all().get(party)
         try:
-            Ed25519PublicKey.from_public_bytes(self.keys[client - 1]).verify(signature, statement)
-        except InvalidSignature:
+            if key is None:
+                raise InvalidSignature
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, statement)
+        except (InvalidSignature, ValueError):
             raise SealError(
-                f"client {client}: {what} is not signed for this run, job and roster by the key that is "
+                f"{_name(party)}: {what} is not signed for this run, job and roster by the key that is "
                 f"pinned for it"
             ) from None
+
+
+def _name(party: int) -> str:
+    return f"client {party}" if party else "the server"

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from secfc.codes import Code
 from secfc.errors import DataError
 
 BLOCK_ROWS = 10_000
@@ -92,7 +93,8 @@ class _Column:
                 row = above + next(at for at, value in enumerate(values) if type(value) is kind)
                 raise DataError(
                     f"{self._name} has values of type {kind.__name__}, the first in row {row}; leave it "
-                    "out of the query, or cast it"
+                    "out of the query, or cast it",
+                    code=Code.NOT_A_NUMBER,
                 )
         families = {_FAMILIES[kind] for kind in kinds}
         if self._family is None and families:
@@ -103,7 +105,10 @@ class _Column:
                 for at, value in enumerate(values)
                 if value is not None and _FAMILIES[type(value)] != self._family
             )
-            raise DataError(f"{self._name} has a {other} in row {above + row}, below a {self._family}")
+            raise DataError(
+                f"{self._name} has a {other} in row {above + row}, below a {self._family}",
+                code=Code.NOT_A_NUMBER,
+            )
         self._blocks.append(self._block(kinds, values, above))
 
     def array(self) -> pa.ChunkedArray:
@@ -112,7 +117,7 @@ class _Column:
             self._blocks = self._floats()
             kinds = {pa.float64()}
         if len(kinds) > 1:  # time stamps with and without a zone
-            raise DataError(f"{self._name} has values of several types")
+            raise DataError(f"{self._name} has values of several types", code=Code.NOT_A_NUMBER)
         kind = kinds.pop() if kinds else pa.null()
         return pa.chunked_array([block.cast(kind) for block in self._blocks], type=kind)
 
@@ -123,7 +128,9 @@ class _Column:
             try:
                 return pa.array(values)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
-                raise DataError(f"{self._name} has values that cannot be read") from None
+                raise DataError(
+                    f"{self._name} has values that cannot be read", code=Code.NOT_A_NUMBER
+                ) from None
         if kinds == {Decimal} and all(value is None or _is_whole(value) for value in values):
             kinds, values = {int}, [None if value is None else int(value) for value in values]
         if kinds == {int}:
@@ -133,7 +140,10 @@ class _Column:
                 pass
         beyond = [at for at, value in enumerate(values) if _is_too_large(value)]
         if beyond:
-            raise DataError(f"{self._name} {too_large(count=len(beyond), first=above + beyond[0])}")
+            raise DataError(
+                f"{self._name} {too_large(count=len(beyond), first=above + beyond[0])}",
+                code=Code.OUT_OF_RANGE,
+            )
         return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
 
     def _floats(self) -> list[pa.Array]:
@@ -144,7 +154,8 @@ class _Column:
                 beyond = np.flatnonzero((whole > EXACT) | (whole < -EXACT))
                 if beyond.size:
                     raise DataError(
-                        f"{self._name} {too_large(count=beyond.size, first=above + int(beyond[0]))}"
+                        f"{self._name} {too_large(count=beyond.size, first=above + int(beyond[0]))}",
+                        code=Code.OUT_OF_RANGE,
                     )
             blocks.append(block.cast(pa.float64()))
             above += len(block)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
+from secfc.codes import Code
 from secfc.errors import DataError
 
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -34,15 +35,20 @@ def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
         table = parse_csv(path, as_text)
     except pa.ArrowInvalid:
         # The reader's own text can quote the file.
-        raise DataError(f"{path}: not a readable .csv file{_why(path)}") from None
+        raise DataError(f"{path}: not a readable .csv file{_why(path)}", code=Code.UNREADABLE_FILE) from None
     try:
         first = table.column_names[0]
     except UnicodeDecodeError:  # the reader decodes names only now
-        raise DataError(f"{path}: not a readable .csv file: it is not UTF-8 text") from None
+        raise DataError(
+            f"{path}: not a readable .csv file: it is not UTF-8 text", code=Code.UNREADABLE_FILE
+        ) from None
     if table.num_columns == 1:
         for mark, name in _OTHER_SEPARATORS.items():
             if mark in first:
-                raise DataError(f"{path}: its values are separated by {name}, commas are needed")
+                raise DataError(
+                    f"{path}: its values are separated by {name}, commas are needed",
+                    code=Code.UNREADABLE_FILE,
+                )
     return table
 
 

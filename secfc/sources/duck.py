@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
 
@@ -47,7 +48,9 @@ def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
         The query fails; the error's name, never its text.
     """
     if set(str(path.absolute())) & set("*?["):
-        raise DataError(f"{name}: files with *, ? or [ in their path cannot be queried")
+        raise DataError(
+            f"{name}: files with *, ? or [ in their path cannot be queried", code=Code.UNREADABLE_FILE
+        )
     place = "'" + str(path.absolute()).replace("'", "''") + "'"
     is_csv = path.suffix.lower() == ".csv"
     # Types of .csv columns by all rows: a later value that does not fit would be an error without a column.
@@ -77,23 +80,29 @@ def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bo
     try:
         import duckdb  # noqa: PLC0415 - only who asks it needs it
     except ImportError:
-        raise ParameterError("DuckDB is needed for queries of files, pip install 'secfc[duckdb]'") from None
+        raise ParameterError(
+            "DuckDB is needed for queries of files, pip install 'secfc[duckdb]'", code=Code.DATABASE
+        ) from None
     try:
         connection = duckdb.connect(place, read_only=read_only, config=_CLOSED)
     except duckdb.Error as error:
-        raise DataError(f"{name}: the database cannot be opened ({type(error).__name__})") from None
+        raise DataError(
+            f"{name}: the database cannot be opened ({type(error).__name__})", code=Code.DATABASE
+        ) from None
     with connection:
         try:
             for statement in prepare:
                 connection.execute(statement)
         except duckdb.Error as error:
-            raise DataError(f"{name}: the file cannot be read ({type(error).__name__})") from None
+            raise DataError(
+                f"{name}: the file cannot be read ({type(error).__name__})", code=Code.UNREADABLE_FILE
+            ) from None
         try:
             _check_select(duckdb, connection, query, name=name)
             reader = connection.sql(query).to_arrow_reader(BLOCK_ROWS)
             table = pa.Table.from_batches(reader, schema=reader.schema)
         except (duckdb.Error, pa.ArrowException) as error:
-            raise DataError(f"{name}: the query fails ({type(error).__name__})") from None
+            raise DataError(f"{name}: the query fails ({type(error).__name__})", code=Code.DATABASE) from None
     columns = [
         _plain(column, f"{name}: column {title!r}")
         for title, column in zip(table.column_names, table.columns, strict=True)
@@ -104,7 +113,7 @@ def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bo
 def _check_select(duckdb: Any, connection: "DuckDBPyConnection", query: str, *, name: str) -> None:
     kinds = [statement.type for statement in connection.extract_statements(query)]
     if kinds != [duckdb.StatementType.SELECT]:
-        raise DataError(f"{name}: one SELECT is needed, the query does something else")
+        raise DataError(f"{name}: one SELECT is needed, the query does something else", code=Code.DATABASE)
 
 
 def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -123,6 +132,6 @@ def _from_decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     values = column.to_pylist()
     beyond = [at for at, value in enumerate(values) if value is not None and abs(value) > EXACT]
     if beyond:
-        raise DataError(f"{name} {too_large(count=len(beyond), first=beyond[0])}")
+        raise DataError(f"{name} {too_large(count=len(beyond), first=beyond[0])}", code=Code.OUT_OF_RANGE)
     floats = [None if value is None else float(value) for value in values]  # each rounded to the nearest
     return pa.chunked_array([pa.array(floats, type=pa.float64())])

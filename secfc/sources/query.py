@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.sources import duck, relational
 
@@ -112,7 +113,7 @@ class Query:
             assert self.origin.url is not None
             return relational.ask_postgresql(self.origin.url, self.query, name=name)
         if not path.is_file():
-            raise DataError(f"{name}: no such file")
+            raise DataError(f"{name}: no such file", code=Code.MISSING_FILE)
         match self.origin.kind:
             case "sqlite":
                 return relational.ask_sqlite(path, self.query, name=name)

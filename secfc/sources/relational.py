@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.sources.blocks import BLOCK_ROWS, Columns
 
@@ -61,7 +62,9 @@ def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
     try:
         import psycopg  # noqa: F401, PLC0415
     except ImportError:
-        raise ParameterError("psycopg is needed for PostgreSQL, pip install 'secfc[sql]'") from None
+        raise ParameterError(
+            "psycopg is needed for PostgreSQL, pip install 'secfc[sql]'", code=Code.DATABASE
+        ) from None
     waits = "connect_timeout" in parsed.query or "PGCONNECT_TIMEOUT" in os.environ
     arguments = {} if waits else {"connect_timeout": _PATIENCE_SECONDS}
     engine = _engine(parsed.set(drivername="postgresql+psycopg"), connect_args=arguments)
@@ -101,7 +104,9 @@ def _sqlalchemy() -> Any:
     try:
         import sqlalchemy  # noqa: PLC0415 - only who asks a database needs it
     except ImportError:
-        raise ParameterError("SQLAlchemy is needed for databases, pip install 'secfc[sql]'") from None
+        raise ParameterError(
+            "SQLAlchemy is needed for databases, pip install 'secfc[sql]'", code=Code.DATABASE
+        ) from None
     return sqlalchemy
 
 
@@ -110,14 +115,19 @@ def _parsed(text: str) -> "URL":
     try:
         url: URL = sqlalchemy.make_url(text)
     except (sqlalchemy.exc.ArgumentError, ValueError):
-        raise ParameterError("the URL cannot be read; postgresql://host/database is needed") from None
+        raise ParameterError(
+            "the URL cannot be read; postgresql://host/database is needed", code=Code.DATABASE
+        ) from None
     if url.password is not None or any("pass" in option and option != "passfile" for option in url.query):
         raise ParameterError(
             "the URL has a password; leave it to the environment (PGPASSWORD, or the file that "
-            "PGPASSFILE names)"
+            "PGPASSFILE names)",
+            code=Code.DATABASE,
         )
     if set(url.query) - _OPTIONS:
-        raise ParameterError(f"the URL has an unknown option; {', '.join(sorted(_OPTIONS))} are possible")
+        raise ParameterError(
+            f"the URL has an unknown option; {', '.join(sorted(_OPTIONS))} are possible", code=Code.DATABASE
+        )
     return url
 
 
@@ -142,13 +152,13 @@ def _ask(engine: "Engine", query: str, *, name: str, **options: Any) -> pa.Table
     try:
         connection = engine.connect()
     except sqlalchemy.exc.SQLAlchemyError as error:
-        raise DataError(f"{name}: {_not_connected(error)}") from None
+        raise DataError(f"{name}: {_not_connected(error)}", code=Code.DATABASE) from None
     try:
         # As it stands: no parameter is looked for, whether :name or %s.
         options |= {"stream_results": True, "no_parameters": True}
         return _answer(connection.execution_options(**options), query, name=name)
     except sqlalchemy.exc.SQLAlchemyError as error:
-        raise DataError(f"{name}: {_failed(error)}") from None
+        raise DataError(f"{name}: {_failed(error)}", code=Code.DATABASE) from None
     finally:
         connection.close()
         engine.dispose()
@@ -157,7 +167,7 @@ def _ask(engine: "Engine", query: str, *, name: str, **options: Any) -> pa.Table
 def _answer(connection: "Connection", query: str, *, name: str) -> pa.Table:
     with closing(connection.exec_driver_sql(query)) as answer:
         if not answer.returns_rows:
-            raise DataError(f"{name}: the query gives no columns; one SELECT is needed")
+            raise DataError(f"{name}: the query gives no columns; one SELECT is needed", code=Code.DATABASE)
         columns = Columns(list(answer.keys()), source=name)
         for rows in answer.partitions(BLOCK_ROWS):  # without a number, the first would be all of them
             columns.add(rows)

@@ -82,7 +82,7 @@ def test_a_whole_summary_holds(audited, whole):
         ("introductions", None),
         ("took_part", ["north"]),
         ("sent", {"Hello": {"messages": 1, "bytes": 192}}),
-        ("ended", "PartyError: west: gone"),
+        ("ended", "PartyError: party-vanished at west"),
         ("iterations", 5),
         ("converged", False),
     ],
@@ -159,7 +159,7 @@ def test_different_results_are_found(audited, whole, organisations):
 
 
 def test_a_run_that_failed_has_a_summary_that_holds(audited, organisations):
-    told = {"ended": "LimitError: south", "iterations": None, "converged": None}
+    told = {"ended": "LimitError: limit at south", "iterations": None, "converged": None}
     findings = audited([state(organisations, name, **told) for name in ("north", "south", "west")])
     assert wrong(findings) == []
     assert findings[-1].text == "the run did not end with a result"

@@ -30,7 +30,6 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
 
 def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
-    derived |= {"ids_salt"}  # of each run
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
     derived |= {"reveal_to"}  # from the names of `reveal_centres`
     derived |= {"predict"}  # clusters of new rows are found by `secfc.predict` only
@@ -41,15 +40,11 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
             assert ClusteringSchema.model_fields[field.name].default == field.default
 
 
-def test_membership_privacy_has_a_phase_and_each_run_a_salt_of_its_own(organisations):
-    plain = organisations.agreement
-    assert plain.job_of(b"a" * 16) == plain.job
+def test_membership_privacy_has_a_phase(organisations):
     organisations.replace(organisations.job, "k = 2", 'k = 2\nids_cap = 100\nunion = "sketch"')
     agreement = organisations.agreement
     assert agreement.phases == ("identify", "union", "share", "iterate", "reveal")
     assert (agreement.job.ids_cap, agreement.job.union) == (100, "sketch")
-    salts = {agreement.job_of(run).ids_salt for run in (b"a" * 16, b"b" * 16)}
-    assert salts == {(b"a" * 16).hex(), (b"b" * 16).hex()}
     assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
 
 
@@ -140,64 +135,64 @@ def test_what_is_no_content_at_all_is_refused(text):
 
 
 WRONG = {
-    "unknown key": ("k = 2", "k = 2\nkk = 3", "6: clustering.kk: unknown key; did you mean k?"),
-    "type": ("k = 2", 'k = "2"', "5: clustering.k: an integer is needed"),
-    "boolean": ("t = 1", "t = true", "6: clustering.t: an integer is needed"),
-    "range": ("t = 1", "t = 0", "6: t: at least 1 is needed, 0 was given"),
-    "precision": ("seed = 7", "precision = 53", "8: precision: at most 52 bits, 53 was given"),
-    "seed": ("seed = 7", "seed = -1", "8: clustering.seed: "),
-    "start": ("seed = 7", 'init = "label"', "8: clustering.init: 'random', 'separation', 'k-means++' or"),
+    "unknown key": ("k = 2", "k = 2\nkk = 3", "8: clustering.kk: unknown key; did you mean k?"),
+    "type": ("k = 2", 'k = "2"', "7: clustering.k: an integer is needed"),
+    "boolean": ("t = 1", "t = true", "8: clustering.t: an integer is needed"),
+    "range": ("t = 1", "t = 0", "8: t: at least 1 is needed, 0 was given"),
+    "precision": ("seed = 7", "precision = 53", "10: precision: at most 52 bits, 53 was given"),
+    "seed": ("seed = 7", "seed = -1", "10: clustering.seed: "),
+    "start": ("seed = 7", 'init = "label"', "10: clustering.init: 'random', 'separation', 'k-means++' or"),
     "hidden start": (
         "seed = 7",
         'init = "labels"\nids_cap = 9',
-        "8: init: start labels would tell",
+        "10: init: start labels would tell",
     ),
     "single rows": (
         "seed = 7\n",
         'init = "k-means++"\n[limits]\nsmallest_set = 2\n',
-        "8: init: 'k-means++' asks about single rows, limits.smallest_set is 2",
+        "10: init: 'k-means++' asks about single rows, limits.smallest_set is 2",
     ),
-    "cap": ("seed = 7", "ids_cap = 0", "8: ids_cap: at least 1 is needed"),
-    "union": ("seed = 7", 'ids_cap = 9\nunion = "plain"', "9: clustering.union: 'series' or 'sketch' is"),
-    "union without a cap": ("seed = 7", 'union = "sketch"', "8: union: only with ids_cap"),
-    "count without a cap": ("seed = 7", "count_duplicates = true", "8: count_duplicates: only with ids_cap"),
-    "salt": ("seed = 7", 'ids_salt = "00"', "8: clustering.ids_salt: unknown key"),
+    "cap": ("seed = 7", "ids_cap = 0", "10: ids_cap: at least 1 is needed"),
+    "union": ("seed = 7", 'ids_cap = 9\nunion = "plain"', "11: clustering.union: 'series' or 'sketch' is"),
+    "union without a cap": ("seed = 7", 'union = "sketch"', "10: union: only with ids_cap"),
+    "count without a cap": ("seed = 7", "count_duplicates = true", "10: count_duplicates: only with ids_cap"),
+    "salt": ("seed = 7", 'ids_salt = "00"', "10: clustering.ids_salt: unknown key"),
     "disclosure": (
         "seed = 7",
         'disclosure = "all"',
-        "8: clustering.disclosure: 'coded' or 'distances' is possible",
+        "10: clustering.disclosure: 'coded' or 'distances' is possible",
     ),
     "recipient": (
         "seed = 7",
         'reveal_centres = ["server"]',
-        "8: clustering.reveal_centres: 'server' is no party of the roster (north, south, west)",
+        "10: clustering.reveal_centres: 'server' is no party of the roster (north, south, west)",
     ),
     "recipient twice": (
         "seed = 7",
         'reveal_centres = ["west", "west"]',
-        "8: clustering.reveal_centres: each party once",
+        "10: clustering.reveal_centres: each party once",
     ),
-    "missing": ("k = 2\n", "", "4: clustering.k is needed"),
-    "no columns": ('age = [0, 120]\n"bmi" = [10.5, 60]\n', "", "10: columns: at least 1 is needed"),
-    "backwards": ("[0, 120]", "[120, 0]", "11: columns.age: its range is needed, [least, largest]"),
-    "infinite": ("[0, 120]", "[0, inf]", "11: columns.age: its range is needed"),
-    "not a number": ("[0, 120]", "[nan, 1]", "11: columns.age: its range is needed"),
-    "three values": ("[10.5, 60]", "[0, 1, 2]", "12: columns.bmi: its range is needed"),
-    "text": ("[10.5, 60]", '["0", "1"]', "12: columns.bmi[1]: a number is needed"),
-    "too large": ("[10.5, 60]", "[0, 1.7e308]", "10: columns: the bound on a row's norm exceeds"),
-    "beyond floats": ("[10.5, 60]", "[0, 1" + "0" * 400 + "]", "12: columns.bmi[2]: "),
-    "nested name": ("age =", "a.ge =", "11: columns.a: a list is needed"),
+    "missing": ("k = 2\n", "", "6: clustering.k is needed"),
+    "no columns": ('age = [0, 120]\n"bmi" = [10.5, 60]\n', "", "12: columns: at least 1 is needed"),
+    "backwards": ("[0, 120]", "[120, 0]", "13: columns.age: its range is needed, [least, largest]"),
+    "infinite": ("[0, 120]", "[0, inf]", "13: columns.age: its range is needed"),
+    "not a number": ("[0, 120]", "[nan, 1]", "13: columns.age: its range is needed"),
+    "three values": ("[10.5, 60]", "[0, 1, 2]", "14: columns.bmi: its range is needed"),
+    "text": ("[10.5, 60]", '["0", "1"]', "14: columns.bmi[1]: a number is needed"),
+    "too large": ("[10.5, 60]", "[0, 1.7e308]", "12: columns: the bound on a row's norm exceeds"),
+    "beyond floats": ("[10.5, 60]", "[0, 1" + "0" * 400 + "]", "14: columns.bmi[2]: "),
+    "nested name": ("age =", "a.ge =", "13: columns.a: a list is needed"),
     "phases": (
         "[clustering]",
         'phases = ["identify", "union"]\n[clustering]',
-        "4: phases: this job has identify, share, iterate",
+        "6: phases: this job has identify, share, iterate",
     ),
-    "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "4: phases[1]: 'prepare', 'identify',"),
-    "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "11: limits.smallest_set: at least 1"),
-    "rounds": ("[columns]", "[limits]\nmost_rounds = 0\n[columns]", "11: limits.most_rounds: at least 1"),
+    "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "6: phases[1]: 'prepare', 'identify',"),
+    "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "13: limits.smallest_set: at least 1"),
+    "rounds": ("[columns]", "[limits]\nmost_rounds = 0\n[columns]", "13: limits.most_rounds: at least 1"),
     "title": ('"Readmissions"', '""', "1: title: 1 to 200 printable characters"),
     "terminal": ('"Readmissions"', '"\\u001b[2J"', "1: title: 1 to 200 printable characters"),
-    "data in the job": ("[columns]", '[data]\npath = "x.csv"\n[columns]', "10: data: unknown key"),
+    "data in the job": ("[columns]", '[data]\npath = "x.csv"\n[columns]', "12: data: unknown key"),
 }
 
 
@@ -215,14 +210,14 @@ def test_what_is_wrong_in_a_job_file_is_told_by_line(organisations, old, new, to
 def test_too_few_clients_is_told_by_line_with_the_inequality(organisations):
     organisations.replace(organisations.job, "ell = 1", "ell = 2")
     with pytest.raises(
-        ThresholdError, match=r"job\.toml:4: too few clients: .*3 < 2\(2 \+ 1\) - 1 = 5; .*t=1, ell=1"
+        ThresholdError, match=r"job\.toml:6: too few clients: .*3 < 2\(2 \+ 1\) - 1 = 5; .*t=1, ell=1"
     ):
         read_job(organisations.job)
 
 
 def test_a_roster_that_is_wrong_is_told_by_its_own_line(organisations):
     organisations.replace(organisations.roster, '"south"', '"north"')
-    with pytest.raises(ParameterError, match=r"roster\.toml:9: party 2: 'north' is the name of party 1 too"):
+    with pytest.raises(ParameterError, match=r"roster\.toml:13: party 2: 'north' is the name of party 1 too"):
         read_job(organisations.job)
     organisations.roster.unlink()
     with pytest.raises(ParameterError, match=r"roster\.toml: No such file"):

@@ -105,7 +105,7 @@ def test_what_is_no_canonical_content_is_refused(made, change, told):
 
 
 WRONG_JOBS = {
-    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "10: columns: prepare has them"),
+    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "12: columns: prepare has them"),
     "membership privacy": (
         "seed = 7\n",
         "ids_cap = 90\n",
@@ -114,7 +114,7 @@ WRONG_JOBS = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "share", "iterate", "reveal"]\n[clustering]',
-        "5: phases: this job has prepare, identify, share, iterate, reveal",
+        "7: phases: this job has prepare, identify, share, iterate, reveal",
     ),
 }
 

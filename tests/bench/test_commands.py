@@ -57,9 +57,9 @@ def test_disclosure_compares_a_client_with_itself(rows_of):
     assert row["dealt_bytes"] == row["neighbours"] * row["residues"] * row["k"] * row["m"] * 3
 
 
-def test_sharing_needs_four_residues_and_says_what_the_generator_took(rows_of):
+def test_sharing_needs_five_residues_and_says_what_the_generator_took(rows_of):
     (row,) = rows_of("sharing", "--quick")
-    assert (row["n"], row["t"], row["ell"], row["residues"]) == (11, 4, 2, 4)
+    assert (row["n"], row["t"], row["ell"], row["residues"]) == (11, 4, 2, 5)
     assert row["megabytes"] == 8 * row["m"] * row["d"] / 1e6
     assert 0 < row["generator_share"] < 1
     assert 0 < row["sealing_share"] < 1 - row["generator_share"]

@@ -73,7 +73,7 @@ class TestCoalitions:
             job, rows, primes = run_of_eleven.job, run_of_eleven.rows, run_of_eleven.primes
 
             def shares(self, client):
-                return np.full((4, 2, 120), 5 * client)
+                return np.full((len(self.primes), 2, 120), 5 * client)
 
         assert coalition.uniformity(Bare(), (1, 2)).success < 1e-6
 

@@ -20,7 +20,7 @@ def make(
     ell: int = 1,
     d: int = 4,
     starts: bool = False,
-    precision: int = 28,
+    precision: int = 16,
     limits: Limits | None = None,
     seed: int | None = 1,
     **parameters: Any,

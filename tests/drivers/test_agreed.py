@@ -14,8 +14,10 @@ from support.organisations import NAMES, Organisations
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.ids_key import write_new_ids_key
+from secfc.agreement.keys import write_new_key
 from secfc.agreement.signatures import signatures_path
-from secfc.agreement.statement import read_summary
+from secfc.agreement.statement import LEFT_OUT, read_summary
+from secfc.codes import Code
 from secfc.drivers import carrier, framing
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.in_process import run_in_process
@@ -32,6 +34,7 @@ from secfc.errors import (
 )
 from secfc.limits import Limits
 from secfc.protocol.wire import decode, envelope
+from secfc.sealing.handshake import transcript_of
 
 RUN = bytes(16)
 
@@ -51,6 +54,20 @@ def run(made, *, sites=NAMES, deadline=None):
         summary=made.folder / "summary.json",
         deadline=deadline,
     )
+
+
+def test_a_key_that_is_not_the_rosters_starts_no_process(organisations, monkeypatch):
+    write_new_key(organisations.folder / "other.key")
+    monkeypatch.setattr(carrier, "start_program", None)
+    with pytest.raises(AgreementError, match=r"other\.key: not the key that the roster has") as caught:
+        run_agreed(
+            organisations.agreement,
+            file=organisations.job,
+            sites=[organisations.site(name) for name in NAMES],
+            summary=organisations.folder / "summary.json",
+            key=organisations.folder / "other.key",
+        )
+    assert caught.value.code is Code.KEY_NOT_IN_ROSTER
 
 
 def results(made, name):
@@ -131,10 +148,10 @@ def test_sites_have_their_labels_though_centres_cannot_be_opened(organisations, 
 @pytest.mark.processes
 def test_centres_that_one_site_does_not_consent_to_are_revealed_to_nobody(organisations):
     consent(organisations, names=("north", "south"))
-    with pytest.raises(
-        LimitError, match=r"west refuses the job: .*reveals centres to south; consent was given for"
-    ):
+    with pytest.raises(LimitError, match=r"west.*: no-consent: "):
         run(organisations)
+    text = (organisations.folder / "west.log").read_text()
+    assert "west refuses the job: limits.reveal_centres: the job reveals centres to south" in text
     assert not list(organisations.folder.glob("results-*/*/labels.csv"))
     assert not list(organisations.folder.glob("results-*/*/centres.csv"))
 
@@ -158,13 +175,13 @@ def test_the_summary_holds_and_counts_every_byte_that_left_a_party(organisations
 def test_a_run_that_a_site_ends_is_stated_by_all(organisations):
     organisations.replace(organisations.job, "[columns]", "[limits]\nmost_rounds = 1\n[columns]")
     organisations.sign()
-    with pytest.raises(LimitError, match="answers 1 rounds"):
+    with pytest.raises(LimitError, match=r"client \d \([a-z]+\): limit-rounds"):
         run(organisations)
     summary = read_summary(organisations.folder / "summary.json")
     findings = audit(summary, organisations.agreement)
     assert [finding.text for finding in findings if not finding.holds] == []
     assert [one.statement.party for one in summary.statements] == list(NAMES)
-    assert all("LimitError" in one.statement.ended for one in summary.statements)
+    assert all(one.statement.ended.startswith("LimitError: limit-rounds at ") for one in summary.statements)
     assert findings[-1].text == "the run did not end with a result"
     for name in NAMES:
         assert [path.name for path in results(organisations, name).iterdir()] == ["statement.json"]
@@ -173,7 +190,7 @@ def test_a_run_that_a_site_ends_is_stated_by_all(organisations):
 @pytest.mark.processes
 def test_a_site_keeps_shares_of_no_more_rows_than_its_own_file_says(organisations):
     organisations.write_site("south", more="[limits]\nmost_rows = 3\n")
-    with pytest.raises(LimitError, match=r"south.* keeps shares of 3 rows at most, the parties have \d+$"):
+    with pytest.raises(LimitError, match=r"south\): limit-rows: "):
         run(organisations)
 
 
@@ -187,9 +204,7 @@ def test_a_site_with_another_job_refuses_by_name(organisations):
     organisations.sign()
     organisations.job = original
     organisations.replace(organisations.site("south"), '"job.toml"', '"copy/job.toml"')
-    with pytest.raises(
-        AgreementError, match=r"south: it agreed to the job [0-9a-f]{16}, the coordinator runs"
-    ):
+    with pytest.raises(AgreementError, match=r"south\): not-agreed: "):
         run(organisations)
     assert not (organisations.folder / "results-south").exists()
 
@@ -197,8 +212,12 @@ def test_a_site_with_another_job_refuses_by_name(organisations):
 @pytest.mark.processes
 def test_a_site_whose_limits_the_job_breaks_refuses_before_anything_is_read(organisations):
     organisations.write_site("west", data='path = "missing.csv"\n', more="[limits]\nleast_t = 2\n")
-    with pytest.raises(LimitError, match=r"west\.toml:10: west refuses the job: limits\.least_t"):
+    with pytest.raises(LimitError, match=r"west\): limit: "):
         run(organisations)
+    assert (
+        "west.toml:10: west refuses the job: limits.least_t"
+        in (organisations.folder / "west.log").read_text()
+    )
     assert not list(organisations.folder.glob("results-*"))
     assert not (organisations.folder / "summary.json").exists()
 
@@ -206,7 +225,7 @@ def test_a_site_whose_limits_the_job_breaks_refuses_before_anything_is_read(orga
 @pytest.mark.processes
 def test_a_site_without_its_rows_says_so(organisations):
     (organisations.folder / "west.csv").unlink()
-    with pytest.raises(DataError, match=r"^west: .*west\.csv: no such file"):
+    with pytest.raises(DataError, match=r"^client 3 \(west\): missing-file: "):
         run(organisations)
     summary = read_summary(organisations.folder / "summary.json")
     (west,) = (one.statement for one in summary.statements if one.statement.party == "west")
@@ -236,13 +255,25 @@ def ids_of(made):
 
 
 @pytest.mark.processes
-def test_labels_by_id_equal_exact_lloyd_on_the_union_and_nothing_tells_whose_rows_are_whose(organisations):
+def test_labels_by_id_equal_exact_lloyd_on_the_union_and_nothing_tells_whose_rows_are_whose(
+    organisations, monkeypatch
+):
     key = organisations.hide()
     organisations.sign()
+    plans, real = [], framing.write_frame
+    session = organisations.agreement.session(bytes(16))
+
+    def write_frame(stream, kind, payload):
+        if kind == framing.MESSAGE and envelope(payload).kind == "Plan":
+            plans.append(decode(bytes(payload), k=2, session=session))
+        real(stream, kind, payload)
+
+    monkeypatch.setattr(framing, "write_frame", write_frame)
     outcome = run(organisations)
     rows, ids = [organisations.rows[name] for name in NAMES], ids_of(organisations)
-    run_id = bytes.fromhex(outcome.run_id)
-    exact = expected(organisations.agreement, rows, ids, key=key, run=run_id)
+    present = dict(enumerate(plans[0].introductions, 1))
+    transcript = transcript_of(organisations.agreement.session(bytes.fromhex(outcome.run_id)), present)
+    exact = expected(organisations.agreement, rows, ids, key=key, transcript=transcript)
     for name, own, found in zip(NAMES, ids, exact.labels, strict=True):
         assert labels(organisations, name) == dict(zip(own, found.tolist(), strict=True))
     assert outcome.n_iter == exact.n_iter
@@ -260,10 +291,11 @@ def test_two_runs_of_a_job_have_nothing_in_common_for_who_lacks_the_key(organisa
     organisations.hide()
     organisations.sign()
     poles, real = [], framing.write_frame
+    session = organisations.agreement.session(bytes(16))
 
     def write_frame(stream, kind, payload):
         if kind == framing.MESSAGE and envelope(payload).kind == "UnionFound":
-            poles[-1] |= set(decode(bytes(payload), k=2).found.poles.tolist())
+            poles[-1] |= set(decode(bytes(payload), k=2, session=session).found.poles.tolist())
         real(stream, kind, payload)
 
     monkeypatch.setattr(framing, "write_frame", write_frame)
@@ -281,7 +313,7 @@ def test_a_site_with_another_id_key_ends_the_run(organisations):
     write_new_ids_key(organisations.folder / "other.key")
     organisations.replace(organisations.site("west"), '"ids.key"', '"other.key"')
     organisations.sign()
-    with pytest.raises(UnionError, match=r"client \d hashes its IDs with another id_key$"):
+    with pytest.raises(UnionError, match=r"other-id-key \(client \d\): "):
         run(organisations)
     assert not any(list(folder.rglob("labels.csv")) for folder in organisations.folder.glob("results-*"))
 
@@ -322,7 +354,7 @@ def test_a_site_lost_after_the_union_was_opened_ends_the_run_and_says_what_a_new
 def test_more_rows_than_the_cap_are_refused_by_the_site_alone(organisations):
     organisations.hide(cap=11)
     organisations.sign()
-    with pytest.raises(DataError, match=r"^north: more rows than ids_cap, 11$"):
+    with pytest.raises(DataError, match=r"^client 1 \(north\): union: "):
         run(organisations)
 
 
@@ -367,8 +399,9 @@ def test_a_deadline_gives_up_a_site_that_hangs(organisations, monkeypatch):
 def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(organisations):
     (organisations.folder / "results-west").write_text("a file is in the way")
     outcome = run(organisations)
-    lost = {"west": outcome.lost[3]}
-    assert "results-west: File exists" in lost["west"]
+    assert str(outcome.lost[3]).startswith("client 3 (west): unwritable: ")
+    assert "results-west: File exists" in (organisations.folder / "west.log").read_text()
+    lost = {"west": "ParameterError: unwritable"}
     assert read_summary(organisations.folder / "summary.json").coordinator["lost"] == lost
     assert len(labels(organisations, "north")) == 12
 
@@ -384,7 +417,7 @@ def test_a_party_refuses_what_it_has_not_agreed_to(organisations):
         AgreementError, match="south: it is client 2 of the job, the coordinator takes it for 1"
     ):
         party.open(run=RUN, digest=party.agreement.digest, number=1)
-    assert party.close("ended") is None
+    assert party.close(LEFT_OUT) is None
     assert not (organisations.folder / "results-south").exists()
 
 
@@ -401,8 +434,8 @@ def test_a_party_with_another_key_or_without_signatures_does_not_begin(organisat
 def test_a_party_states_its_end_once_and_shows_no_secret(organisations):
     party = Participant(organisations.site("south"))
     party.open(run=RUN, digest=party.agreement.digest, number=2)
-    signed = party.close("PartyError: \x1b[2J\nsomething")
-    assert signed.statement.ended == "PartyError:  [2J something"
+    signed = party.close("PartyError: timeout at west")
+    assert signed.statement.ended == "PartyError: timeout at west"
     assert signed.statement.sent["Hello"].messages == 1
     assert party.close("again") is None
     assert repr(party) == "Participant('south')"
@@ -414,15 +447,15 @@ def test_a_folder_of_results_that_cannot_be_made_is_told(organisations):
     party = Participant(organisations.site("south"))
     party.open(run=RUN, digest=party.agreement.digest, number=2)
     with pytest.raises(ParameterError, match=r"^south: results: .*results-south: File exists"):
-        party.close("ended")
+        party.close(LEFT_OUT)
 
 
 def test_a_run_takes_place_once(organisations):
     party = Participant(organisations.site("south"))
     party.open(run=RUN, digest=party.agreement.digest, number=2)
-    party.close("ended")
+    party.close(LEFT_OUT)
     again = Participant(organisations.site("south"))
-    with pytest.raises(AgreementError, match=rf"^south: the run {RUN.hex()} has been: it is in "):
+    with pytest.raises(AgreementError, match=rf"^south: the run {RUN.hex()} has been: see "):
         again.open(run=RUN, digest=again.agreement.digest, number=2)
 
 

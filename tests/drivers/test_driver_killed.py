@@ -14,12 +14,12 @@ from secfc.drivers import carrier, run_folder
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.run_folder import RunFolder
-from secfc.errors import LimitError, ParameterError, SecFCError, StorageError
-from secfc.journal.records import hold
+from secfc.errors import LimitError, ParameterError, SecFCError, StorageError, TooManyFaultsError
+from secfc.journal.records import RecordFile, hold
 from secfc.limits import Limits
 from secfc.protocol.messages import SERVER
 from secfc.protocol.wire import envelope
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
 
@@ -34,7 +34,7 @@ KINDS = {
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
     "spare": {"counts": (20, 30, 10, 20, 15), "n_init": 2},
-    "union": {"ids_cap": 120, "ids_salt": bytes(16).hex()},
+    "union": {"ids_cap": 120},
 }
 
 
@@ -49,8 +49,8 @@ def stored(setup_of, tmp_path):
     def of(kind="random", **other):
         setup = replace(setup_of(**({"counts": (40, 30, 50)} | KINDS[kind] | other)), storage=tmp_path)
         if kind == "union":
-            held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in IDS]
-            setup = replace(setup, tokens=held)
+            held = [row_ids(one, key=bytes(32), name="party") for one in IDS]
+            setup = replace(setup, ids=held, salt=bytes(16))
         return setup
 
     return of
@@ -222,6 +222,47 @@ def test_a_run_whose_driver_was_killed_when_all_were_known_goes_on(stored, monke
         patches.setattr(RunFolder, "meet", meet)
         assert interrupted(setup) is None
     assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+
+
+def cut(path, *, records):
+    """Take the last records of a journal away; for a negative number all but so many."""
+    file = RecordFile.open(path)
+    _, start, _ = file._places[-records]
+    file.close()
+    with path.open("r+b") as journal:
+        journal.truncate(start - 17)  # its head
+
+
+@pytest.mark.parametrize("records", [1, 4, 8])
+def test_a_client_whose_journal_was_cut_is_done_without_where_others_are_to_spare(left, records):
+    setup, folder = left
+    cut(folder / "client-2", records=records)
+    outcome = run_multiprocess(replace(setup, resume=True))
+    whole = run_in_process(replace(setup, storage=None, resume=None))
+    gone = (*outcome.faults.absent, *outcome.faults.left_out)
+    assert set(gone) <= {2}
+    assert records == 1 or gone == (2,)
+    for at in (0, 2, 3, 4):
+        np.testing.assert_array_equal(outcome.labels[at], whole.labels[at])
+    assert list(setup.storage.iterdir()) == []
+
+
+def test_a_client_whose_journal_was_cut_is_named_where_nobody_is_to_spare(stored):
+    setup = stored()
+    assert interrupted(setup, round_=3) is None
+    (folder,) = setup.storage.iterdir()
+    cut(folder / "client-2", records=4)
+    text = r"too few clients are left: .*client 2 \(parties\[1\]\): its journal lacks what had been written"
+    with pytest.raises(TooManyFaultsError, match=text):
+        run_multiprocess(replace(setup, resume=True))
+
+
+@pytest.mark.parametrize(("name", "first"), [("server", 2), ("server.round", 1)])
+def test_a_server_whose_journal_was_cut_ends_the_run(left, name, first):
+    setup, folder = left
+    cut(folder / name, records=-first)
+    with pytest.raises(StorageError, match=r"server: .*server"):
+        run_multiprocess(replace(setup, resume=True))
 
 
 def changed_rows(setup):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.union import KEY, SALT
+from support.union import KEY
 
 from plaintext_baselines import ExactLloyd
 from secfc.drivers.faulty import KINDS, Fault, Scenario, run_faulty
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import SecFCError, TooManyFaultsError
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 
 COUNTS = (3, 2, 1, 3, 0, 2, 1, 2)
 """Eight clients where five answers are enough with t=1, ell=2; one has no rows. Parts have four rows."""
@@ -30,13 +30,13 @@ def eight(setup_of, part_rows):
     part_rows(4)
 
     def make(**more):
-        given = {"t": 1, "ell": 2, "max_liars": 1, "max_iter": 4, "ids_cap": 20, "ids_salt": SALT.hex()}
+        given = {"t": 1, "ell": 2, "max_liars": 1, "max_iter": 4, "ids_cap": 20}
         setup = setup_of(COUNTS, **given | more)
         held = [
-            tokens([f"{j}-{row}" for row in range(m)], key=KEY, salt=SALT, name=f"party {j}")
+            row_ids([f"{j}-{row}" for row in range(m)], key=KEY, name=f"party {j}")
             for j, m in enumerate(COUNTS)
         ]
-        return setup.__class__(**vars(setup) | {"tokens": held})
+        return setup.__class__(**vars(setup) | {"ids": held, "salt": bytes(16)})
 
     return make
 

@@ -15,6 +15,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.limits import Limits
 from secfc.row_layout import WINDOW
 
+SIGNATURE = 64
 HEADER = 29
 RESIDUES = HEADER + 4 + 9
 """A header, the part, a byte for the primes, four for columns and rows each; then three bytes a residue."""
@@ -125,7 +126,7 @@ def test_messages_of_each_type_in_many_parts_are_as_many_as_the_protocol_says(se
         }.items()
         if count
     }
-    assert {message.size for message in of_kind(outcome, "Continue")} <= {HEADER + 4}
+    assert {message.size for message in of_kind(outcome, "Continue")} <= {HEADER + 4 + SIGNATURE}
 
 
 def test_bytes_of_parts_are_those_of_the_whole_and_their_headers(setup_of, part_rows):
@@ -147,15 +148,15 @@ def test_an_answer_takes_three_bytes_a_residue_and_a_fixed_header(setup_of):
 
 def test_an_answer_about_small_sets_takes_fewer_residues_than_a_share(setup_of):
     setup = setup_of((1000, 1000, 1000), precision=24, starts=True)
-    assert (setup.job.residues(1000), setup.job.residues(3000)) == (3, 4)
+    assert (setup.job.residues(1000), setup.job.residues(3000)) == (4, 5)
     outcome = run_in_process(setup)
     first = [answer for answer in of_kind(outcome, "CodedDistances") if answer.round == 1]
-    assert {share.size for share in of_kind(outcome, "Share")} == {SEALED + 3 * 4 * 1000 * 4}
-    assert {answer.size for answer in first} == {RESIDUES + 3 * 3 * 3000 * 3}
+    assert {share.size for share in of_kind(outcome, "Share")} == {SEALED + 3 * 5 * 1000 * 4}
+    assert {answer.size for answer in first} == {RESIDUES + 3 * 4 * 3000 * 3}
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [("Hello", 32 + INTRODUCTION), ("Plan", INTRODUCTION * 3), ("Ready", 4)]
+    ("kind", "size"), [("Hello", 32 + INTRODUCTION), ("Plan", INTRODUCTION * 3 + SIGNATURE), ("Ready", 4)]
 )
 def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
     assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
@@ -165,8 +166,12 @@ def test_labels_take_the_bits_of_k(setup_of):
     setup = setup_of((5, 0, 7), starts=True)
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
-    assert {message.size for message in of_kind(outcome, "Assignment")} == {HEADER + 4 + 2 * sets + 2 + 2 * 3}
-    assert {message.size for message in of_kind(outcome, "Finish")} == {HEADER + 13 + 4 + 2 * labels}
+    assert {message.size for message in of_kind(outcome, "Assignment")} == {
+        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + SIGNATURE
+    }
+    assert {message.size for message in of_kind(outcome, "Finish")} == {
+        HEADER + 13 + 4 + 2 * labels + 2 + SIGNATURE
+    }
     assert [message.size for message in of_kind(outcome, "Hello")] == [
         HEADER + 32 + INTRODUCTION + 4 + eights * labels for eights in (1, 0, 1)
     ]

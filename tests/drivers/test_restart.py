@@ -15,7 +15,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import LimitError, PartyError, TooManyFaultsError
 from secfc.limits import Limits
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
 
@@ -29,7 +29,7 @@ KINDS = {
     "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
-    "union": {"ids_cap": 120, "ids_salt": bytes(16).hex()},
+    "union": {"ids_cap": 120},
 }
 
 
@@ -41,8 +41,8 @@ def stored(setup_of, tmp_path):
         parameters = {"counts": (40, 30, 50)} | KINDS[kind] | other
         setup = replace(setup_of(**parameters), storage=tmp_path)
         if kind == "union":
-            held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in IDS]
-            setup = replace(setup, tokens=held)
+            held = [row_ids(one, key=bytes(32), name="party") for one in IDS]
+            setup = replace(setup, ids=held, salt=bytes(16))
         return setup
 
     return of

@@ -119,11 +119,12 @@ def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_mor
         return real(held)
 
     monkeypatch.setattr(carrier, "_start", start)
-    text = r"too few clients are left.*client 1 \(north\): .*the party was begun with other rows"
+    text = r"too few clients are left.*client 1 \(north\): storage: "
     with pytest.raises(TooManyFaultsError, match=text):
         run(organisations)
     summary = json.loads((organisations.folder / "summary.json").read_text())
-    assert "StorageError" in json.dumps(summary)
+    assert "StorageError: storage" in json.dumps(summary)
+    assert "the party was begun with other rows" in (organisations.folder / "north.log").read_text()
 
 
 def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, starts):

@@ -7,7 +7,7 @@ import pytest
 
 from secfc.errors import ParameterError
 from secfc.field.fixed_point import quantised_radius
-from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, Prime, residues_needed
+from secfc.field.primes import MARGIN_BITS, PRIMES, TWO_ADIC_ORDER, Prime, residues_needed
 from secfc.params import MAX_PRECISION, MAX_ROWS
 
 each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
@@ -36,6 +36,11 @@ def is_primitive_root(g: int, p: int) -> bool:
 
 def modulus(count: int) -> int:
     return prod(prime.p for prime in PRIMES[:count])
+
+
+def largest_radius(count: int) -> int:
+    """The largest for which these primes leave the margin."""
+    return isqrt((modulus(count) - 1) >> MARGIN_BITS) // 2
 
 
 @each_prime
@@ -80,17 +85,16 @@ def test_a_mask_loses_at_most_one_draw_in_eighty() -> None:
     assert max(2**24 - prime.p for prime in PRIMES) / 2**24 <= 0.0125
 
 
-@pytest.mark.parametrize("count", range(1, len(PRIMES) + 1))
+@pytest.mark.parametrize("count", range(2, len(PRIMES) + 1))
 def test_the_largest_radius_below_the_boundary_needs_no_further_prime(count: int) -> None:
-    radius = isqrt(modulus(count) - 1) // 2
-    assert (2 * radius) ** 2 < modulus(count) < (2 * (radius + 1)) ** 2
+    radius = largest_radius(count)
+    assert (2 * radius) ** 2 * 2**24 < modulus(count) < (2 * (radius + 1)) ** 2 * 2**24
     assert residues_needed(radius, 1) == count
 
 
 @pytest.mark.parametrize("count", range(1, len(PRIMES)))
 def test_one_more_than_the_boundary_needs_one_more_prime(count: int) -> None:
-    radius = isqrt(modulus(count) - 1) // 2 + 1
-    assert residues_needed(radius, 1) == count + 1
+    assert residues_needed(largest_radius(count) + 1, 1) == count + 1
 
 
 @pytest.mark.parametrize("largest_set", [1, 2, 1000, 400_000, MAX_ROWS])
@@ -98,8 +102,15 @@ def test_one_more_than_the_boundary_needs_one_more_prime(count: int) -> None:
 def test_count_is_sufficient_and_minimal(radius: int, largest_set: int) -> None:
     count = residues_needed(radius, largest_set)
     largest_distance = (2 * largest_set * radius) ** 2
-    assert modulus(count) > largest_distance
-    assert count == 1 or modulus(count - 1) <= largest_distance
+    assert modulus(count) > 2**24 * largest_distance
+    assert modulus(count - 1) <= 2**24 * largest_distance
+
+
+@pytest.mark.parametrize("largest_set", [1, 1000, MAX_ROWS])
+def test_a_multiple_of_all_primes_but_one_is_no_distance(largest_set: int) -> None:
+    count = residues_needed(2**28 + 60, largest_set)
+    for prime in PRIMES[:count]:
+        assert modulus(count) // prime.p > (2 * largest_set * (2**28 + 60)) ** 2
 
 
 def test_size_of_the_set_and_radius_count_alike() -> None:
@@ -111,23 +122,25 @@ def test_the_most_rows_at_the_highest_precision_fit(d: int) -> None:
     assert residues_needed(quantised_radius(1.0, MAX_PRECISION, d), MAX_ROWS) <= len(PRIMES)
 
 
-def test_default_precision_carries_clusters_of_400000_rows_with_four_primes() -> None:
-    assert residues_needed(quantised_radius(1.0, 28, 784), 400_000) == 4
+def test_default_precision_carries_clusters_of_16000_rows_with_five_primes() -> None:
+    assert residues_needed(quantised_radius(1.0, 32, 784), 16_000) == 5
 
 
 def test_too_much_is_an_error_from_the_boundary_on() -> None:
     with pytest.raises(ParameterError, match="lower precision by 1 bits or use fewer rows"):
-        residues_needed(isqrt(modulus(len(PRIMES)) - 1) // 2 + 1, 1)
+        residues_needed(largest_radius(len(PRIMES)) + 1, 1)
 
 
 def test_error_shows_the_rows_and_both_sizes() -> None:
-    with pytest.raises(ParameterError, match=r"sets of up to 77 rows take 215 bits, the modulus has 191"):
+    with pytest.raises(
+        ParameterError, match=r"up to 77 rows take 239 bits with a margin of 24, the modulus has 191"
+    ):
         residues_needed(2**100, 77)
 
 
 @pytest.mark.parametrize("excess", range(1, 40))
 def test_precision_lowered_as_the_error_says_fits(excess: int) -> None:
-    radius = (isqrt(modulus(len(PRIMES)) - 1) // 2 + 1) << (excess - 1)
+    radius = (largest_radius(len(PRIMES)) + 1) << (excess - 1)
     with pytest.raises(ParameterError) as refusal:
         residues_needed(radius, 1)
     found = re.search(r"lower precision by (\d+) bits", str(refusal.value))

@@ -23,7 +23,7 @@ from secfc.errors import (
 )
 from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import SERVER
-from secfc.protocol.wire import decode, encode
+from secfc.protocol.wire import decode, envelope
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
@@ -35,7 +35,8 @@ CLIENT_STOPS = (LimitError, CheatError, UnionError)
 """What else `receive` raises of a message, which ends the run; MessageError does not."""
 
 _ROOM = 64
-"""Bytes of memory that a byte received may cost, beside what a role keeps: labels of a bit each are int32."""
+"""Bytes of memory that a byte received may cost, beside what a role keeps: labels of a bit each are int32,
+once the role has checked who sent them and how many they are."""
 
 
 def _disputed() -> Wire:
@@ -61,7 +62,7 @@ class Moment:
         self.net, self.sent, self.deliveries = SCENARIOS[scenario](), [], 0
         while (links := self.net.pending()) and deliveries != self.deliveries:
             message = self.net.take(links[0])
-            self.sent.append(bytes(encode(message, k=self.net.job.k)))
+            self.sent.append(bytes(self.net.encode(message)))
             self.net.deliver(message)
             self.deliveries += 1
         self.sent += [bytes(self.net._links[link][0][1]) for link in self.net.pending()]
@@ -119,13 +120,14 @@ class Harness:
 
     def _receive(self, net: Wire, received: bytes) -> str:
         try:
-            message = decode(received, k=net.job.k)
+            recipient = envelope(received).recipient
+            if recipient > net.job.n:
+                return "refused"
+            role = net.role(recipient)
+            message = decode(received, k=net.job.k, session=net.session, most=role.sizes.most_bytes)
         except MessageError:
             return "refused"
-        assert encode(message, k=net.job.k) == received, "another encoding of the same message"
-        if message.recipient > net.job.n:
-            return "refused"
-        role = net.role(message.recipient)
+        assert net.encode(message) == received, "another encoding of the same message"
         before, stops = picture(role), SERVER_STOPS if message.recipient == SERVER else CLIENT_STOPS
         try:
             role.receive(message)

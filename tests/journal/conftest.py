@@ -8,7 +8,7 @@ from secfc import row_layout
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 
 
 def make(
@@ -22,14 +22,15 @@ def make(
     if starts:
         parameters["init"] = "labels"
     if ids:
-        parameters |= {"ids_cap": m, "ids_salt": bytes(16).hex()}
+        parameters |= {"ids_cap": m}
         names = np.split(np.arange(m), np.cumsum(counts)[:-1])
-        held = [tokens(one.tolist(), key=bytes(32), salt=bytes(16), name="party") for one in names]
+        held = [row_ids(one.tolist(), key=bytes(32), name="party") for one in names]
     return Setup(
         job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, **parameters),
         rows=rows,
         starts=labels if starts else None,
-        tokens=held,
+        ids=held,
+        salt=bytes(16),
         names=[f"parties[{j}]" for j in range(len(counts))],
         limits=limits or Limits(),
         seed=seed,

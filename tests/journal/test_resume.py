@@ -63,6 +63,17 @@ def test_killed_every_few_bytes_that_it_writes_a_party_sends_the_same_bytes(setu
         assert_same(found, expected)
 
 
+@pytest.mark.parametrize("kind", ["random", "liars", "union"])
+@pytest.mark.parametrize("party", [SERVER, 2])
+def test_a_party_whose_disk_was_full_says_so_and_goes_on_when_there_is_room(setup_of, whole, kind, party):
+    expected = whole(kind)
+    step = expected.written[party] // 40
+    points = [(party, at) for at in range(0, expected.written[party], step)]
+    found = run(setup_of(**KINDS[kind]), bytes_at=points, full=True)
+    assert len(found.deaths) >= 40
+    assert_same(found, expected)
+
+
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_killed_at_any_bytes_of_any_writes_parties_send_the_same_bytes(setup_of, whole, data):

@@ -1,5 +1,6 @@
 """Totals from shares: the sums, from any polynomial of degree t, and nothing else to any t clients."""
 
+from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
@@ -17,8 +18,11 @@ from secfc.randomness import MaskSource
 FIVE_PRIMES = PRIMES[:5]
 
 
-def add_up(values, *, t, masks=None):
-    """Every client's Summation after all have dealt and told their sums, and all that passed."""
+def add_up(values, *, t, masks=None, spoil=lambda sender, recipient, payload: payload):
+    """Every client's Summation after all have dealt and told their sums, and all that passed.
+
+    `spoil` gives what a client deals in place of its shares.
+    """
     n, length = len(values), len(values[0])
     clients = {
         j: Summation(number=j, n=n, t=t, length=length, masks=masks[j] if masks else MaskSource())
@@ -27,12 +31,13 @@ def add_up(values, *, t, masks=None):
     dealt = {j: client.deal(own) for (j, client), own in zip(clients.items(), values, strict=True)}
     for sender, shares in dealt.items():
         for recipient, payload in shares.items():
-            clients[recipient].take(sender, payload)
+            clients[recipient].take(sender, spoil(sender, recipient, payload))
     sums = {j: client.open() for j, client in clients.items()}
     for sender, payload in sums.items():
         for recipient, client in clients.items():
             if recipient != sender:
-                client.take_sum(sender, payload)
+                with suppress(CheatError):  # of wrong shares; what it is told of is compared
+                    client.take_sum(sender, payload)
     return clients, dealt, sums
 
 
@@ -144,6 +149,18 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
         }
         seen = view(*add_up([[one] for one in values], t=t, masks=chosen), coalition)
         assert seen == view(*add_up([[one] for one in other], t=t, masks=others), coalition)
+        # Nor does it see more when it deals something else to everybody, which is on no polynomial.
+        wrong = {
+            j: b"".join(int(rng.integers(one.p)).to_bytes(3, "little") for one in FIVE_PRIMES)
+            for j in range(1, n + 1)
+        }
+
+        def spoil(sender, recipient, payload, liars=coalition, wrong=wrong):
+            return wrong[recipient] if sender in liars else payload
+
+        lied = view(*add_up([[one] for one in values], t=t, masks=chosen, spoil=spoil), coalition)
+        assert lied != seen
+        assert lied == view(*add_up([[one] for one in other], t=t, masks=others, spoil=spoil), coalition)
         # The view holds what it must: another total shows.
         other[honest[0] - 1] += 1
         assert seen != view(*add_up([[one] for one in other], t=t, masks=others), coalition)

@@ -110,7 +110,9 @@ def test_reports_of_wrong_shape_with_no_residues_or_twice_are_refused(seven, ref
     primes, count, asked = report.residues.shape
     wrong = PackedResidues(shape=(primes, count, asked - 1), payload=bytes(3 * primes * count * (asked - 1)))
     refuses(net.server, replace(report, residues=wrong), MessageError, "^Report: of shape")
-    full = PackedResidues(shape=report.residues.shape, payload=b"\xff" * len(report.residues.payload))
+    full = PackedResidues(
+        shape=report.residues.shape, payload=b"\xfe\xff\xff" * (len(report.residues.payload) // 3)
+    )
     refuses(net.server, replace(report, residues=full), MessageError, "not below its prime")
     net.deliver(report)
     refuses(net.server, report, MessageError, "a second one")
@@ -119,9 +121,7 @@ def test_reports_of_wrong_shape_with_no_residues_or_twice_are_refused(seven, ref
 def test_too_few_reports_name_the_inequality():
     job = Job(n=7, k=2, t=1, ell=2, d=2, bound=1.0, max_liars=1, disclosure="coded")
     empty = PackedResidues(shape=(1, 2, 1), payload=bytes(6))
-    with pytest.raises(
-        TooManyFaultsError, match=r"n >= ell \+ t \+ S \+ 2A must hold: 7 < 2 \+ 1 \+ 3 \+ 2 \* 1"
-    ):
+    with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S \+ A must hold: 7 < 5 \+ 3 \+ 1"):
         Reports(job, primes_of(1), [(1, 0)], dict.fromkeys(range(1, 5), empty))
 
 

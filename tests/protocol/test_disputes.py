@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from plaintext_baselines import ExactLloyd
-from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
+from secfc.errors import MessageError, SealError, TooManyFaultsError
 from secfc.field.primes import PRIMES
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report, Share
+from secfc.protocol.messages import SERVER, Assignment, Challenge, Dispute, Evidence, Report, Share
 from secfc.protocol.states import State
+from secfc.sealing.channel import Sealed
 
 _RNG = np.random.default_rng(8)
 NINE = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4, 1, 2)]
@@ -175,54 +176,116 @@ def test_a_dealer_that_vanishes_when_disputed_is_left_out_and_its_victim_still_h
     assert_ends_exact(net, {1, 2})
 
 
-def test_a_share_that_its_dealer_did_not_sign_is_refused(nine, refuses):
-    net = nine()
-    share = net.hold(Share, recipient=2, sender=1)
-    channel = net._channels[2][1]
-    payload = bytearray(channel.open("Share", part=0, sealed=share.sealed.payload))
-    for forged in (bytes(payload[:-64]) + bytes(64), bytes([payload[0] ^ 1]) + bytes(payload[1:])):
-        message = replace(share, sealed=net.seal(1, 2, 0, forged))
-        refuses(net.clients[2], message, SealError, "client 1: a share is not signed")
-    net.deliver(share)
-    net.run()
+def assert_nobody_is_accused(net, dealer, recipient):
+    """The run ends exact with all rows, and neither of both is named or answers."""
     assert_ends_exact(net, ())
+    assert net.server.faults.cheats == ()
+    assert net.server.faults.unread == ((dealer, recipient),)
+    assert {dealer, recipient} & set(net.server._gathering.members) == set()
+    assert all(client.labels is not None for client in net.clients.values())
 
 
-def test_a_signature_for_another_recipient_or_part_does_not_pass(nine, refuses, part_rows):
-    part_rows(1)
-    net = nine()
+BAD = ("random", "cut", "longer", "altered", "unsigned", "no residue", "of another part", "for client 3")
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("early", [False, True])
+def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
+    net = seven()
     share = net.hold(Share, recipient=2, sender=1)
-    payload = net._channels[2][1].open("Share", part=0, sealed=share.sealed.payload)[:-64]
-    for recipient, part in ((3, 0), (2, 1)):
-        signed = payload + net.share_signature(1, recipient, part, payload)
-        message = replace(share, sealed=net.seal(1, 2, 0, signed))
-        refuses(net.clients[2], message, SealError, "client 1: a share is not signed")
+    payload = net._channels[2][1].open("Share", part=0, sealed=share.sealed.payload)
+    altered = bytes([payload[0] ^ 1]) + payload[1:]
+    beyond = b"\xff" * 3 + payload[3:-64]
+    sealed = {
+        "random": lambda: Sealed(payload=bytes(len(share.sealed.payload))),
+        "cut": lambda: net.seal(1, 2, 0, payload[:-1]),
+        "longer": lambda: net.seal(1, 2, 0, payload + bytes(1 << 20)),
+        "altered": lambda: net.seal(1, 2, 0, altered),
+        "unsigned": lambda: net.seal(1, 2, 0, payload[:-64] + bytes(64)),
+        "no residue": lambda: net.seal(1, 2, 0, beyond + net.share_signature(1, 2, 0, beyond)),
+        "of another part": lambda: net.seal(1, 2, 1, payload),
+        "for client 3": lambda: net.seal(
+            1, 2, 0, payload[:-64] + net.share_signature(1, 3, 0, payload[:-64])
+        ),
+    }[bad]()
+    if early:  # before the plan
+        net = seven()
+        net.deliver(replace(share, sealed=sealed))
+        net.run(drop=lambda one: isinstance(one, Share) and (one.sender, one.recipient) == (1, 2))
+    else:
+        net.deliver(replace(share, sealed=sealed))
+        net.run()
+    assert_nobody_is_accused(net, 1, 2)
 
 
-def test_evidence_that_nobody_asked_for_or_the_dealer_has_not_signed_is_refused(nine, refuses):
+def test_a_client_that_lacks_shares_tells_nobody_what_it_has(seven, refuses):
+    net = seven()
+    share = net.hold(Share, recipient=2, sender=1)
+    net.deliver(replace(share, sealed=Sealed(payload=bytes(len(share.sealed.payload)))))
+    question = net.hold(Assignment, recipient=3)
+    refuses(
+        net.clients[2], replace(question, recipient=2), MessageError, "^Assignment: to client 2, which lacks"
+    )
+
+
+def test_who_says_that_it_cannot_read_many_clients_shares_is_left_out_and_they_are_not(seven):
+    net = seven()
+    for dealer in (1, 4):
+        share = net.hold(Share, recipient=2, sender=dealer)
+        net.deliver(replace(share, sealed=Sealed(payload=bytes(len(share.sealed.payload)))))
+    net.run()
+    assert_ends_exact(net, {2})
+    assert reason(net, 2) == "it disputes the shares of 2 clients"
+
+
+def test_a_dealer_whose_shares_many_cannot_read_is_left_out_and_they_are_not(seven):
+    net = seven()
+    for recipient in (2, 3):
+        share = net.hold(Share, recipient=recipient, sender=1)
+        net.deliver(replace(share, sealed=Sealed(payload=bytes(len(share.sealed.payload)))))
+    net.run()
+    assert_ends_exact(net, {1})
+    assert net.clients[2].labels is not None
+    assert net.clients[3].labels is not None
+
+
+def test_evidence_that_nobody_asked_for_is_refused(nine, refuses):
     net = nine()
     net.deal_badly(1, (3,))
     evidence = net.hold(Evidence, recipient=SERVER)
     assert evidence.sender == 3
-    payload = bytes(evidence.payload)
-    for changes, error, text in (
-        ({"dealer": 2}, MessageError, "not asked for$"),
-        ({"part": 1}, MessageError, "not asked for$"),
-        ({"sender": 2}, MessageError, "not asked for$"),
-        ({"payload": payload[:-1]}, MessageError, "part 0 of client 1 takes"),
-        ({"payload": payload + bytes(3)}, MessageError, "part 0 of client 1 takes"),
-        ({"payload": bytes([payload[0] ^ 1]) + payload[1:]}, SealError, "client 1: a disputed share"),
-        ({"signature": bytes(64)}, SealError, "client 1: a disputed share is not signed"),
-    ):
-        refuses(net.server, replace(evidence, **changes), error, text)
+    for changes in ({"dealer": 2}, {"part": 1}, {"sender": 2}):
+        refuses(net.server, replace(evidence, **changes), MessageError, "not asked for$")
     net.deliver(evidence)
-    assert_ends_exact_after(net, evidence, refuses)
-
-
-def assert_ends_exact_after(net, evidence, refuses):
     refuses(net.server, evidence, MessageError, "^Evidence: .*out of turn")
     net.run()
     assert_ends_exact(net, {1})
+
+
+@pytest.mark.parametrize("dealer", [1, 6])
+@pytest.mark.parametrize("shown", ["cut", "longer", "altered", "unsigned", "signed by itself"])
+def test_who_shows_what_the_disputed_dealer_has_not_signed_is_left_out_and_the_dealer_is_not(
+    seven, dealer, shown
+):
+    net = seven()
+    net.lie_about(3, {dealer})
+    evidence = net.hold(Evidence, recipient=SERVER)
+    assert evidence.dealer == dealer
+    payload = bytes(evidence.payload)
+    altered = bytes([payload[0] ^ 1]) + payload[1:]
+    changes = {
+        "cut": {"payload": payload[:-1]},
+        "longer": {"payload": payload + bytes(3)},
+        "altered": {"payload": altered},
+        "unsigned": {"signature": bytes(64)},
+        "signed by itself": {"payload": altered, "signature": net.share_signature(3, 3, 0, altered)},
+    }[shown]
+    net.deliver(replace(evidence, **changes))
+    net.run()
+    assert_ends_exact(net, {3})
+    assert net.server.faults.cheats == (3,)
+    assert reason(net, 3) == f"what it showed as the share of client {dealer} is not signed by that client"
+    assert net.clients[dealer].labels is not None
 
 
 def test_what_comes_late_from_a_client_that_was_left_out_is_dropped(nine, pictured):
@@ -284,7 +347,7 @@ class TestTheServerCannotAskForShares:
     def test_reports_of_fewer_than_r_plus_a_clients_show_nothing(self, reported, refuses):
         net, said = reported
         few = {j: said[j] for j in (1, 2, 3, 4, 5, 6)}
-        refuses(net.clients[2], self.dispute(net, few), MessageError, "n >= ell . t . S . 2A must hold")
+        refuses(net.clients[2], self.dispute(net, few), MessageError, "n >= R . S . A must hold")
 
     def test_a_report_of_another_shape_or_client_shows_nothing(self, reported, refuses):
         net, said = reported
@@ -351,12 +414,3 @@ def _off(job, *, keep, at):
             value = value * (points.alpha[at - 1] - points.alpha[j - 1]) % prime.p
         values.append(value)
     return values
-
-
-def test_clients_that_were_given_another_seed_than_others_show_that_the_server_cheats(seven):
-    net = seven(comparison="rounds")
-    net.run(until=lambda: net.server.state is State.ITERATE)
-    for j in (2, 3):
-        net.clients[j]._sharing._testimony.seed = bytes(32)
-    with pytest.raises(CheatError, match="the assignment of round 1"):
-        net.run()

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from secfc.errors import CheatError, LimitError, MessageError
 from secfc.protocol.messages import SERVER
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
@@ -67,7 +66,7 @@ class Hostile:
                 continue
             message = net.take(self.rng.choice(links))
             if HOSTILE in (message.sender, message.recipient):
-                self.seen.append((message.recipient, encode(message, k=net.job.k)))
+                self.seen.append((message.recipient, net.encode(message)))
             self.deliver(message)
             if self.seen and self.rng.random() < self.rate:
                 self.slip_in()
@@ -75,7 +74,7 @@ class Hostile:
     def slip_in(self):
         recipient, data = self.rng.choice(self.seen)
         try:
-            message = decode(mutated(self.rng, data, [one for _, one in self.seen]), k=self.net.job.k)
+            message = self.net.decode(mutated(self.rng, data, [one for _, one in self.seen]))
         except MessageError:
             return
         # Channels to the others are sealed and authentic: what is forged is in client 5's name or to it.
@@ -109,23 +108,25 @@ def test_what_is_sent_in_one_clients_name_harms_no_other(wire, seed, rate, max_l
 @searches
 @given(data=st.binary(max_size=200), head=st.integers(0, 60))
 def test_any_bytes_decode_to_a_message_or_raise_the_one_error(wire, data, head):
-    real = encode(wire(FIVE).take((1, SERVER)), k=2)
+    net = wire(FIVE)
+    real = net.encode(net.take((1, SERVER)))
     for candidate in (data, bytes(real[:head]) + data):
         try:
-            message = decode(candidate, k=2)
+            message = net.decode(candidate)
         except MessageError:
             continue
-        assert encode(message, k=2) == candidate
+        assert net.encode(message) == candidate
 
 
 @pytest.mark.parametrize("kind", range(22))
 def test_a_length_that_is_a_lie_asks_for_no_memory(wire, kind):
-    real = bytes(encode(wire(FIVE).take((1, SERVER)), k=2))
+    net = wire(FIVE)
+    real = bytes(net.encode(net.take((1, SERVER))))
     lies = real[:4] + bytes([kind]) + real[5:29] + (2**28).to_bytes(4, "little") * 4
     tracemalloc.start()
     try:
         with suppress(MessageError):  # some kinds hold whatever was sent
-            decode(lies, k=2)
+            net.decode(lies)
         assert tracemalloc.get_traced_memory()[1] < 1 << 16
     finally:
         tracemalloc.stop()

@@ -6,7 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError
-from secfc.protocol.label_packing import pack_labels, packed_size, unpack_labels
+from secfc.protocol.label_packing import PackedLabels, pack_labels, packed_size
+
+
+def unpack_labels(packed: bytes, count: int, bits: int) -> np.ndarray:
+    return PackedLabels(payload=packed, size=count, largest=2**bits - 1, none=False).unpack()
 
 
 def naive(labels: list[int], bits: int) -> bytes:

@@ -9,9 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from secfc.errors import MessageError, SealError
 from secfc.lagrange.sharer import Sharer
-from secfc.protocol.messages import Assignment, Hello, Plan, Share
+from secfc.protocol.messages import SERVER, Assignment, Hello, Plan, Share
 from secfc.protocol.states import State
-from secfc.protocol.wire import encode
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.identity import Identity
 
@@ -217,6 +216,12 @@ def test_an_ephemeral_key_of_small_order_is_refused(net, refuses):
     refuses(net.clients[1], plan, SealError, "^client 2: its ephemeral key shares no secret$")
 
 
+def test_the_server_refuses_such_a_key_so_that_nobody_else_has_to_refuse_its_plan(net, refuses):
+    hello = net.hold(Hello, sender=2, recipient=SERVER)
+    hello = replace(hello, introduction=net.introduction(2, ephemeral=bytes(32)))
+    refuses(net.server, hello, SealError, "^client 2: its ephemeral key shares no secret$")
+
+
 def test_a_refused_plan_can_be_followed_by_the_right_one(net, refuses):
     plan = net.hold(Plan, recipient=1)
     changed = (plan.introductions[0], plan.introductions[2], plan.introductions[2])
@@ -263,7 +268,7 @@ def test_no_residue_that_a_client_shares_passes_the_server(net, monkeypatch):
 
     def listen(message):
         if isinstance(message, Hello | Plan | Share):
-            seen.extend(encode(message, k=2))
+            seen.extend(net.encode(message))
         return False
 
     monkeypatch.setattr(Sharer, "share", share)

@@ -22,7 +22,7 @@ JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0)
 
 def client_of(rows, run=bytes(16)):
     identities = [Identity() for _ in range(3)]
-    roster = Roster(tuple(identity.public for identity in identities))
+    roster = Roster(tuple(identity.public for identity in identities), Identity().public)
     session = Session.of(job=JOB, roster=roster, run=run)
     return Client(number=1, rows=rows, job=JOB, session=session, identity=identities[0], masks=MaskSource())
 

@@ -375,8 +375,10 @@ class TestDisclosure:
         sets, total, plain = np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32), 0, 0
         for j, client in list(net.clients.items())[:3]:
             said = {"run": net.session.run, "sender": SERVER, "recipient": j}
-            client.receive(LeaveOut(**said, client=4 if j < 3 else other))
-            (answer,) = client.receive(Assignment(**said, round=1, sets=sets, responders=(1, 2, 3)))
+            out = 4 if j < 3 else other
+            client.receive(LeaveOut(**said, client=out))
+            asked = Assignment(**said, round=1, sets=sets, responders=(1, 2, 3), left_out=(out,))
+            (answer,) = client.receive(net.decode(net.encode(asked)))
             total = total + unpack(answer.residues.planes())
             plain = plain + unpack(client._sharing.points.answer(0, 7).planes())
         primes = np.array([prime.p for prime in PRIMES[: len(total)]])[:, np.newaxis, np.newaxis]

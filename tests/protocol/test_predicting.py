@@ -109,7 +109,9 @@ def test_nobody_can_be_left_out(wire, refuses):
     net = wired(wire)
     net.run(until=lambda: net.clients[1].state is State.ITERATE)
     out = LeaveOut(run=net.session.run, sender=SERVER, recipient=1, client=5)
-    refuses(net.clients[1], out, MessageError, "^LeaveOut: of client 5, whom a prediction cannot do without$")
+    refuses(
+        net.clients[1], out, MessageError, "^LeaveOut: without client 5, whom a prediction cannot do without$"
+    )
 
 
 def test_a_client_that_deals_badly_ends_the_prediction(wire):

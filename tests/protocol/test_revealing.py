@@ -143,10 +143,9 @@ class TestConsent:
         said = {"run": net.session.run, "sender": SERVER}
         net._links.clear()
         for j in range(2, 6):
-            client = net.clients[j]
-            net.post(client.receive(LeaveOut(**said, recipient=j, client=1)))
-            end = Finish(**said, recipient=j, labels=labels, n_iter=1, converged=True, inertia=0.0)
-            net.post(client.receive(end))
+            net.deliver(LeaveOut(**said, recipient=j, client=1))
+            end = {"labels": labels, "n_iter": 1, "converged": True, "inertia": 0.0, "left_out": (1,)}
+            net.deliver(Finish(**said, **end, recipient=j))
         net.run()
         left = np.rint(np.ldexp(rows[5:], net.job.exponent))[labels == 0]
         assert centres(net)[2][0, 0] == np.ldexp(left.sum() / 6, -net.job.exponent)
@@ -306,6 +305,31 @@ class TestWrongShares:
         points.set_shares = lie
         net.run()
         np.testing.assert_array_equal(centres(net)[1], means(net))
+
+    def test_wrong_shares_are_righted_by_later_ones_whoever_was_absent_from_the_plan(self, wire):
+        """Five shares with two wrong ones tell nothing; two more come."""
+        net = wire([[[float(j)]] for j in range(9)], max_liars=2, reveal_to=(3,), limits=WILLING, seed=2)
+        net.run(drop=lambda message: message.sender in (8, 9))
+        for j in (8, 9):
+            net.post(net.server.absent(j))
+        late = []
+        while links := net.pending():
+            message = net.take(links[0])
+            if isinstance(message, CentreShare) and message.sender in (1, 2):
+                channel = net.clients[message.sender]._channels[3]
+                channel._sealed.clear()
+                wrong = bytes(len(message.sealed.payload) - TAG_BYTES)
+                message = replace(message, sealed=channel.seal("CentreShare", part=0, payload=wrong))
+            if isinstance(message, CentreShare) and message.sender in (6, 7):
+                late.append(message)
+            elif message.sender not in (8, 9) and message.recipient not in (8, 9):
+                net.deliver(message)
+        assert net.clients[3].centres is None
+        for message in late:
+            net.deliver(message)
+        labels = net.server.outcome.labels
+        expected = [[np.mean([j for j in range(7) if labels[j] == h])] for h in range(2)]
+        np.testing.assert_allclose(net.clients[3].centres, expected)
 
 
 class TestNothingElse:

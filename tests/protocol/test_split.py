@@ -20,9 +20,9 @@ from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol import client as client_module
 from secfc.protocol.messages import SERVER, Assignment, CentreShare, Finish, LeaveOut, Witness
+from secfc.protocol.shown import shown
 from secfc.protocol.states import State
-from secfc.protocol.witness import DIGEST_BYTES, END, Witnesses, quorum
-from secfc.sealing.channel import Sealed
+from secfc.protocol.witness import END, quorum
 
 _RNG = np.random.default_rng(8)
 ROWS = [np.concatenate([_RNG.normal(size=(8, 2)), _RNG.normal(size=(8, 2)) + 9.0]) for _ in range(12)]
@@ -61,15 +61,12 @@ class Coalition:
 
     def say(self, finish, group, left_out=()):
         """Give a result to honest clients, and have the colluding ones confirm it to them."""
-        payload = deepcopy(self.spy._witnesses).finished(finish, left_out)[:DIGEST_BYTES]
+        finish = replace(finish, left_out=left_out)
         for j in group:
             self.net.deliver(replace(finish, recipient=j))
             for spy in self.spies:
-                channel = self.net._channels[spy][j]
-                channel._sealed.clear()
-                sealed = Sealed(
-                    payload=bytes(channel.seal("Witness", part=0, payload=payload, round_=END).payload)
-                )
+                payload = shown(self.net.proof(replace(finish, recipient=spy)))
+                sealed = self.net.seal(spy, j, 0, payload, "Witness", round_=END)
                 self.net.deliver(Witness(run=finish.run, sender=spy, recipient=j, round=0, sealed=sealed))
 
     def relay(self, passes):
@@ -78,7 +75,7 @@ class Coalition:
             message = self.net.take(links[0])
             if message.recipient in self.spies and isinstance(message, CentreShare):
                 self._read(message)
-            elif message.recipient not in (SERVER, *self.spies) and passes(message):
+            elif message.recipient not in (SERVER, *self.spies, *self.found_out) and passes(message):
                 try:
                     self.net.deliver(message)
                 except CheatError:
@@ -171,7 +168,7 @@ def layouts(request, wire):
     """
     case = request.param
 
-    def attack(passes=lambda message: True):
+    def attack(passes=lambda message: True, *, says=True):
         consent = {"limits": Limits(reveal_centres=True), "reveal_to": case["spies"]}
         net = wire(ROWS[:5], t=case["t"], seed=2, **consent)
         net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
@@ -182,10 +179,11 @@ def layouts(request, wire):
         both = Coalition(net, case["spies"])
         finish = Finish(**envelope, recipient=SPY, labels=labels, n_iter=1, converged=True, inertia=1.0)
         for round_, (out, group) in enumerate(case["groups"].items(), 1):
+            view = (out,) if says else ()
             for j in group:
                 net.deliver(LeaveOut(**envelope, recipient=j, client=out))
-                net.deliver(Assignment(**envelope, recipient=j, round=round_, sets=labels))
-            both.say(finish, group, (out,))
+                net.deliver(Assignment(**envelope, recipient=j, round=round_, sets=labels, left_out=view))
+            both.say(finish, group, view)
         both.relay(passes)
         return both, labels, case
 
@@ -194,11 +192,8 @@ def layouts(request, wire):
 
 class TestTwoLayouts:
     def test_where_the_result_does_not_say_whose_rows_it_is_about_both_are_opened(self, layouts, monkeypatch):
-        said = Witnesses.finished
-        monkeypatch.setattr(
-            Witnesses, "finished", lambda self, finish, left_out, challenge=b"": said(self, finish, ())
-        )
-        both, labels, case = layouts()
+        monkeypatch.setattr(client_module.Client, "_check_view", lambda self, message: None)
+        both, labels, case = layouts(says=False)
         net, sums = both.net, {}
         for out, teller in case["tellers"].items():
             shares, members = {teller: both.told[teller]}, [j for j in range(1, 6) if j != out]
@@ -222,15 +217,11 @@ class TestTwoLayouts:
         assert both.told == {}
         assert not both.found_out
 
-    def test_digests_of_equal_results_tell_who_is_left_out_and_seeds_apart(self, wire):
+    def test_digests_of_equal_results_tell_who_is_left_out_apart(self, wire):
         net = wire(ROWS[:3])
         finish = net.message(Finish, sender=SERVER, recipient=1)
-        said = {
-            deepcopy(net.clients[1]._witnesses).finished(finish, out, seed)[:DIGEST_BYTES]
-            for out in ((), (2,), (3,), (2, 3))
-            for seed in (b"", bytes(32), bytes(31) + b"\1")
-        }
-        assert len(said) == 12
+        said = {net.proof(replace(finish, left_out=out)).digest for out in ((), (2,), (3,), (2, 3))}
+        assert len(said) == 4
 
 
 def job_of(n, t, ell, **more):

@@ -182,7 +182,7 @@ class TestConsent:
         [
             {"reveal_to": ()},
             {"max_liars": 1, "disclosure": "coded"},
-            {"ids_cap": 100, "ids_salt": "00" * 16},
+            {"ids_cap": 100},
         ],
     )
     def test_not_without_centres_and_not_with_liars_or_ids(self, other):

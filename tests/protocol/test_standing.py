@@ -89,9 +89,10 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
     net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2, init="k-means++")
     net.run(until=lambda: net.server.progress.round == 1)
     gathering, search = net.server._gathering, net.server._search
-    between_rounds = {"_job", "head", "_answers", "_doubted"}
-    assert vars(gathering).keys() - between_rounds == ATTRIBUTES["gathering"]
-    given = {"_m", "_compared", "_max_iter", "_n_init", "_init", "_given", "_kernels", "_predict"}
+    # Who is silent follows from the check of shares, before the first round.
+    given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
+    assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]
+    given = {"_m", "_compared", "_max_iter", "_n_init", "_init", "_given", "_kernels", "_within", "_predict"}
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
     assert vars(search).keys() - given - between_rounds == ATTRIBUTES["search"]
     assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked"} == ATTRIBUTES["seeds"]

@@ -58,6 +58,10 @@ CLIENT_TAKES = {
     (State.ITERATE, Finish),
     (State.ITERATE, Witness),
     (State.ITERATE, Challenge),
+    (State.ITERATE, Echo),
+    (State.COMPARE, Echo),
+    (State.REVEAL, Echo),
+    (State.DONE, Echo),
     (State.ITERATE, Dispute),
     (State.SHARE, Witness),
     (State.COMPARE, Witness),
@@ -82,8 +86,11 @@ ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]], [[8.5]], [[8.0]]]
 
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 # Without membership privacy; see test_union.py for the rest.
-SERVER_STATES = [state for state in State if state not in {State.COMPARE, State.UNION, State.REVEAL}]
-CLIENT_STATES = [state for state in State if state not in {State.CHECK, State.UNION}]
+SERVER_STATES = [
+    state for state in State if state not in {State.COMPARE, State.UNION, State.REVEAL, State.ENDED}
+]
+# What a client that an error ended takes: test_ended.py.
+CLIENT_STATES = [state for state in State if state not in {State.CHECK, State.UNION, State.ENDED}]
 states = pytest.mark.parametrize("state", CLIENT_STATES, ids=lambda state: state.value)
 servers = pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind in FROM_SERVER], ids=lambda kind: kind.__name__
@@ -105,7 +112,7 @@ def joined(wire):
 
     def join(number, state):
         net = wire(ROWS, max_liars=1, reveal_to=(1,), limits=Limits(reveal_centres=True))
-        late = (Witness, CentreShare)
+        late = (Echo, Witness, CentreShare)
         net.run(
             until=lambda: net.role(number).state is state,
             drop=lambda message: isinstance(message, late) and (message.sender, message.recipient) == (5, 1),
@@ -176,7 +183,8 @@ def test_server_takes_what_the_table_allows_and_nothing_else(wire, joined, refus
         (state, kind)
         for state in CLIENT_STATES
         for kind in (Plan, Share, Continue, Finish)
-        if (state, kind) not in CLIENT_TAKES
+        # A Share that comes to one that was left out is dropped, any other is refused for what it is.
+        if (state, kind) not in CLIENT_TAKES | {(State.DONE, Share)}
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

@@ -17,7 +17,6 @@ from secfc.errors import (
     SealError,
     UnionError,
 )
-from secfc.params import Job
 from secfc.protocol.messages import (
     SERVER,
     Plan,
@@ -29,13 +28,14 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
+from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.union import _told
 from secfc.psu import plan as plan_module
 from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.psu.prime import P
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 from secfc.sealing.channel import Sealed
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
@@ -49,12 +49,11 @@ def union(wire):
     class Union(wire):
         def __init__(self, ids=IDS, rows=ROWS, **parameters):
             self._ids = ids
-            parameters = {"ids_cap": 40, "ids_salt": SALT.hex(), **parameters}
-            super().__init__(rows, **parameters)
+            super().__init__(rows, **{"ids_cap": 40, **parameters})
 
         def client(self, number, **other):
-            held = tokens(self._ids[number - 1], key=KEY, salt=SALT, name=f"client {number}")
-            return super().client(number, **{"tokens": held, **other})
+            held = row_ids(self._ids[number - 1], key=KEY, name=f"client {number}")
+            return super().client(number, **{"ids": held, **other})
 
     return Union
 
@@ -80,9 +79,9 @@ def test_clients_get_the_labels_of_their_own_rows(union) -> None:
 def test_any_order_of_delivery_gives_the_same_labels(union, monkeypatch, part_rows, seed) -> None:
     monkeypatch.setattr(plan_module, "PART_BYTES", 64)  # a part for every group: three of the first table
     part_rows(1)
-    expected = union()
+    expected = union(salt=SALT)
     expected.run()
-    net, random = union(), Random(seed)
+    net, random = union(salt=SALT), Random(seed)
     net.run(choose=random.choice)
     assert net.labels() == expected.labels()
 
@@ -236,8 +235,8 @@ def test_an_id_at_two_clients_stops_server_and_clients_without_the_id(union) -> 
 def test_a_client_with_another_key_is_named(union) -> None:
     class Other(union):
         def client(self, number, **other):
-            held = tokens(self._ids[number - 1], key=bytes(32), salt=SALT, name="client 2")
-            return super().client(number, **({"tokens": held} if number == 2 else {}), **other)
+            held = row_ids(self._ids[number - 1], key=bytes(32), name="client 2")
+            return super().client(number, **({"ids": held} if number == 2 else {}), **other)
 
     with pytest.raises(UnionError, match=r"^client \d: client \d hashes its IDs with another id_key$"):
         Other().run()
@@ -260,7 +259,7 @@ def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked,
         if not isinstance(message, UnionFound) or message.recipient != 1:
             return message
         table = net.clients[1]._union.role.course.stage.table
-        held = tokens([asked], key=KEY, salt=SALT, name="the server")
+        held = row_ids([asked], key=KEY, name="the server").tokens(table.plan.salt)
         poles = message.found.poles.copy()
         poles[poles == table.places(held)[1]] += np.uint64(1)
         assert (poles != message.found.poles).sum() == 1
@@ -277,13 +276,13 @@ def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, ask
     # All are told another pole in an ID's place, and that the check holds: did only its holder stop, it would
     # be known by that.
     net, stopped = union(), {}
-    held = tokens([asked], key=KEY, salt=SALT, name="the server")
+    asked = row_ids([asked], key=KEY, name="the server")
     while links := net.pending():
         message = net.take(links[0])
         if isinstance(message, UnionFound):
             table = net.clients[message.recipient]._union.role.course.stage.table
             poles = message.found.poles.copy()
-            poles[poles == table.places(held)[1]] += np.uint64(1)
+            poles[poles == table.places(asked.tokens(table.plan.salt))[1]] += np.uint64(1)
             message = replace(message, found=replace(message.found, poles=poles))
         if isinstance(message, UnionVerdict):
             message = replace(message, verdict=Verdict(unique=True, excess=None))
@@ -353,10 +352,97 @@ def test_ids_and_rows_must_be_as_many_and_within_the_cap(union) -> None:
 
 def test_a_client_without_ids_does_not_join(wire) -> None:
     with pytest.raises(ParameterError, match="IDs are needed exactly if"):
-        wire(ROWS, ids_cap=40, ids_salt=SALT.hex())
+        wire(ROWS, ids_cap=40)
 
 
-@pytest.mark.parametrize("salt", ["", "zz" * 16, "00" * 15])
-def test_a_job_with_a_cap_needs_a_salt(salt) -> None:
-    with pytest.raises(ParameterError, match="ids_salt: 16 bytes in hexadecimal"):
-        Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0, ids_cap=5, ids_salt=salt)
+def again(net, union):
+    """The same run once more: identifier, agreement, identities and IDs are the same."""
+    other = union()
+    other.identities, other.session = net.identities, net.session
+    other.coordinator, other.signer = net.coordinator, net.signer
+    other.server = Server(job=other.job, session=other.session, rng=np.random.default_rng(0))
+    other.clients = {number: other.client(number) for number in other.clients}
+    other.replace_client(1)
+    return other
+
+
+def hashes(net):
+    """Tokens of all clients' IDs, and what the server finds."""
+    net.run(until=lambda: all(client.state is State.UNION for client in net.clients.values()))
+    tokens = [client._union.role._tokens for client in net.clients.values()]
+    poles = net.hold(UnionFound, recipient=1).found.poles.tolist()
+    return {pair for one in tokens for pair in zip(one.u.tolist(), one.v.tolist(), strict=True)}, {*poles}
+
+
+def test_a_coordinator_that_uses_an_identifier_twice_cannot_compare_the_unions(union) -> None:
+    first = union()
+    second = again(first, union)
+    assert (first.session.run, first.session.agreement) == (second.session.run, second.session.agreement)
+    (tokens, poles), (other_tokens, other_poles) = hashes(first), hashes(second)
+    assert len(tokens) == len(other_tokens) == len(poles) == len(other_poles) == 7
+    assert not tokens & other_tokens
+    assert not poles & other_poles
+
+
+def test_a_fresh_key_of_one_client_changes_the_tokens_of_all(union) -> None:
+    net = union()
+    plan = net.hold(Plan, recipient=1)
+    found = []
+    for introductions in (plan.introductions, again(net, union).introductions):
+        said = (plan.introductions[0], plan.introductions[1], introductions[2])
+        client = net.client(1, ephemeral=bytes(range(32)))
+        said = (client._handshake.introduction, *said[1:])
+        client.receive(replace(plan, introductions=said))
+        found.append(set(client._union.role._tokens.u.tolist()))
+    assert not found[0] & found[1]
+
+
+def test_a_client_that_is_started_again_has_the_same_tokens(union) -> None:
+    net = union()
+    plan = net.hold(Plan, recipient=1)
+    found = []
+    for _ in range(2):
+        client = net.client(1, ephemeral=bytes(range(32)))
+        said = (client._handshake.introduction, *plan.introductions[1:])
+        client.receive(replace(plan, introductions=said))
+        found.append(client._union.role._tokens.u.tolist())
+    assert found[0] == found[1]
+
+
+def test_server_and_clients_find_the_same_salt(union) -> None:
+    net = union()
+    net.run(until=lambda: all(client.state is State.UNION for client in net.clients.values()))
+    salts = {client._union.role.plan.salt for client in net.clients.values()}
+    assert salts == {net.server._union.role.plan.salt}
+
+
+def test_an_id_that_two_parties_spell_otherwise_is_held_twice(union) -> None:
+    net = union([["Jos\u00e9", "b"], ["c", "d", " Jose\u0301"], ["f", "g"]])
+    with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
+        net.run()
+
+
+@pytest.mark.parametrize("size", [0, 16, 1000, "right"])
+@pytest.mark.parametrize("stage", [1, 2])
+def test_what_somebody_forged_before_a_stage_counts_as_not_sent(union, stage, size) -> None:
+    net = union()
+    begins = net.hold(Plan if stage == 1 else UnionFound, recipient=1)
+    client = net.clients[1]
+    if size == "right":
+        there = union()
+        there.run(until=lambda: (one := there.clients[2]._union) is not None and one.role.stage == stage)
+        size = (8 if stage == 1 else 32) + 8 * there.clients[2]._union.role.dealt_size(0) + 16
+    forged = UnionDeal(
+        run=net.session.run,
+        sender=2,
+        recipient=1,
+        round=stage,
+        part=0,
+        sealed=Sealed(payload=bytes(size)),
+    )
+    client.receive(forged)
+    net.deliver(begins)
+    assert client._union.role.stage == stage
+    assert client._union._taken[2] == 0
+    net.run()  # client 2's own is still to come
+    assert all(one.state is State.DONE for one in net.clients.values())

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
+from secfc.protocol import wire
+from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
     Assignment,
     CentreShare,
@@ -22,6 +24,7 @@ from secfc.protocol.messages import (
     Echo,
     Evidence,
     Finish,
+    FromServer,
     Hello,
     LeaveOut,
     Message,
@@ -38,11 +41,32 @@ from secfc.protocol.messages import (
     UnionVerdict,
     Witness,
 )
-from secfc.protocol.wire import MAGIC, decode, encode, envelope
+from secfc.protocol.wire import MAGIC, envelope
 from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import Introduction
+from secfc.sealing.handshake import Introduction, Session
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
+from secfc.sealing.proof import Signer
+
+COORDINATOR = Identity()
+SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
+SIGNER = Signer(SESSION, COORDINATOR)
+
+
+def encode(message, *, k):
+    """The bytes of a message, those of the server without its signature."""
+    data = wire.encode(message, k=k, signer=SIGNER)
+    return data[:-SIGNATURE_BYTES] if isinstance(message, FromServer) else data
+
+
+def decode(data, *, k, **more):
+    """The message of these bytes, which the server has signed if they are of a type that it sends."""
+    known = len(data) >= HEADER and data[:4] == MAGIC and data[4] < len(wire._TYPES)
+    if known and issubclass(wire._TYPES[data[4]][0], FromServer):
+        data = bytes(data) + SIGNER.sign(bytes(data[:HEADER]), bytes(data[HEADER:])).signature
+    return wire.decode(data, k=k, session=SESSION, **more)
+
 
 KINDS = [
     Hello,
@@ -152,7 +176,11 @@ def parts(message):
     """The fields of a message as values that == compares."""
     found = {}
     for field in fields(message):
+        if field.name == "proof":
+            continue  # of what was received
         value = getattr(message, field.name)
+        if isinstance(value, PackedLabels):
+            value = value.unpack()
         if isinstance(value, np.ndarray):
             value = value.dtype.str, value.tolist()
         elif isinstance(value, PackedResidues):
@@ -188,7 +216,7 @@ introductions = st.builds(
     rows=st.integers(0, U32),
     start=st.binary(min_size=32, max_size=32),
     ephemeral=st.binary(min_size=32, max_size=32),
-    signature=st.binary(min_size=64, max_size=64),
+    signature=st.binary(min_size=64, max_size=64).map(lambda one: b"\x01" + one[1:]),  # not of nobody
 )
 
 
@@ -325,7 +353,7 @@ def test_sealed_bytes_made_to_be_sent_are_encoded_as_received_ones():
 
 def test_header_is_laid_out_as_documented():
     data = encode(examples()["Ready"], k=3)
-    assert data[:HEADER] == b"SFC1" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
+    assert data[:HEADER] == b"SFC2" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
 
 
 @pytest.mark.parametrize(("name", "number", "part"), [("Ready", 3, 2), ("Continue", 4, 3)])
@@ -363,18 +391,19 @@ def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():
 
 def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
-    head = b"SFC1\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
+    head = b"SFC2\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
-    assert data == head + sets + b"\x00\x00"
-    named = encode(replace(examples()["Assignment"], responders=(1, 2, 300)), k=3)
-    assert named == head + sets + b"\x03\x00\x01\x00\x02\x00\x2c\x01"
+    assert data == head + sets + b"\x00\x00" + b"\x00\x00"
+    named = encode(replace(examples()["Assignment"], responders=(1, 2, 300), left_out=(3,)), k=3)
+    assert named == head + sets + b"\x03\x00\x01\x00\x02\x00\x2c\x01" + b"\x01\x00\x03\x00"
     assert decode(named, k=3).responders == (1, 2, 300)
+    assert decode(named, k=3).left_out == (3,)
 
 
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 2  # and the number of responders
+    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 4  # responders and left out
 
 
 @pytest.mark.parametrize(
@@ -382,8 +411,8 @@ def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
 )
 def test_a_label_takes_the_bits_of_the_last_cluster(k, bits):
     message = replace(examples()["Finish"], labels=labels(0, k - 1, *[0] * 14))
-    assert len(encode(message, k=k)) == LABELS + 13 + 16 * bits // 8
-    assert decode(encode(message, k=k), k=k).labels.tolist() == [0, k - 1, *[0] * 14]
+    assert len(encode(message, k=k)) == LABELS + 13 + 16 * bits // 8 + 2  # and the number left out
+    assert decode(encode(message, k=k), k=k).labels.unpack().tolist() == [0, k - 1, *[0] * 14]
 
 
 @pytest.mark.parametrize("k", [1, 100, 255])
@@ -391,7 +420,7 @@ def test_no_set_travels_as_the_number_of_clusters(k):
     message = replace(examples()["Assignment"], sets=labels(-1))
     data = encode(message, k=k)
     assert int.from_bytes(data[LABELS:], "little") == k
-    assert decode(data, k=k).sets.tolist() == [-1]
+    assert decode(data, k=k).sets.unpack().tolist() == [-1]
 
 
 @pytest.mark.parametrize("k", [5, 100, 250, 1000])
@@ -403,17 +432,21 @@ def test_a_label_above_the_number_of_clusters_is_refused(k):
             decode(encode(message, k=k + 2), k=k)
 
 
-def test_decoded_labels_are_a_writable_copy():
+def test_unpacked_labels_are_a_writable_copy():
     data = encode(examples()["Assignment"], k=3)
-    message = decode(data, k=3)
-    message.sets[:] = 0
+    sets = decode(data, k=3).sets.unpack()
+    sets[:] = 0
     assert data == encode(examples()["Assignment"], k=3)
 
 
-@pytest.mark.parametrize(("name", "field"), [("Share", "sealed"), ("CodedDistances", "residues")])
-def test_residues_and_sealed_bytes_are_a_view_of_the_received_bytes(name, field):
-    data = encode(examples()[name], k=3)
-    assert getattr(decode(data, k=3), field).payload.obj is data
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("Share", "sealed"), ("CodedDistances", "residues"), ("Assignment", "sets"), ("Finish", "labels")],
+)
+def test_residues_labels_and_sealed_bytes_are_a_view_of_the_received_bytes(name, field):
+    data = wire.encode(examples()[name], k=3, signer=SIGNER)
+    read = wire.decode(data, k=3, session=SESSION)
+    assert getattr(read, field).payload.obj is getattr(data, "obj", data)
 
 
 @example
@@ -498,7 +531,15 @@ def test_an_unknown_type_is_refused_with_its_number(number):
             reads(data)
 
 
-@pytest.mark.parametrize("magic", [b"SFC2", b"SFC0", b"sfc1", bytes(4), b"HTTP"])
+@pytest.mark.parametrize("magic", [b"SFC1", b"SFC9"])
+def test_another_version_is_refused_with_both(magic):
+    data = magic + encode(examples()["Ready"], k=3)[4:]
+    for reads in (envelope, lambda one: decode(one, k=3)):
+        with pytest.raises(MessageError, match=f"of version {magic.decode()[3]} .* has version 2"):
+            reads(data)
+
+
+@pytest.mark.parametrize("magic", [b"SFCx", b"sfc2", bytes(4), b"HTTP"])
 def test_another_magic_is_refused(magic):
     data = magic + encode(examples()["Ready"], k=3)[4:]
     for reads in (envelope, lambda one: decode(one, k=3)):
@@ -507,16 +548,18 @@ def test_another_magic_is_refused(magic):
 
 
 @example
-def test_a_message_of_max_bytes_is_taken_and_one_byte_more_refused(message):
+def test_a_message_of_most_bytes_is_taken_and_one_byte_more_refused(message):
     data = encode(message, k=3)
-    assert parts(decode(data, k=3, max_bytes=len(data))) == parts(message)
-    with pytest.raises(MessageError, match=f"{len(data)} bytes, at most {len(data) - 1}"):
-        decode(data, k=3, max_bytes=len(data) - 1)
+    size = len(wire.encode(message, k=3, signer=SIGNER))
+    assert parts(decode(data, k=3, most=lambda kind: size)) == parts(message)
+    with pytest.raises(MessageError, match=f"{size} bytes, at most {size - 1}"):
+        decode(data, k=3, most=lambda kind: size - 1 if kind is type(message) else 0)
 
 
 def test_oversized_bytes_are_refused_before_they_are_read():
-    with pytest.raises(MessageError, match="oversized"):
-        decode(bytes(100), k=3, max_bytes=99)
+    data = encode(examples()["Assignment"], k=3)[:HEADER] + bytes([255]) * 80
+    with pytest.raises(MessageError, match=r"^oversized message: Assignment of \d+ bytes, at most 99$"):
+        decode(data, k=3, most=lambda kind: 99)
 
 
 @pytest.mark.parametrize(
@@ -637,7 +680,7 @@ def test_repr_of_a_decoded_message_shows_as_little(message):
 def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked(monkeypatch, name):
     data = encode(examples()[name], k=3)
     monkeypatch.setattr("secfc.protocol.wire.MAX_ROWS", 2)
-    monkeypatch.setattr("secfc.protocol.wire.unpack_labels", None)
+    monkeypatch.setattr("secfc.protocol.wire.PackedLabels", None)
     with pytest.raises(MessageError, match=r"^labels of \d rows, at most 2 are possible$"):
         decode(data, k=3)
 

@@ -171,12 +171,14 @@ class TestMissing:
 
 
 class TestCap:
-    def test_a_few_ids_beyond_the_cap_still_make_the_union(self) -> None:
-        check(spread(60, 3), cap=40)
-
-    def test_far_too_many_are_an_error_that_names_the_cap(self) -> None:
-        with pytest.raises(UnionError, match=r"more IDs than the cap, 1$"):
-            united(spread(60, 3), cap=1, method="sketch")
+    @pytest.mark.parametrize(("cap", "m"), [(40, 41), (40, 60), (30, 60), (40, 400), (3000, 3100)])
+    @pytest.mark.parametrize("method", ["series", "sketch"])
+    def test_more_ids_of_all_parties_than_the_cap_are_an_error(
+        self, cap: int, m: int, method: UnionMethod
+    ) -> None:
+        parties = spread(m, 3)
+        with pytest.raises(UnionError, match=rf"which ids_cap, {cap}, does not allow: the parties hold more"):
+            united(parties, cap=cap, method=method)
 
     @pytest.mark.parametrize("cap", [0, -1, 1 << 30, 2.0, True])
     def test_a_cap_that_cannot_be_is_refused(self, cap) -> None:

@@ -35,6 +35,9 @@ def summary(ran):
     return read_summary(ran.folder / "job.summary.json")
 
 
+NO_FAULTS = {name: [] for name in ("absent", "left_out", "liars", "cheats", "unread")}
+
+
 def told(summary: Summary, **changes):
     """The summary with another part of the coordinator's."""
     return replace(summary, coordinator=summary.coordinator | changes)
@@ -75,14 +78,29 @@ def test_it_has_no_distances_as_no_party_learns_them(summary, page):
 
 def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page):
     faults = {"absent": [1], "left_out": [2], "liars": [3]}
-    text = page(told(result(summary, faults=faults), lost={"south": "PartyError: <no answer>"}))
+    text = page(told(result(summary, faults=NO_FAULTS | faults), lost={"south": "PartyError: timeout"}))
     assert "3 of 3 parties did not take part to the end" in text
     rows = text.split('id="ran"')[1].split("</table>")[0].split("<tr>")[2:]
     wanted = ("absent: it did not answer", "left out: it vanished", "excluded: it sent wrong answers")
     for name, row, said in zip(NAMES, rows, wanted, strict=True):
         assert name in row
         assert said in row
-    assert "PartyError: &lt;no answer&gt;" in rows[1]
+    assert "PartyError: timeout" in rows[1]
+
+
+def test_who_lied_about_shares_and_of_whom_nobody_can_tell_is_said(summary, page):
+    faults = NO_FAULTS | {"left_out": [1], "cheats": [1], "unread": [[2, 3]]}
+    text = page(result(summary, faults=faults))
+    assert "3 of 3 parties did not take part to the end or are in a dispute that nobody can settle" in text
+    rows = text.split('id="ran"')[1].split("</table>")[0].split("<tr>")[2:]
+    wanted = (
+        "left out: it lied about shares; its rows are not in",
+        "another says that it cannot read this one&#39;s shares, and nobody can tell",
+        "it says that it cannot read another&#39;s shares, and nobody can tell",
+    )
+    for row, said in zip(rows, wanted, strict=True):
+        assert said in row
+        assert "excluded" not in row
 
 
 def test_a_statement_that_does_not_hold_is_said(summary, page):
@@ -99,8 +117,11 @@ def test_a_statement_that_does_not_hold_is_said(summary, page):
         ({"counts": [1, 2]}, "counts"),
         ({"sizes": [0, 0], "counts": [0, 0, 0]}, "sizes"),
         ({"sizes": [13, 14]}, "sizes"),
-        ({"faults": {"absent": [4], "left_out": [], "liars": []}}, "faults"),
-        ({"faults": {"absent": ["<b>"], "left_out": [], "liars": []}}, "faults"),
+        ({"faults": NO_FAULTS | {"absent": [4]}}, "faults"),
+        ({"faults": NO_FAULTS | {"absent": ["<b>"]}}, "faults"),
+        ({"faults": NO_FAULTS | {"cheats": [4]}}, "faults"),
+        ({"faults": NO_FAULTS | {"unread": [[1, 4]]}}, "faults"),
+        ({"faults": NO_FAULTS | {"unread": [[1]]}}, "faults"),
         ({"history": []}, "history"),
         ({"history": [float("nan")]}, "history"),
         ({"inertia": "<script>"}, "inertia"),
@@ -204,6 +225,6 @@ def test_job_run_writes_it_and_audit_the_same_from_its_summary(tmp_path):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_browser_draws_it_with_faults_without_a_word_of_complaint(summary, ran, tmp_path, dark):
-    shown = result(summary, faults={"absent": [1], "left_out": [], "liars": [3]})
+    shown = result(summary, faults=NO_FAULTS | {"absent": [1], "liars": [3]})
     path = write_agreed_report(shown, ran.agreement, tmp_path / "r.html", name="s.json")
     drawn(path, tmp_path, dark=dark)

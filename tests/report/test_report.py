@@ -154,6 +154,16 @@ def test_a_report_replaces_the_one_before(result, tmp_path):
 def test_a_run_of_one_iteration_and_one_row_a_cluster_has_a_report(tmp_path):
     rows = [np.array([[1.0]]), np.array([[1.0]]), np.array([[1.0]])]
     result = secfc.run(rows, 1, 1, 1, max_iter=1, seed=0)
+    page = result.report(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert (result.n_iter, result.converged) == (1, True)  # the sets are those it asked about
+    assert "converged" in page
+    assert "not converged" not in page
+
+
+def test_a_run_that_ends_before_its_sets_repeat_says_so(tmp_path):
+    rows = [np.array([[1.0]]), np.array([[2.0]]), np.array([[9.0]])]
+    with pytest.warns(secfc.ConvergenceWarning):
+        result = secfc.run(rows, 2, 1, 1, max_iter=1, init=[[0], [1], [0]])
     assert "not converged" in result.report(tmp_path / "a.html").read_text(encoding="utf-8")
 
 
@@ -186,7 +196,7 @@ def test_what_is_opened_before_a_run_is_told():
 
 
 def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
-    job = Job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9, ids_salt="00" * 16)
+    job = Job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9)
     line = who_learned_what(job, rounds=7)[0]
     assert "not who holds it" in line.what
     assert "how many rows" not in line.what

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.params import Job
+from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.handshake import Handshake, Session, start_digest
 from secfc.sealing.identity import Identity, Roster
 
@@ -43,9 +43,10 @@ SMALL_ORDER = {
 class Group:
     """Three clients with their identities, before they have met."""
 
-    def __init__(self, *, run=RUN, job=JOB, identities=None, starts=(None, None, None)):
+    def __init__(self, *, run=RUN, job=JOB, identities=None, coordinator=None, starts=(None, None, None)):
         self.identities = identities or [Identity() for _ in range(3)]
-        roster = Roster(tuple(one.public for one in self.identities))
+        self.coordinator = coordinator or Identity()
+        roster = Roster(tuple(one.public for one in self.identities), self.coordinator.public)
         self.session = Session.of(job=job, roster=roster, run=run)
         self.sides = [
             Handshake(session=self.session, number=j, identity=one, rows=10 * j, start=starts[j - 1])
@@ -106,9 +107,10 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
 
 def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
     job = hashlib.sha256(b"secfc job 1" + json.dumps(asdict(JOB), sort_keys=True).encode()).digest()
-    keys = b"".join(one.public for one in group.identities)
-    roster = hashlib.sha256(b"secfc roster 1" + keys).digest()
-    assert group.session.agreement == hashlib.sha256(b"secfc agreement 1" + job + roster).digest()
+    keys = b"".join(one.public for one in (group.coordinator, *group.identities))
+    roster = hashlib.sha256(b"secfc roster 2\x01" + keys).digest()
+    said = b"secfc agreement 2" + PROTOCOL_BYTES + job + roster
+    assert group.session.agreement == hashlib.sha256(said).digest()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_every_parameter_of_a_job_is_in_its_digest(change):
 
 
 def test_every_run_has_another_ephemeral_key(group):
-    again = Group(identities=group.identities)
+    again = Group(identities=group.identities, coordinator=group.coordinator)
     keys = {one.ephemeral for one in (*group.introductions, *again.introductions)}
     assert len(keys) == 6
 
@@ -168,7 +170,9 @@ def test_a_signature_with_a_flipped_bit_is_refused(group, at):
 
 def test_an_ephemeral_key_signed_by_an_unpinned_identity_is_refused(group):
     # What a server does that wants to sit between two clients.
-    stranger = Group(identities=[group.identities[0], Identity(), group.identities[2]])
+    stranger = Group(
+        identities=[group.identities[0], Identity(), group.identities[2]], coordinator=group.coordinator
+    )
     with pytest.raises(SealError, match=NOT_SIGNED.format(2)):
         group.sides[0].channels(group.with_(2, stranger.introductions[1]))
 
@@ -196,14 +200,14 @@ def test_a_client_cannot_be_introduced_as_another(group):
     ids=lambda other: next(iter(other)),
 )
 def test_an_introduction_to_another_run_or_job_is_refused(group, other):
-    elsewhere = Group(identities=group.identities, **other)
+    elsewhere = Group(identities=group.identities, coordinator=group.coordinator, **other)
     with pytest.raises(SealError, match=NOT_SIGNED.format(2)):
         group.sides[0].channels(group.with_(2, elsewhere.introductions[1]))
 
 
 def test_an_introduction_under_another_roster_is_refused(group):
     # The same client 2, but its roster has another client 3.
-    elsewhere = Group(identities=[*group.identities[:2], Identity()])
+    elsewhere = Group(identities=[*group.identities[:2], Identity()], coordinator=group.coordinator)
     with pytest.raises(SealError, match=NOT_SIGNED.format(2)):
         group.sides[0].channels(group.with_(2, elsewhere.introductions[1]))
 
@@ -216,7 +220,7 @@ def test_the_own_introduction_comes_back_as_it_was_sent(group, changes):
 
 
 def test_the_own_introduction_of_another_attempt_is_refused(group):
-    again = Group(identities=group.identities)
+    again = Group(identities=group.identities, coordinator=group.coordinator)
     with pytest.raises(SealError, match=r"^client 1: its own introduction came back changed$"):
         group.sides[0].channels(again.introductions)
 
@@ -257,7 +261,7 @@ def test_clients_that_were_told_different_things_of_a_third_cannot_open_each_oth
 
 def test_a_replayed_introduction_of_an_earlier_attempt_opens_nothing(group):
     # Same run, job and roster; client 2 has started anew, and the server shows client 1 its old introduction.
-    again = Group(identities=group.identities)
+    again = Group(identities=group.identities, coordinator=group.coordinator)
     old = group.introductions[1]
     one = again.sides[0].channels(again.with_(2, old))
     other = again.sides[1].channels(again.introductions)
@@ -265,7 +269,7 @@ def test_a_replayed_introduction_of_an_earlier_attempt_opens_nothing(group):
 
 
 def test_what_was_sealed_in_one_attempt_does_not_open_in_another(group):
-    again = Group(identities=group.identities)
+    again = Group(identities=group.identities, coordinator=group.coordinator)
     assert not opens(
         group.sides[0].channels(group.introductions), again.sides[1].channels(again.introductions)
     )
@@ -295,7 +299,7 @@ def test_a_key_of_another_length_is_an_error(size):
 
 def test_a_key_pinned_twice_is_an_error(group):
     keys = group.session.roster.keys
-    with pytest.raises(ParameterError, match=r"^roster: clients 1 and 3 have the same key$"):
+    with pytest.raises(ParameterError, match=r"^roster: client 1 and client 3 have the same key$"):
         Roster((keys[0], keys[1], keys[0]))
 
 

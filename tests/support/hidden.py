@@ -9,7 +9,8 @@ from secfc.agreement.job_file import Agreement
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
-from secfc.psu.tokens import tokens
+from secfc.psu.plan import salt_of
+from secfc.psu.tokens import row_ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,16 +22,17 @@ class Expected:
 
 
 def expected(
-    agreement: Agreement, rows: list[np.ndarray], ids: list[list[str]], *, key: bytes, run: bytes
+    agreement: Agreement, rows: list[np.ndarray], ids: list[list[str]], *, key: bytes, transcript: bytes
 ) -> Expected:
-    """The run's result. Rows are numbered by hashes with the run's identifier, so the start depends on it."""
-    job = agreement.job_of(run)
+    """The run's result. Rows are numbered by salted hashes, so the start depends on the run's transcript."""
+    job = agreement.job
     here = run_in_process(
         Setup(
             job=job,
             rows=rows,
             starts=None,
-            tokens=[tokens(own, key=key, salt=run, name="party") for own in ids],
+            ids=[row_ids(own, key=key, name="party") for own in ids],
+            salt=salt_of(transcript),
             names=list(agreement.names),
             limits=Limits(),
             seed=agreement.seed,
@@ -42,3 +44,10 @@ def expected(
         pooled[at] = own
     exact = ExactLloyd(job.k, init=[here.start], bound=job.bound, precision=job.precision).fit([pooled])
     return Expected(labels=[exact.labels_[0][at] for at in here.union_rows], n_iter=exact.n_iter_)
+
+
+def is_fixed_point(agreement: Agreement, rows: list[np.ndarray], labels: list[np.ndarray]) -> bool:
+    """Whether these labels are where exact Lloyd ends, for a run whose transcript is not at hand."""
+    job, given = agreement.job, np.concatenate(labels)
+    exact = ExactLloyd(job.k, init=[given], bound=job.bound, precision=job.precision)
+    return bool((exact.fit([np.concatenate(rows)]).labels_[0] == given).all())

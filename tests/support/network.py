@@ -3,6 +3,7 @@
 import numpy as np
 
 from plaintext_baselines import ExactLloyd
+from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.drivers.flare.calls import decode_call
 from secfc.drivers.flare.coordinator import Coordinator
 from secfc.drivers.flare.site import Site
@@ -20,15 +21,17 @@ class Network:
         self.sites = {name: Site(name=name, file=organisations.config(name)) for name in organisations.sites}
         self.calls, self._spoil = [], spoil
         agreement = organisations.agreement
+        self.server = Server(
+            job=agreement.job,
+            session=agreement.session(RUN),
+            rng=np.random.default_rng(agreement.seed),
+            prepares=bool(agreement.opened),
+        )
         self.coordinator = Coordinator(
             agreement=agreement,
-            server=Server(
-                job=agreement.job_of(RUN),
-                session=agreement.session(RUN),
-                rng=np.random.default_rng(agreement.seed),
-                prepares=bool(agreement.opened),
-            ),
+            server=self.server,
             run=RUN,
+            identity=read_key(organisations.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=deadline,
             aborted=aborted,
@@ -44,6 +47,11 @@ class Network:
 
     def run(self):
         return self.coordinator.run()
+
+    @property
+    def transcript(self):
+        """Of the run, from which the salt of hashed IDs follows."""
+        return self.server._introductions.transcript
 
 
 def on_receive(monkeypatch, number, act):

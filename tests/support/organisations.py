@@ -7,7 +7,7 @@ import numpy as np
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import read_key, write_new_key
+from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 
 NAMES = ("north", "south", "west")
@@ -15,6 +15,8 @@ NAMES = ("north", "south", "west")
 JOB = """\
 title = "Readmissions"
 roster = "roster.toml"
+expires = 9999-12-31
+runs = 100
 
 [clustering]
 k = 2
@@ -31,15 +33,19 @@ age = [0, 120]
 class Organisations:
     """Their files, in a folder."""
 
+    names = NAMES
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         members = []
-        for name in NAMES:
+        for name in self.names:
             identity = write_new_key(folder / f"{name}.key")
             members.append(Member(name=name, organisation=f"Hospital {name}", key=identity.public))
             self.write_site(name)
         self.roster = folder / "roster.toml"
-        add_members(self.roster, members)
+        self.coordinator_key = folder / COORDINATOR_KEY
+        coordinator = Member(name="hub", key=write_new_key(self.coordinator_key).public)
+        add_members(self.roster, members, coordinator)
         self.job = folder / "job.toml"
         self.job.write_text(JOB)
         rng = np.random.default_rng(3)
@@ -72,7 +78,7 @@ class Organisations:
         """Have the job hide whose rows are whose, every site with a copy of the ID key; the key."""
         self.replace(self.job, "k = 2", f"k = 2\nids_cap = {cap}{more}")
         key = write_new_ids_key(self.folder / "ids.key")
-        for name in NAMES:
+        for name in self.names:
             self.replace(self.site(name), "[data]", 'ids_key = "ids.key"\n[data]')
         return key
 
@@ -86,4 +92,6 @@ class Organisations:
         return Signature(party=name, digest=agreement.digest, signature=sign_job(agreement, identity))
 
     def sign(self, *names: str) -> None:
-        collect(self.agreement, signatures_path(self.job), [self.signature(name) for name in names or NAMES])
+        collect(
+            self.agreement, signatures_path(self.job), [self.signature(name) for name in names or self.names]
+        )

@@ -61,7 +61,7 @@ class Preparing(Organisations):
         self.job.write_text(text)
         self.schema = folder / "schema.toml"
         self.schema.write_text(schema)
-        for name in NAMES:
+        for name in self.names:
             self.write_table(name)
             self.write_site(name, more=CONSENT)
         self.sign()
@@ -75,9 +75,9 @@ class Preparing(Organisations):
         """What preparing gives where all rows are in one process."""
         values = [
             {name: [one or None for one in column] for name, column in self.values[site].items()}
-            for site in NAMES
+            for site in self.names
         ]
-        return prepare(values, Schema.read(self.schema), t=1, names=list(NAMES))
+        return prepare(values, Schema.read(self.schema), t=1, names=list(self.names))
 
     def write_table(self, name, titles=None):
         """A site's file, with another column that nobody agreed on."""

@@ -5,8 +5,10 @@ had not synced is cut off as well. It is made again from its journal at once. Fr
 parties, so a run with deaths must carry the very bytes of one without.
 """
 
+import errno
 import io
 import json
+import os
 import random
 import tempfile
 from collections import defaultdict
@@ -16,6 +18,7 @@ from unittest.mock import patch
 
 from secfc.drivers import framing, party_process
 from secfc.drivers.setup import ServerReport
+from secfc.errors import StorageError
 from secfc.journal import beginning, records
 from secfc.journal.persistent import Persistent
 from secfc.limits import Limits
@@ -58,11 +61,12 @@ class Restarting:
     """A run whose parties die.
 
     `bytes_at` and `sends_at` say when, by party: at a byte of all that it writes down, or before a message of
-    all that it sends. `power` cuts off what was not synced.
+    all that it sends. `power` cuts off what was not synced. With `full` the disk is full at that byte,
+    and the party ends by the error that it makes of that; then there is room again.
     """
 
-    def __init__(self, setup, folder: Path, *, bytes_at=(), sends_at=(), power=False):
-        self.setup, self.folder, self.power = setup, folder, power
+    def __init__(self, setup, folder: Path, *, bytes_at=(), sends_at=(), power=False, full=False):
+        self.setup, self.folder, self.power, self.full = setup, folder, power, full
         self.bytes_at = defaultdict(list)
         self.sends_at = defaultdict(list)
         for kind, points in ((self.bytes_at, bytes_at), (self.sends_at, sends_at)):
@@ -93,28 +97,31 @@ class Restarting:
             "agreement": None,
             "storage": str(self.folder),
             "begun": self.kept[party] > 0,
+            "salt": None if setup.salt is None else setup.salt.hex(),
         }
         drawn = random.Random(party)
+        outbox = io.BytesIO()
         with patch.object(beginning.secrets, "token_bytes", drawn.randbytes):
             if party == SERVER:
-                made, journal = party_process._server(said | {"seed": setup.seed, "prepares": False})
+                said |= {"seed": setup.seed, "prepares": False, "key": None}
+                made, journal = party_process._server(outbox, said)
             else:
-                tokens = None if setup.tokens is None else setup.tokens[party - 1]
+                ids = None if setup.ids is None else setup.ids[party - 1]
                 said |= {
                     "limits": asdict(setup.limits),
                     "name": setup.names[party - 1],
-                    "key_check": None if tokens is None else tokens.check.hex(),
+                    "ids_key": None if ids is None else ids.key.hex(),
                 }
-                inbox, outbox = io.BytesIO(), io.BytesIO()
+                inbox = io.BytesIO()
                 framing.write_array(inbox, setup.rows[party - 1])
-                if tokens is not None:
-                    framing.write_array(inbox, party_process.np.stack([tokens.u, tokens.v]))
+                if ids is not None:
+                    framing.write_array(inbox, ids.digests)
                 if setup.starts is not None:
                     framing.write_array(inbox, setup.starts[party - 1])
                 inbox.seek(0)
                 made, journal = party_process._client(inbox, outbox, said)
-                outbox.seek(0)
-                self.keys[party] = framing.read_json(outbox)["identity"]
+        outbox.seek(0)
+        self.keys[party] = framing.read_json(outbox)["identity"]
         self.parties[party], self.journals[party] = made, journal
         self.lines[party] = Persistent(made, journal)
 
@@ -128,6 +135,8 @@ class Restarting:
             part = data[: max(0, min(due) - self.written[party])]
             self._real_write(descriptor, part)
             self.written[party] += len(part)
+            if self.full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             raise DiedError
         self._real_write(descriptor, data)
         self.written[party] += len(data)
@@ -149,23 +158,24 @@ class Restarting:
 
     def _alive(self, party, work):
         """Let the party work; if it dies make it again, until it lives."""
-        self.running = party
-        try:
-            return work()
-        except DiedError:
-            self._die(party)
-        finally:
-            self.running = None
+
+        def again():
+            self._make(party)
+            self._resume(party)
+
         while True:
             self.running = party
             try:
-                self._make(party)
-                self._resume(party)
-                return None
+                return work()
             except DiedError:
+                self._die(party)
+            except StorageError as error:
+                if not (self.full and str(error).endswith(os.strerror(errno.ENOSPC))):
+                    raise
                 self._die(party)
             finally:
                 self.running = None
+            work = again
 
     # What the carrier does
 
@@ -248,7 +258,7 @@ class Restarting:
                 self._alive(party, lambda party=party: (self._make(party), self._resume(party)))
             keys = [self.keys[party] for party in sorted(self.keys)]
             for party in self.frames:
-                self.order(party, roster=keys)
+                self.order(party, coordinator=keys[0], roster=keys[1:])
             between(self)
             while self._step():
                 between(self)

@@ -7,7 +7,7 @@ import numpy as np
 
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P
-from secfc.psu.tokens import Tokens, tokens
+from secfc.psu.tokens import Tokens, row_ids
 
 KEY = bytes(range(32))
 SALT = bytes(range(100, 116))
@@ -29,4 +29,4 @@ def plan_for(parties: Parties, *, t: int = 1, ell: int = 1, salt: bytes = SALT, 
 
 
 def tokens_of(parties: Parties, salt: bytes = SALT) -> list[Tokens]:
-    return [tokens(ids, key=KEY, salt=salt, name=f"party {j}") for j, ids in enumerate(parties, 1)]
+    return [row_ids(ids, key=KEY, name=f"party {j}").tokens(salt) for j, ids in enumerate(parties, 1)]

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from support.union import KEY, SALT
+from support.union import KEY
 
 from secfc._payload import Payload
 from secfc.field.packing import PackedResidues, pack, unpack
@@ -22,6 +22,7 @@ from secfc.protocol.client import Client
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import columns_of, covers_of
 from secfc.protocol.disclosure import Decoder
+from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -33,6 +34,7 @@ from secfc.protocol.messages import (
     Echo,
     Evidence,
     Finish,
+    FromServer,
     Hello,
     LeaveOut,
     Message,
@@ -44,15 +46,17 @@ from secfc.protocol.messages import (
     Witness,
 )
 from secfc.protocol.server import Server
+from secfc.protocol.shown import SHOWN_BYTES, shown
 from secfc.protocol.signed import report_statement, share_statement
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Introduction, Session, start_digest
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
+from secfc.sealing.proof import Proof, Signer
 
 RUN = bytes(range(16))
 Link = tuple[int, int]
@@ -81,11 +85,15 @@ class Wire:
         t: int = 1,
         ell: int = 1,
         bound: float = 20.0,
-        precision: int = 28,
+        precision: int = 16,
         starts: list[Any] | None = None,
         limits: Limits | None = None,
         seed: int = 0,
+        salt: bytes | None = None,  # of hashed IDs, where two runs are compared
         disclosure: Disclosure = "coded",  # any R answers do; test_pairwise.py has the other
+        identities: list[Identity] | None = None,
+        coordinator: Identity | None = None,
+        prepared: bool = False,
         **parameters: Any,
     ) -> None:
         self.rows = [np.asarray(part, dtype=np.float64) for part in rows]
@@ -104,15 +112,25 @@ class Wire:
             **parameters,
         )
         self.m = sum(part.shape[0] for part in self.rows)
-        self.identities = [Identity() for _ in rows]
-        roster = Roster(tuple(identity.public for identity in self.identities))
+        self.identities = identities or [Identity() for _ in rows]
+        self.coordinator = coordinator or Identity()
+        roster = Roster(tuple(identity.public for identity in self.identities), self.coordinator.public)
         self.session = Session.of(job=self.job, roster=roster, run=RUN)
-        self.server = Server(job=self.job, session=self.session, rng=np.random.default_rng(seed))
+        self.signer = Signer(self.session, self.coordinator)
+        self.server = Server(
+            job=self.job,
+            session=self.session,
+            rng=np.random.default_rng(seed),
+            prepares=prepared,
+            salt=salt,
+        )
         self._given: dict[int, dict[str, Any]] = {
             j: {
                 "number": j,
                 "rows": self.rows[j - 1],
                 "limits": limits,
+                "prepared": prepared,
+                "salt": salt,
                 "start": None if starts is None else starts[j - 1],
             }
             for j in range(1, self.job.n + 1)
@@ -149,11 +167,19 @@ class Wire:
         self.introductions = [handshake.introduction for handshake in handshakes.values()]
         self._channels = {j: one.channels(self.introductions) for j, one in handshakes.items()}
 
-    def seal(self, sender: int, recipient: int, part: int, payload: bytes, purpose: str = "Share") -> Sealed:
+    def seal(
+        self,
+        sender: int,
+        recipient: int,
+        part: int,
+        payload: bytes,
+        purpose: str = "Share",
+        round_: int = 0,
+    ) -> Sealed:
         """What the sender would seal, whatever it has sealed before."""
         channel = self._channels[sender][recipient]
         channel._sealed.clear()
-        return channel.seal(purpose, part=part, payload=payload)
+        return channel.seal(purpose, part=part, payload=payload, round_=round_)
 
     def opened(self, share: Share) -> PackedResidues:
         """The residues of a share, as its recipient reads them."""
@@ -197,17 +223,36 @@ class Wire:
         for message in messages:
             self._posted += 1
             link = message.sender, message.recipient
-            self._links[link].append((self._posted, encode(message, k=self.job.k)))
+            self._links[link].append((self._posted, self.encode(message)))
+
+    def encode(self, message: Message) -> bytes:
+        """The bytes that its sender would send."""
+        return encode(message, k=self.job.k, signer=self.signer)
+
+    def decode(self, data: bytes) -> Message:
+        """What its recipient reads."""
+        return decode(data, k=self.job.k, session=self.session)
+
+    def proof(self, message: FromServer) -> Proof:
+        """The server's proof of a message, which it need not send."""
+        given = self.decode(self.encode(message))
+        assert isinstance(given, FromServer)
+        assert given.proof is not None
+        return given.proof
 
     def pending(self) -> list[Link]:
         """Links with mail, the one with the oldest message first."""
         return sorted((link for link, mail in self._links.items() if mail), key=lambda at: self._links[at][0])
 
     def take(self, link: Link) -> Message:
-        """Take the oldest message off a link without delivering it."""
-        return decode(self._links[link].popleft()[1], k=self.job.k)
+        """Take the oldest message off a link without delivering it; its labels are unpacked."""
+        most = self.role(link[1]).sizes.most_bytes
+        return opened(decode(self._links[link].popleft()[1], k=self.job.k, session=self.session, most=most))
 
     def deliver(self, message: Message) -> None:
+        """Hand a message over; whatever a test made of it, the server has signed it if it is the server's."""
+        if isinstance(message, FromServer):
+            message = self.decode(self.encode(message))
         self.post(self.role(message.recipient).receive(message))
 
     def run(
@@ -262,7 +307,7 @@ class Wire:
                 return 0, 0
             if role.state is State.SHARE:
                 return 0, role._sharing._shared
-            return role._answers.round, role._answers._sent
+            return role._answers.round, role._answers._asked
         return int(kind is CodedDistances), 0
 
     def message(
@@ -296,7 +341,7 @@ class Wire:
             Witness: lambda: Witness(**envelope, round=300, sealed=self._witness(sender, recipient)),
             CentreShare: lambda: CentreShare(**envelope, sealed=self._centre_share(sender, recipient)),
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
-            Echo: lambda: Echo(**envelope, round=1, sealed=Sealed(payload=bytes(32 + TAG_BYTES))),
+            Echo: lambda: Echo(**envelope, sealed=self._echo(sender, recipient)),
             Report: lambda: self._report(max(sender, 1), envelope),
             Dispute: lambda: Dispute(**envelope, reports=self._reports()),
             Evidence: lambda: Evidence(
@@ -305,20 +350,39 @@ class Wire:
             LeaveOut: lambda: LeaveOut(**envelope, client=3),
             Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
         }
-        return makers[kind]()
+        message = makers[kind]()
+        signed = isinstance(message, FromServer) and sender == SERVER
+        return self.decode(self.encode(message)) if signed else message
 
     def _witness(self, sender: int, recipient: int) -> Sealed:
-        """A digest, of an assignment that nobody was given."""
+        """The server's proof of an assignment that nobody else was given."""
         if SERVER in (sender, recipient):
-            return Sealed(payload=bytes(32 + TAG_BYTES))
-        channel = self._channels[sender][recipient]
-        channel._sealed.clear()
-        return channel.seal("Witness", part=0, payload=bytes(32), round_=300)
+            return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
+        sets = np.zeros(self.m, dtype=np.int32)
+        given = Assignment(run=self.server.run, sender=SERVER, recipient=sender, round=300, sets=sets)
+        return self.seal(sender, recipient, 0, shown(self.proof(given)), "Witness", round_=300)
+
+    def _echo(self, sender: int, recipient: int) -> Sealed:
+        """What is no proof of a challenge."""
+        if SERVER in (sender, recipient):
+            return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
+        return self.seal(sender, recipient, 0, bytes(SHOWN_BYTES), "Echo")
+
+    def echo(self, sender: int, recipient: int, seed: bytes, *, round_: int = 0) -> Echo:
+        """A client's echo of a challenge with this seed, which the server signed for it."""
+        at = {"run": self.server.run, "round": round_}
+        given = Challenge(**at, sender=SERVER, recipient=sender, seed=seed)
+        sealed = self.seal(sender, recipient, 0, shown(self.proof(given)), "Echo", round_=round_)
+        return Echo(**at, sender=sender, recipient=recipient, sealed=sealed)
 
     def share_signature(self, sender: int, recipient: int, part: int, payload: bytes) -> bytes:
         """A dealer's signature of a part, residues and covers."""
         statement = share_statement(
-            self.session, dealer=sender, recipient=recipient, part=part, payload=payload
+            self.server._introductions.transcript,
+            dealer=sender,
+            recipient=recipient,
+            part=part,
+            payload=payload,
         )
         return self.identities[max(sender, 1) - 1].sign(statement)
 
@@ -329,7 +393,11 @@ class Wire:
         residues = zeros((self.job.residues(self.m), covers_of(self.job), len(columns)))
         seed = asked._seed if asked else bytes(32)
         statement = report_statement(
-            self.session, reporter=sender, seed=seed, columns=columns, residues=residues
+            self.server._introductions.transcript,
+            reporter=sender,
+            seed=seed,
+            columns=columns,
+            residues=residues,
         )
         return Report(**envelope, residues=residues, signature=self.identities[sender - 1].sign(statement))
 
@@ -341,7 +409,7 @@ class Wire:
             planes.append(pack(reduce(unpack(plane) + off * about, prime.p), prime.p).tobytes())
         residues = PackedResidues(shape=report.residues.shape, payload=b"".join(planes))
         statement = report_statement(
-            self.session,
+            self.server._introductions.transcript,
             reporter=report.sender,
             seed=inquiry._seed,
             columns=inquiry._columns,
@@ -386,8 +454,8 @@ class Wire:
         part: int | None = None,
         by: int = 1,
     ) -> None:
-        """Let a client add to a residue of each part, or one, that it deals to some others in a handler."""
-        client, p = self.clients[dealer], PRIMES[0].p
+        """Let a client add to an entry of each part, or one, that it deals to some others in a handler."""
+        client = self.clients[dealer]
         honest = getattr(client, on)
 
         def dealing(message: Message) -> list[Message]:
@@ -397,9 +465,11 @@ class Wire:
                 packed = real(sharer, rows)
                 hit = rows.size and part in (None, client._sharing._shared)
                 for victim in victims if hit else ():
-                    octets = packed[victim - 1].planes().reshape(-1)
-                    value = int.from_bytes(octets[3 * at : 3 * at + 3].tobytes(), "little")
-                    octets[3 * at : 3 * at + 3] = list(((value + by) % p).to_bytes(3, "little"))
+                    # Modulo every prime: the entry stays within the bound.
+                    for prime, plane in zip(PRIMES, packed[victim - 1].planes(), strict=False):
+                        octets = plane.reshape(-1)[3 * at : 3 * at + 3]
+                        value = int.from_bytes(octets.tobytes(), "little")
+                        octets[:] = list(((value + by) % prime.p).to_bytes(3, "little"))
                 return packed
 
             sharing.Sharer.share = share
@@ -427,16 +497,23 @@ class Wire:
         return self.seal(sender, recipient, part, payload)
 
 
+def opened(message: Message) -> Message:
+    """A message whose labels a test can look at."""
+    held = {name: getattr(message, name, None) for name in ("sets", "labels", "start")}
+    packed = {name: one.unpack() for name, one in held.items() if isinstance(one, PackedLabels)}
+    return replace(message, **packed) if packed else message
+
+
 class UnionWire(Wire):
     """A wire whose clients have IDs, all different."""
 
     def __init__(self, rows: list[Any], **parameters: Any) -> None:
-        super().__init__(rows, **{"ids_cap": 40, "ids_salt": SALT.hex(), **parameters})
+        super().__init__(rows, **{"ids_cap": 40, **parameters})
 
     def client(self, number: int, **other: Any) -> Client:
         ids = [f"{number}-{row}" for row in range(self.rows[number - 1].shape[0])]
-        held = tokens(ids, key=KEY, salt=SALT, name=f"client {number}")
-        return super().client(number, **{"tokens": held, **other})
+        held = row_ids(ids, key=KEY, name=f"client {number}")
+        return super().client(number, **{"ids": held, **other})
 
 
 def zeros(shape: tuple[int, int, int]) -> PackedResidues:

@@ -16,6 +16,7 @@ from secfc.bench.privacy import (
     coded,
     distances,
     federated,
+    in_range,
     integers,
     opened,
     predicting,
@@ -30,6 +31,8 @@ SIGMA = 6.0
 """Deviation of the clusters: they overlap, so that runs take about ten rounds."""
 
 SEED = 1
+
+ROUNDS_BEYOND = 100
 
 ATTACKS = {
     "a-rank": "t clients: equations that no mask enters, over every subset",
@@ -66,6 +69,9 @@ ATTACKS = {
     "h-spreads": "recipient of spreads: bits of others' values that stay unknown",
     "i-centres": "party that chooses new rows to predict: centres that nobody opened",
     "i-limits": "the same against clients that limit the rows of a job",
+    "j-rows": "client that chooses its rows within the bound: others' rows from the labels of all rounds",
+    "j-centres": "the same: the last centres",
+    "j-beyond": "client with integers beyond the bound, before these ended the run: values of a column",
 }
 
 
@@ -87,6 +93,8 @@ class Size:
     few: tuple[int, ...]
     levels: tuple[int, ...]
     predictions: tuple[tuple[int, int, int, int], ...]
+    own_rows: tuple[int, ...]
+    others: int
 
 
 FULL = Size(
@@ -104,6 +112,8 @@ FULL = Size(
     few=(2, 3, 4, 5, 6, 8),
     levels=(2, 10, 20),
     predictions=((2, 3, 2000, 6), (2, 4, 100, 12), (2, 4, 2000, 6), (4, 8, 2000, 6), (8, 10, 2000, 6)),
+    own_rows=(0, 10, 100, 1000),
+    others=100,
 )
 QUICK = Size(
     m=120,
@@ -120,6 +130,8 @@ QUICK = Size(
     few=(3,),
     levels=(5,),
     predictions=((2, 4, 1000, 3),),
+    own_rows=(0, 10, 20),
+    others=30,
 )
 
 
@@ -142,6 +154,7 @@ def measure_attacks(size: Size) -> Iterator[AttackRow]:
         yield from _opened(size)
         yield from _spreads(size)
         yield from _predicting(size)
+        yield from own_rows(size)
 
 
 def _coalitions(size: Size) -> Iterator[AttackRow]:
@@ -283,3 +296,24 @@ def _predicting(size: Size) -> Iterator[AttackRow]:
     yield from predicting.by_predictions(
         parties, k=k, jobs=1, probes=probes, seed=SEED, attack="i-limits", most_rows=most
     )
+
+
+def own_rows(size: Size) -> Iterator[AttackRow]:
+    """A client that chooses its rows, one with rows like the others', and integers beyond the bound."""
+    rng, most = np.random.default_rng(SEED), size.own_rows[-1]
+    for d in (2, 8):
+        rows = blobs(1, size.others + most, d)[0]
+        others, given = rows[: size.others], {"k": 4, "seed": SEED}
+        parties = np.array_split(others, 2)
+        like = (rows[size.others :] - others.mean(axis=0)) / others.std(axis=0)
+        chosen = rng.uniform(-2, 2, size=(most, d))
+        for count, starts in [(count, 1) for count in size.own_rows] + [(size.own_rows[-2], 10)]:
+            for who, own in (("client that chooses rows", chosen), ("client with rows like others'", like)):
+                yield from in_range.within_bound(
+                    parties, own=own[:count], starts=starts, adversary=who if count else "anybody", **given
+                )
+                if not count:
+                    break
+    for levels in size.own_rows[1:]:
+        values = rng.integers(0, levels, size.others)
+        yield in_range.beyond_bound(values, levels=levels, rounds=ROUNDS_BEYOND, seed=SEED)

@@ -19,9 +19,11 @@ from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, CodedDistances, Message
 from secfc.protocol.server import Server
+from secfc.protocol.wire import decode, encode
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.proof import Signer
 
 
 @dataclass
@@ -217,9 +219,10 @@ def watch(
     """
     bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
     job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], bound=bound, **parameters)
-    identities = [Identity() for _ in parties]
-    roster = Roster(tuple(identity.public for identity in identities))
+    coordinator, *identities = [Identity() for _ in range(job.n + 1)]
+    roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
+    signer = Signer(session, coordinator)
     server = WatchedServer(job=job, session=session, rng=np.random.default_rng(seed), script=script)
     clients = [
         Client(
@@ -241,6 +244,8 @@ def watch(
         while post:
             message = post.popleft()
             role: Server | Client = server if message.recipient == SERVER else clients[message.recipient - 1]
+            if message.recipient != SERVER:
+                message = decode(encode(message, k=job.k, signer=signer), k=job.k, session=session)
             post.extend(role.receive(message))
     except LimitError as error:
         watched.refusal = str(error)

@@ -3,44 +3,62 @@
 Encoded messages travel as a stream of bytes in each direction, cut into pieces that no limit of the transport
 is near to. The coordinator calls, a site answers, so a site needs no thread and no open port of its own.
 A call that was not answered in time is sent again under its number and gets the same answer.
+
+::
+
+    head      = magic (4) | kind (1) | number (4) | run (16) | agreement (32) | recipient (2)
+    call      = head | body | signature (64)
+    answer    = magic (4) | kind (1) | number (4) | body
+    statement = "secfc call 1" | head | SHA-256 of the body
+
+The coordinator signs the statement with the key that the roster has for it. A transport lets others call a
+site too, so a site takes nothing else.
 """
 
+import hashlib
 import json
 import struct
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 from secfc.errors import MessageError
-from secfc.row_layout import MAX_MESSAGE_BYTES
+from secfc.protocol.messages import RUN_ID_BYTES, check_magic, magic_of
+from secfc.sealing.handshake import DIGEST_BYTES
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 
-MAGIC = b"SFF1"
+MAGIC = magic_of("SFF")
 """Format of calls and answers, and its version."""
 
 PIECE_BYTES = 1 << 23
 """Most bytes of messages in a call or an answer: far below FLARE's and gRPC's limits."""
 
 _HEAD = struct.Struct("<4sBI")  # magic, kind, number
+_PLACE = struct.Struct(f"<{RUN_ID_BYTES}s{DIGEST_BYTES}sH")  # run, agreement, recipient
+_CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
+_STATEMENT = b"secfc call 1"
+_COORDINATOR = 0
 
 
 class Kind(IntEnum):
     """What a call asks or an answer says."""
 
-    OPEN = 0  # call: JSON that names the run, the agreement's digest and the site's number
+    OPEN = 0  # call: take part in the run; no body
     MESSAGES = 1  # call: a piece of the stream to the site, possibly empty
-    CLOSE = 2  # call: JSON that says how the run ended
+    CLOSE = 2  # call: JSON with "complete", or type, code and client of the error that ended the run
     ANSWER = 3  # answer: a piece of the stream from the site
     MORE = 4  # answer: the same, and more is ready
     REPORT = 5  # answer to CLOSE: JSON
-    ERROR = 6  # answer: JSON with the type and text of an error of ours
+    ERROR = 6  # answer: JSON with the type and code of an error
     DONE = 7  # answer: a piece of the stream, and the run has ended for the site
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
-    """A call or an answer. An answer carries its call's number."""
+class Answer:
+    """A site's answer. It carries its call's number."""
 
     kind: Kind
     number: int
@@ -51,22 +69,83 @@ class Call:
         return _HEAD.pack(MAGIC, self.kind, self.number) + self.body
 
 
-def decode_call(data: object) -> Call:
-    """The call or answer of these bytes.
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where calls belong: the run, its agreement and the client that they are for."""
+
+    run: bytes = field(repr=False)
+    agreement: bytes = field(repr=False)
+    recipient: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call, as it says; `verify` tells whether the coordinator made it."""
+
+    kind: Kind
+    number: int
+    place: Place
+    body: bytes = field(repr=False)
+    signature: bytes = field(default=b"", repr=False)
+
+    def signed(self, identity: Identity) -> bytes:
+        """The bytes that travel, signed by the coordinator."""
+        return self._head() + self.body + identity.sign(self._statement())
+
+    def verify(self, roster: Roster) -> None:
+        """Raise SealError unless the roster's coordinator signed it."""
+        roster.verify(_COORDINATOR, self.signature, self._statement(), what="a call")
+
+    def _head(self) -> bytes:
+        head = _HEAD.pack(MAGIC, self.kind, self.number)
+        return head + _PLACE.pack(self.place.run, self.place.agreement, self.place.recipient)
+
+    def _statement(self) -> bytes:
+        return _STATEMENT + self._head() + hashlib.sha256(self.body).digest()
+
+
+def decode_answer(data: object) -> Answer:
+    """The answer of these bytes.
 
     Raises
     ------
     MessageError
         When it is none of ours.
     """
+    kind, number = _decode_head(data, _HEAD.size)
+    assert isinstance(data, bytes)
+    return Answer(kind=kind, number=number, body=data[_HEAD.size :])
+
+
+def decode_call(data: object) -> Call:
+    """The call of these bytes, not verified.
+
+    Raises
+    ------
+    MessageError
+        When it is none of ours.
+    """
+    kind, number = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
+    assert isinstance(data, bytes)
+    run, agreement, recipient = _PLACE.unpack_from(data, _HEAD.size)
+    return Call(
+        kind=kind,
+        number=number,
+        place=Place(run=run, agreement=agreement, recipient=recipient),
+        body=data[_CALL_BYTES:-SIGNATURE_BYTES],
+        signature=data[-SIGNATURE_BYTES:],
+    )
+
+
+def _decode_head(data: object, around: int) -> tuple[Kind, int]:
+    """Kind and number, where so many bytes stand around the body."""
     if not isinstance(data, bytes) or len(data) < _HEAD.size:
         raise MessageError("a call: not of this protocol")
     magic, kind, number = _HEAD.unpack_from(data)
-    if magic != MAGIC or kind not in list(Kind):
-        raise MessageError("a call: not of this protocol, or of another version")
-    if len(data) > _HEAD.size + PIECE_BYTES:
-        raise MessageError(f"a call: {len(data)} bytes, at most {PIECE_BYTES} and a header are taken")
-    return Call(kind=Kind(kind), number=number, body=data[_HEAD.size :])
+    check_magic(magic, MAGIC)
+    if kind not in list(Kind) or not around <= len(data) <= around + PIECE_BYTES:
+        raise MessageError(f"a call: of type {kind} and {len(data)} bytes")
+    return Kind(kind), number
 
 
 def to_json(value: dict[str, Any]) -> bytes:
@@ -84,7 +163,7 @@ def from_json(body: bytes) -> dict[str, Any]:
     """
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise MessageError("a call: its body is no JSON") from None
     if not isinstance(value, dict):
         raise MessageError("a call: its body is no JSON object")
@@ -122,29 +201,37 @@ class Outgoing:
 
 
 class Incoming:
-    """Messages put together again from the pieces of a stream."""
+    """Messages put together again from the pieces of a stream.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    most : callable
+        Bytes of the largest message that the recipient takes now.
+    """
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most = most
         self._buffer = bytearray()
 
-    def feed(self, piece: bytes) -> list[bytes]:
-        """Take a piece, return the messages that it completes.
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Take a piece, give the messages that it completes.
+
+        The bound of a message is asked for when those before it have been taken.
 
         Raises
         ------
         MessageError
-            When a larger message is announced than any of ours; nothing is allocated for what has not come.
+            When a larger message is announced than the recipient takes; what came of the stream is forgotten.
         """
         self._buffer += piece
-        messages, at = [], 0
-        while len(self._buffer) - at >= _LENGTH.size:
-            (size,) = _LENGTH.unpack_from(self._buffer, at)
-            if size > MAX_MESSAGE_BYTES:
-                raise MessageError(f"oversized message: {size} bytes, at most {MAX_MESSAGE_BYTES} are taken")
-            end = at + _LENGTH.size + size
+        while len(self._buffer) >= _LENGTH.size:
+            (size,) = _LENGTH.unpack_from(self._buffer)
+            if size > (most := self._most()):
+                self._buffer.clear()
+                raise MessageError(f"oversized message: {size} bytes, at most {most} are taken")
+            end = _LENGTH.size + size
             if len(self._buffer) < end:
-                break
-            messages.append(bytes(memoryview(self._buffer)[at + _LENGTH.size : end]))
-            at = end
-        del self._buffer[:at]
-        return messages
+                return
+            message = bytes(memoryview(self._buffer)[_LENGTH.size : end])
+            del self._buffer[:end]
+            yield message

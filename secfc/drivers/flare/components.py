@@ -17,6 +17,7 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
+from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.drivers.failures import as_error
 from secfc.drivers.flare.coordinator import SUMMARY, Coordinator
 from secfc.drivers.flare.jobs import of_argument
@@ -49,8 +50,11 @@ class SiteExecutor(Executor):  # type: ignore[misc]
 
     def _on_call(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
         assert self._site is not None
+        answer = self._site.answer(request.get(_DATA))
+        if answer is None:
+            return make_reply(ReturnCode.BAD_REQUEST_DATA)
         reply = make_reply(ReturnCode.OK)
-        reply[_DATA] = self._site.answer(request.get(_DATA))
+        reply[_DATA] = answer
         return reply
 
     def execute(
@@ -106,12 +110,13 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         coordinator = Coordinator(
             agreement=agreement,
             server=Server(
-                job=agreement.job_of(run),
+                job=agreement.job,
                 session=agreement.session(run),
                 rng=np.random.default_rng(agreement.seed),
                 prepares=bool(agreement.opened),
             ),
             run=run,
+            identity=read_key(Path(fl_ctx.get_workspace().get_site_config_dir()) / COORDINATOR_KEY),
             send=send,
             deadline=self._deadline,
             aborted=lambda: bool(abort_signal.triggered),
@@ -124,7 +129,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         folder = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id()))
         coordinator.write_summary(folder / SUMMARY, error)
         if error is not None:
-            self.system_panic(f"{type(error).__name__}: {error}", fl_ctx)
+            self.system_panic(coordinator.ending(error), fl_ctx)
 
     def process_result_of_unknown_task(self, *args: Any, **kwargs: Any) -> None:
         """FLARE's tasks are not used."""

@@ -2,27 +2,36 @@
 
 import logging
 import queue
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import secfc
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import COMPLETE, SignedStatement, statement_of, write_summary
+from secfc.codes import Code
 from secfc.drivers.carried import envelope
-from secfc.drivers.costs import Meter
-from secfc.drivers.failures import as_error, ends_run
+from secfc.drivers.costs import Meter, Role
+from secfc.drivers.failures import as_error, detail, ends_run
 from secfc.drivers.flare import line as lines
-from secfc.drivers.flare.calls import to_json
+from secfc.drivers.flare.calls import Place, to_json
 from secfc.drivers.flare.line import Event, Line, Send
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
 from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
+from secfc.escaping import shown
 from secfc.protocol.disclosure import ResidueError
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import PHASES, SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
+from secfc.public_errors import Told
+from secfc.row_layout import MAX_PREPARE_BYTES
+from secfc.sealing.identity import Identity
+from secfc.sealing.proof import Signer
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,6 +50,8 @@ class Coordinator:
     agreement : Agreement
     server : Server
     run : bytes of length 16
+    identity : Identity
+        The coordinator's, whose public key the roster has.
     send : callable
         Carries a call to a site; called by a thread per site.
     deadline : float
@@ -68,6 +79,7 @@ class Coordinator:
         agreement: Agreement,
         server: Server,
         run: bytes,
+        identity: Identity,
         send: Send,
         deadline: float,
         aborted: Callable[[], bool] = lambda: False,
@@ -83,9 +95,11 @@ class Coordinator:
         self._run = run
         self._done: set[int] = set()  # clients for which the run has ended
         self._doubted: list[int] = []  # of these, who were still waiting to open centres
+        self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        opening = {"run": run.hex(), "agreement": agreement.digest.hex(), "secfc": secfc.__version__}
+        self._session = agreement.session(run)
+        self._signer = Signer(self._session, identity)
         self._lines = {
             j: Line(
                 number=j,
@@ -93,7 +107,9 @@ class Coordinator:
                 send=send,
                 deadline=deadline,
                 events=self._events,
-                opening=to_json(opening | {"number": j}),
+                place=Place(run=run, agreement=agreement.digest, recipient=j),
+                identity=identity,
+                most=self._most_bytes,
             )
             for j, name in enumerate(agreement.names, start=1)
         }
@@ -112,10 +128,11 @@ class Coordinator:
             self._until_done()
             report = ServerReport.of(self._server, self._job)
         except BaseException as error:
-            told = as_error(error) if isinstance(error, Exception) else PartyError("interrupted")
-            self._close(f"{type(told).__name__}: {told}", now=True)
+            told = as_error(error) if isinstance(error, Exception) else _interrupted()
+            _LOG.error("%s", detail(told))
+            self._close(Told.of(told).to_json(), now=True)
             raise told from None if isinstance(error, SecFCError) else error
-        self._close(COMPLETE, now=False)
+        self._close({"ended": COMPLETE}, now=False)
         if self._doubted:
             complete = [one for one in self.statements.values() if one.statement.ended == COMPLETE]
             if len(complete) < self._job.threshold:
@@ -128,8 +145,8 @@ class Coordinator:
         told: dict[str, Any] = {
             "secfc": secfc.__version__,
             "run": self._run.hex(),
-            "ended": COMPLETE if error is None else f"{type(error).__name__}: {error}",
-            "lost": {self._name(j): f"{type(why).__name__}: {why}" for j, why in self.lost.items()},
+            "ended": COMPLETE if error is None else self.ending(error),
+            "lost": {self._name(j): Told.of(why).ending(()) for j, why in self.lost.items()},
             "costs": self.meter.costs().to_dict(),
             "timeline": self.timeline,
         }
@@ -137,6 +154,10 @@ class Coordinator:
             counts = None if self._job.ids_cap is not None else self.report.counts
             told["result"] = public_result(self.report, counts)
         write_summary(path, self._agreement, self.statements.values(), told)
+
+    def ending(self, error: SecFCError) -> str:
+        """How the run ended: all that summary and FLARE are told of an error."""
+        return Told.of(error).ending(self._agreement.names)
 
     def _name(self, client: int) -> str:
         return self._agreement.names[client - 1]
@@ -147,7 +168,7 @@ class Coordinator:
         self._mark()
         while self._server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
             if self._aborted():
-                raise PartyError(self._abortion())
+                raise self._abortion()
             try:
                 client, event = self._events.get(timeout=lines.PAUSE_SECONDS)
             except queue.Empty:
@@ -189,12 +210,12 @@ class Coordinator:
             if len(self._done) < self._job.threshold:
                 raise self._unconfirmed(waiting)
         else:
-            waiting = list(self._server.awaited)
+            waiting = list(self._server.overdue(lambda *link: self._carried[link]))
         names = ", ".join(map(self._name, waiting))
         silence = f"nothing was heard for {self._patience:.0f} s from those waited for: {names}"
         for client in waiting:
             if client not in self.lost:
-                self._lose(client, PartyError(silence))
+                self._lose(client, PartyError(silence, code=Code.TIMEOUT))
 
     def _unconfirmed(self, waiting: list[int]) -> TooManyFaultsError:
         names = ", ".join(map(self._name, waiting))
@@ -203,14 +224,21 @@ class Coordinator:
     def _lost_names(self) -> str:
         return f"lost of {self._job.n}: {', '.join(self._name(j) for j in sorted(self.lost)) or 'none'}"
 
-    def _abortion(self) -> str:
-        waiting, seconds = max(
-            ((line.name, line.waiting) for line in self._lines.values()), key=lambda pair: pair[1]
+    def _abortion(self) -> PartyError:
+        client, seconds = max(
+            ((j, line.waiting) for j, line in self._lines.items()), key=lambda pair: pair[1]
         )
-        return (
+        return PartyError(
             "FLARE ended the job: somebody aborted it, or a site's job process ended while its parent lives; "
-            f"longest without an answer: {waiting}, {seconds:.1f} s"
+            f"longest without an answer: {self._name(client)}, {seconds:.1f} s",
+            code=Code.STOPPED,
+            clients=[client],
         )
+
+    def _most_bytes(self) -> int:
+        """Of the largest message that a site sends."""
+        prepared = MAX_PREPARE_BYTES if self._agreement.opened else 0
+        return max(self._server.sizes.most_from_client, prepared)
 
     def _carry(self, client: int, data: bytes) -> None:
         """Take a message to whom it is for."""
@@ -220,10 +248,13 @@ class Coordinator:
                 raise MessageError("a forged sender or unknown recipient")
             self.meter.sent(header, len(data))
             if header.recipient != SERVER:
+                self._carried[header.kind, client, header.recipient] += 1
                 self._lines[header.recipient].put(data)
                 return
             with self.meter.work(header.work, SERVER):
-                replies = self._server.receive(decode(data, k=self._job.k))
+                server = self._server
+                message = decode(data, k=self._job.k, session=self._session, most=server.sizes.most_bytes)
+                replies = server.receive(message)
         except ResidueError as error:
             self._lose(error.client, error)
             return
@@ -238,7 +269,7 @@ class Coordinator:
             if message.recipient in self.lost:
                 continue
             with self.meter.work(message.work, SERVER):
-                data = encode(message, k=self._job.k)
+                data = encode(message, k=self._job.k, signer=self._signer)
             self.meter.sent(envelope(data, prepares=False), len(data))
             self._lines[message.recipient].put(data)
         self._mark()
@@ -264,21 +295,22 @@ class Coordinator:
         self._lines[client].forget()
         phase, state = self._server.progress.phase, self._server.state
         if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
-            raise type(error)(f"{text} (phase {phase})") if _plain(error) else PartyError(text)
+            raise replace(Told.of(error), party=client).error(f"{text} (phase {phase})")
         try:
             replies = self._server.absent(client)
         except ResidueError as other:
             self._lose(other.client, other)
             return
         except TooManyFaultsError as failed:
-            raise TooManyFaultsError(f"{failed}; {self._lost_names()}; the last: {text}") from None
-        _LOG.warning("%s (phase %s); the run goes on without it", text, phase)
+            told = replace(Told.of(failed), clients=tuple(sorted(self.lost)))
+            raise told.error(f"{failed}; {self._lost_names()}; the last: {text}") from None
+        _LOG.warning("%s (phase %s); the run goes on without it", shown(text), phase)
         self._go_on(replies)
 
-    def _close(self, ended: str, *, now: bool) -> None:
+    def _close(self, ended: dict[str, Any], *, now: bool) -> None:
         """Tell every site how the run ended and wait for them, but not for long."""
         for line in self._lines.values():
-            line.close(to_json({"ended": ended}), now=now)
+            line.close(to_json(ended), now=now)
         patience = lines.CLOSING_SECONDS if now else max(lines.CLOSING_SECONDS, self._deadline)
         until = time.monotonic() + (0.0 if self._aborted() else patience)
         for j, line in self._lines.items():
@@ -289,21 +321,30 @@ class Coordinator:
             except SecFCError as error:
                 self.lost.setdefault(j, error)
             if not report and j not in self.lost:
-                self.lost[j] = line.failure or PartyError("it was not heard when the run was closed")
+                self.lost[j] = line.failure or PartyError(
+                    "it was not heard when the run was closed", code=Code.TIMEOUT
+                )
 
     def _note(self, client: int, report: dict[str, Any]) -> None:
         """Take a site's report; nothing rests on what it says of seconds."""
         if report.get("statement") is not None:
             self.statements[client] = statement_of(report["statement"], name=self._name(client))
-        seconds = report.get("seconds", [])
-        try:
-            found = {(str(phase), str(role)): float(value) for phase, role, value in seconds}
-        except (TypeError, ValueError):
-            raise MessageError(f"{self._name(client)}: a report of another form") from None
-        for key, value in found.items():
-            self.meter.seconds[key] += value  # type: ignore[index]
+        for key, value in _seconds(report, name=self._name(client)).items():
+            self.meter.seconds[key] += value
 
 
-def _plain(error: SecFCError) -> bool:
-    """Whether the type can be made again of a text alone."""
-    return type(error).__init__ is Exception.__init__ or type(error).__init__ is ValueError.__init__
+def _seconds(report: dict[str, Any], *, name: str) -> dict[tuple[str, Role], float]:
+    """CPU seconds by phase, as a site reports them."""
+    found: dict[tuple[str, Role], float] = {}
+    try:
+        for phase, role, value in report.get("seconds", []):
+            if phase not in PHASES or role != "client" or not 0 <= value <= threading.TIMEOUT_MAX:
+                raise ValueError
+            found[phase, "client"] = float(value)
+    except (TypeError, ValueError):
+        raise MessageError(f"{name}: a report of another form") from None
+    return found
+
+
+def _interrupted() -> PartyError:
+    return PartyError("interrupted", code=Code.STOPPED)

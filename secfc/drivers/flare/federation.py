@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from secfc.agreement.keys import COORDINATOR_KEY
 from secfc.drivers.flare.coordinator import SUMMARY
 from secfc.drivers.flare.kits import SITE_FILE, prepare_kit
 from secfc.errors import PartyError
@@ -124,6 +125,10 @@ class Federation:
     def join(self, name: str, site_file: Path) -> None:
         """Give a site its own site file."""
         (self.kits[name] / "local" / SITE_FILE).symlink_to(site_file.resolve())
+
+    def give_key(self, key: Path) -> None:
+        """Give the server the coordinator's private key."""
+        (self.kits[SERVER] / "local" / COORDINATOR_KEY).symlink_to(key.resolve())
 
     def alive(self, name: str) -> bool:
         """Whether the party's process runs."""

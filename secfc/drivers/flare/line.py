@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from secfc.drivers.failures import as_error, error_of
-from secfc.drivers.flare.calls import Call, Incoming, Kind, Outgoing, decode_call, from_json
+from secfc.codes import Code
+from secfc.drivers.failures import as_error
+from secfc.drivers.flare.calls import Answer, Call, Incoming, Kind, Outgoing, Place, decode_answer, from_json
 from secfc.errors import MessageError, PartyError, SecFCError
+from secfc.public_errors import Told
+from secfc.sealing.identity import Identity
 
 Send = Callable[[str, bytes, float], bytes | None]
 """Gives a site's answer to a call; None without one within the seconds given."""
@@ -37,11 +40,13 @@ class Line:
         send: Send,
         deadline: float,
         events: "queue.SimpleQueue[Event]",
-        opening: bytes,
+        place: Place,
+        identity: Identity,
+        most: Callable[[], int],
     ) -> None:
         self._number, self.name, self._send, self._deadline = number, name, send, deadline
-        self._events, self._opening = events, opening
-        self._outgoing, self._incoming = Outgoing(), Incoming()
+        self._events, self._place, self._identity = events, place, identity
+        self._outgoing, self._incoming = Outgoing(), Incoming(most)
         self._changed = threading.Condition()
         self._calls = 0
         self._asked: float | None = None  # when the call was made that is not answered yet
@@ -96,7 +101,7 @@ class Line:
     def _converse(self) -> None:
         try:
             kind = Kind.OPEN
-            piece: bytes | None = self._opening
+            piece: bytes | None = b""
             while piece is not None:
                 answer = self._call(kind, piece)
                 for message in self._incoming.feed(answer.body):
@@ -125,7 +130,7 @@ class Line:
                 return None
             return self._outgoing.take()
 
-    def _call(self, kind: Kind, body: bytes) -> Call:
+    def _call(self, kind: Kind, body: bytes) -> Answer:
         """The site's answer.
 
         Raises
@@ -133,25 +138,24 @@ class Line:
         SecFCError
             The site's own, or PartyError when it does not answer within the deadline.
         """
-        data = Call(kind=kind, number=self._calls, body=body).encode()
+        data = Call(kind=kind, number=self._calls, place=self._place, body=body).signed(self._identity)
         limit = min(self._deadline, CLOSING_SECONDS) if kind is Kind.CLOSE else self._deadline
         self._asked = tried = time.monotonic()
         until = tried + limit
         while (answer := self._send(self.name, data, max(1.0, min(_TRY_SECONDS, until - tried)))) is None:
             if time.monotonic() >= until:
-                raise PartyError(f"{self.name}: no answer within {limit:.0f} s")
+                raise PartyError(f"{self.name}: no answer within {limit:.0f} s", code=Code.TIMEOUT)
             if self._stopped or (kind is not Kind.CLOSE and self._now and self._ending is not None):
-                raise PartyError(f"{self.name}: the run ended before it answered")
+                raise PartyError(f"{self.name}: the run ended before it answered", code=Code.TIMEOUT)
             time.sleep(PAUSE_SECONDS)
             tried = time.monotonic()
         self._asked = None
-        call = decode_call(answer)
+        call = decode_answer(answer)
         if call.number != self._calls:
             raise MessageError(f"{self.name}: an answer to call {call.number}, call {self._calls} was asked")
         self._calls += 1
         if call.kind is Kind.ERROR:
-            told = from_json(call.body)
-            raise error_of(str(told.get("error")), str(told.get("text")))
+            raise Told.read(from_json(call.body)).said_by(self._number, name=self.name)
         expected = (Kind.REPORT,) if kind is Kind.CLOSE else (Kind.ANSWER, Kind.MORE, Kind.DONE)
         if call.kind not in expected:
             raise MessageError(f"{self.name}: a {call.kind.name} in answer to {kind.name}")

@@ -16,7 +16,7 @@ import pytest
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import read_key, write_new_key
+from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 from secfc.drivers.flare import line
 
@@ -44,13 +44,14 @@ class Organisations:
             members.append(Member(name=name, key=identity.public))
             np.save(folder / f"{name}.npy", part)
             self.configure(name)
-        add_members(folder / "roster.toml", members)
+        coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
+        add_members(folder / "roster.toml", members, coordinator)
         values = {"k": 3, "t": 1, "ell": 1, "seed": 3} | job
         pooled = np.concatenate(rows)
         ranges = zip(pooled.min(axis=0).tolist(), pooled.max(axis=0).tolist(), strict=True)
         self.job = folder / "job.toml"
         self.job.write_text(
-            'title = "A test"\nroster = "roster.toml"\n[clustering]\n'
+            'title = "A test"\nroster = "roster.toml"\nexpires = 9999-12-31\nruns = 100\n[clustering]\n'
             + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
             + "[columns]\n"
             + "".join(f"{at} = [{low!r}, {high!r}]\n" for at, (low, high) in enumerate(ranges))

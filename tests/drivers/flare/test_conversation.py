@@ -21,7 +21,7 @@ import secfc
 from secfc.agreement.audit import audit
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare.calls import Call, Kind, decode_call
+from secfc.drivers.flare.calls import Answer, Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
@@ -102,7 +102,7 @@ def test_a_run_that_a_site_ends_is_stated_by_all_that_began_it(organisations, tm
     made.job.write_text(made.job.read_text() + "[limits]\nmost_rounds = 1\n")
     made.sign(made.job)
     network = Network(made)
-    with pytest.raises(LimitError, match=r"^site-[123]: client [123] answers 1 rounds") as error:
+    with pytest.raises(LimitError, match=r"^site-[123]: limit-rounds") as error:
         network.run()
     network.coordinator.write_summary(tmp_path / "summary.json", error.value)
     summary = read_summary(tmp_path / "summary.json")
@@ -148,14 +148,14 @@ def test_an_answer_that_is_not_ours_loses_the_site_and_names_it(organisations):
     def spoil(site, call, deliver):
         return b"\x80\x04nonsense" if site == "site-2" else deliver()
 
-    with pytest.raises(MessageError, match=r"site-2: .*not of this protocol"):
+    with pytest.raises(MessageError, match=r"site-2: .*not a secfc message"):
         Network(organisations(20, 10, 30), spoil=spoil).run()
 
 
 def test_an_answer_to_another_call_is_refused(organisations):
     def spoil(site, call, deliver):
-        answer = decode_call(deliver())
-        return Call(kind=answer.kind, number=answer.number + 7, body=answer.body).encode()
+        answer = decode_answer(deliver())
+        return Answer(kind=answer.kind, number=answer.number + 7, body=answer.body).encode()
 
     with pytest.raises(MessageError, match=r"an answer to call 7, call 0 was asked"):
         Network(organisations(20, 10, 30), spoil=spoil).run()
@@ -163,11 +163,11 @@ def test_an_answer_to_another_call_is_refused(organisations):
 
 def test_a_message_in_another_sites_name_is_refused(organisations):
     def spoil(site, call, deliver):
-        answer = decode_call(deliver())
+        answer = decode_answer(deliver())
         if call.kind is Kind.OPEN and site == "site-1":
             body = bytearray(answer.body)
             body[8 + 4 + 1 + 16] = 2  # the sender, behind the length, magic, type and run
-            return Call(kind=answer.kind, number=answer.number, body=bytes(body)).encode()
+            return Answer(kind=answer.kind, number=answer.number, body=bytes(body)).encode()
         return answer.encode()
 
     with pytest.raises(MessageError, match="site-1: a forged sender"):
@@ -200,7 +200,7 @@ def test_the_page_of_a_summary_names_a_site_that_was_left_out(organisations, mon
     page = write_agreed_report(summary, made.agreement, tmp_path / "r.html", name="s.json").read_text()
     assert "1 of 4 parties did not take part to the end" in page
     assert "left out: it vanished or was refused while rows were shared" in page
-    assert "PartyError: site-2: no answer within 1 s" in page
+    assert "PartyError: timeout" in page
     assert "site-2: its statement is missing" in page
 
 
@@ -323,9 +323,9 @@ def test_a_site_that_fails_in_round_3_is_done_without_and_tells_no_value(organis
     network.run()
     assert_exact(made, network)
     lost = names_of_lost(network)
-    assert lost["site-2"].startswith("PartyError: ValueError at ")
+    assert lost["site-2"].startswith("PartyError: site-2: internal: ")
     assert "123456" not in json.dumps(lost)
-    assert made.statement("site-2")["ended"] == lost["site-2"]
+    assert made.statement("site-2")["ended"] == "PartyError: internal at site-2"
 
 
 def test_a_site_that_vanishes_with_the_result_leaves_the_others_theirs(organisations, monkeypatch):
@@ -361,7 +361,7 @@ def test_a_slow_site_costs_the_others_nothing_and_still_gets_its_labels(organisa
 def test_a_site_whose_limits_the_job_breaks_ends_the_run_before_anything_is_read(organisations):
     made = organisations(20, 10, 30, 5)
     made.configure("site-2", data="missing.npy", more="[limits]\nmost_rounds = 2\n")
-    with pytest.raises(LimitError, match=r"^site-2: .*site-2 refuses the job: limits\.most_rounds"):
+    with pytest.raises(LimitError, match=r"^site-2: limit: "):
         Network(made).run()
     assert made.written("site-2") == []
 
@@ -381,9 +381,9 @@ def test_flare_aborting_the_job_ends_the_run(organisations):
 
 def test_silence_ends_the_run(organisations):
     def spoil(site, call, deliver):
-        answer = decode_call(deliver())
+        answer = decode_answer(deliver())
         body = b"" if call.kind is not Kind.CLOSE else answer.body
-        return Call(kind=answer.kind, number=answer.number, body=body).encode()
+        return Answer(kind=answer.kind, number=answer.number, body=body).encode()
 
     with pytest.raises(TooManyFaultsError, match="nothing was heard for 1 s from those waited for: site-1, "):
         Network(organisations(20, 10, 30), spoil=spoil, deadline=0.5).run()
@@ -392,7 +392,7 @@ def test_silence_ends_the_run(organisations):
 def test_a_site_with_another_key_than_the_rosters_is_refused(organisations):
     made = organisations(20, 10, 30)
     made.configure("site-2", key="site-3")
-    with pytest.raises(AgreementError, match=r"^site-2: .*not the key that the roster has for site-2"):
+    with pytest.raises(AgreementError, match=r"^site-2: key-not-in-roster: "):
         Network(made).run()
 
 
@@ -402,21 +402,21 @@ def test_a_site_with_another_key_than_the_rosters_is_refused(organisations):
 def test_a_site_refuses_another_job(organisations):
     made = organisations(20, 10, 30)
     made.configure("site-2", job=made.another_job())
-    with pytest.raises(AgreementError, match=r"^site-2: it agreed to the job [0-9a-f]{16}, the coordinator"):
+    with pytest.raises(AgreementError, match=r"^site-2: not-agreed: "):
         Network(made).run()
 
 
 def test_a_site_without_its_data_file_says_so(organisations):
     made = organisations(20, 10, 30)
     made.configure("site-3", data="missing.npy")
-    with pytest.raises(DataError, match=r"site-3: .*missing\.npy: no such file"):
+    with pytest.raises(DataError, match=r"site-3: missing-file: "):
         Network(made).run()
 
 
 def test_a_site_whose_rows_break_the_jobs_ranges_says_so_without_a_value(organisations):
     made = organisations(20, 10, 30)
     np.save(made.folder / "site-3.npy", made.rows[2] * 1234.5)
-    with pytest.raises(DataError, match=r"site-3: .*column '0' has \d+ values outside"):
+    with pytest.raises(DataError, match=r"site-3: out-of-range: "):
         Network(made).run()
 
 
@@ -426,14 +426,30 @@ def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(org
     network = Network(made)
     network.run()
     assert list(names_of_lost(network)) == ["site-2"]
-    assert "results-site-2: File exists" in names_of_lost(network)["site-2"]
+    assert names_of_lost(network)["site-2"].startswith("ParameterError: site-2: unwritable: ")
     assert_exact(made, network)
+
+
+def test_a_site_that_could_not_write_its_labels_writes_them_when_it_ends(organisations):
+    made = organisations(20, 10, 30)
+    in_the_way = made.folder / "results-site-2"
+    in_the_way.write_text("a file is in the way")
+    network = Network(made)
+    network.run()
+    assert list(names_of_lost(network)) == ["site-2"]
+    in_the_way.unlink()
+    network.sites["site-2"].end()
+    network.coordinator.lost.clear()
+    assert_exact(made, network)
+    assert any(path.name == "statement.json" for path in in_the_way.rglob("*"))
+    network.sites["site-2"].end()
+    assert len(list(in_the_way.iterdir())) == 1
 
 
 def test_a_site_file_of_another_party_is_refused(organisations):
     made = organisations(20, 10, 30)
     made.config("site-2").write_text(made.config("site-3").read_text())
-    with pytest.raises(AgreementError, match="site-2: its site file is that of site-3"):
+    with pytest.raises(AgreementError, match="site-2: not-agreed: "):
         Network(made).run()
 
 

@@ -5,6 +5,7 @@ import pytest
 from support.datasets import mnist
 
 from plaintext_baselines import ExactLloyd
+from secfc.agreement.keys import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import Federation
 from secfc.drivers.flare.jobs import export_job
@@ -26,6 +27,7 @@ def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypat
     with Federation(tmp_path / "flare", made.sites) as federation:
         for name in made.sites:
             federation.join(name, made.config(name))
+        federation.give_key(made.folder / COORDINATOR_KEY)
         federation.start()
         _, path = federation.run(tmp_path / "job", timeout=400.0)
         summary = read_summary(path).coordinator

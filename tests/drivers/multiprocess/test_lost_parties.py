@@ -21,7 +21,7 @@ from secfc.errors import (
 )
 from secfc.limits import Limits
 from secfc.protocol.wire import envelope
-from secfc.psu.tokens import tokens
+from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
 
@@ -69,8 +69,8 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
 
 def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_show(setup_of, started):
     ids = [list(range(5)), [], list(range(10, 17))]
-    held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
-    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held)
+    held = [row_ids(one, key=bytes(32), name="party") for one in ids]
+    setup = replace(setup_of(ids_cap=12), ids=held, salt=bytes(16))
 
     def kill(progress):
         if progress.phase == "union" and started[2].poll() is None:
@@ -87,8 +87,8 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
 def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup_of, started, monkeypatch):
     monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     ids = [list(range(5)), [], list(range(10, 17))]
-    held = [tokens(one, key=bytes(32), salt=bytes(16), name="party") for one in ids]
-    setup = replace(setup_of(ids_cap=12, ids_salt=bytes(16).hex()), tokens=held, deadline=15.0)
+    held = [row_ids(one, key=bytes(32), name="party") for one in ids]
+    setup = replace(setup_of(ids_cap=12), ids=held, salt=bytes(16), deadline=15.0)
 
     def stop(progress):
         if progress.phase == "union" and started[2].poll() is None:
@@ -122,7 +122,7 @@ def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabota
         np.testing.assert_array_equal(ours, theirs)
     assert outcome.inertia == whole.inertia
     assert list(outcome.lost) == [4]
-    assert outcome.lost[4].startswith("client 4 (parties[3]): ")
+    assert str(outcome.lost[4]).startswith("client 4 (parties[3]): ")
 
 
 @pytest.mark.parametrize("error", ["LimitError", "CheatError"])
@@ -136,7 +136,8 @@ def test_a_client_that_breaks_while_rows_are_shared_is_left_out(setup_of, sabota
     sabotage(4, BROKEN.format(kind="Plan", round=0, error="ValueError"))
     outcome = run_multiprocess(setup_of((4, 3, 5, 6, 2)))
     assert outcome.faults.left_out == (4,)
-    assert outcome.lost == {4: "client 4 (parties[3]): ValueError at <string>:9 in broken"}
+    assert list(outcome.lost) == [4]
+    assert str(outcome.lost[4]) == "client 4 (parties[3]): ValueError at <string>:9 in broken"
 
 
 def test_a_client_that_refuses_something_while_rows_are_shared_ends_the_run(setup_of, sabotage):

@@ -90,6 +90,19 @@ def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
         framing.read_frame(stream)
 
 
+def test_a_client_that_announces_a_message_larger_than_any_of_the_job_ends_the_run(setup_of, sabotage):
+    """Nothing comes after the head of the frame: who waited for it would wait for ever."""
+    code = """
+        import struct, sys, time
+        sys.stdout.buffer.write(struct.pack("<cQ", b"M", 1 << 30))
+        sys.stdout.buffer.flush()
+        time.sleep(600)
+    """
+    sabotage(1, code)
+    with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): .*an oversized frame"):
+        run_multiprocess(setup_of())
+
+
 def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
     setup_of, started, sabotage, monkeypatch
 ):

@@ -63,8 +63,8 @@ def test_identities_are_made_in_the_parties_processes_and_only_public_keys_leave
 
     monkeypatch.setattr(carrier.Parties, "identify", identify)
     run_multiprocess(setup_of())
-    assert sorted(told) == [1, 2, 3]
-    assert len(set(told.values())) == 3
+    assert sorted(told) == [0, 1, 2, 3]
+    assert len(set(told.values())) == 4
     for party in range(4):
         rosters = [json.loads(p) for to, kind, p in written if (to, kind) == (party, framing.JSON)]
         assert [one["roster"] for one in rosters if "roster" in one] == [[told[1], told[2], told[3]]]

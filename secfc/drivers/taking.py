@@ -1,0 +1,46 @@
+"""How a client takes a message: a bad one of another client is dropped and is no fault of the recipient."""
+
+from collections.abc import Callable
+
+from secfc.errors import MessageError
+from secfc.protocol.client import Client
+from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.wire import Envelope
+
+_NEEDED = frozenset({"Share", "UnionDeal", "UnionCheck"})
+"""Types of messages that a run cannot go on without, unless it tolerates liars."""
+
+
+def take(
+    client: Client,
+    header: Envelope,
+    receive: Callable[[], list[Message]],
+    *,
+    note: Callable[[str], None],
+) -> list[Message]:
+    """What a message causes; nothing if another client sent one that is refused.
+
+    Parameters
+    ----------
+    client : Client
+    header : Envelope
+        Of the message.
+    receive : callable
+        Decodes it and hands it to the client.
+    note : callable
+        Told why a message was dropped.
+
+    Raises
+    ------
+    MessageError
+        The server's message is refused, or one that this client needs and nobody can replace. The text names
+        the sender.
+    """
+    try:
+        return receive()
+    except MessageError as error:
+        tolerant = client.tolerates_liars and header.kind == "Share"
+        if header.sender == SERVER or (header.kind in _NEEDED and not tolerant):
+            raise
+        note(f"dropped what client {header.sender} sent: {error}")
+        return client.unreadable(header.sender) if tolerant else []

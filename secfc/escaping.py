@@ -1,0 +1,27 @@
+"""Text that another party wrote, made fit to be logged and printed."""
+
+MOST_SHOWN = 500
+"""Characters of another party's text that are shown."""
+
+
+def shown(text: object, most: int = MOST_SHOWN) -> str:
+    r"""The text in one line of bounded length, in which only printable characters are as they were.
+
+    Parameters
+    ----------
+    text : object
+        What `str` makes a text of.
+    most : int
+        Characters that are shown; after more of them stands ``...``.
+
+    Returns
+    -------
+    str
+        Line breaks, the escape character of terminals and characters that change the direction of writing
+        are written as Python writes them, such as ``\n``, ``\x1b`` and ``\u202e``.
+    """
+    given = str(text)
+    whole = "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in given[:most]
+    )
+    return whole[:most] + "..." if len(given) > most or len(whole) > most else whole

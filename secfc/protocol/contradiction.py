@@ -1,0 +1,88 @@
+"""Evidence that the server cheated: two of its signed messages that cannot both be honest.
+
+The server sends some messages to every client alike. Two of one type, run and round with different bodies
+contradict each other, whoever they are for. Everybody who has the roster can check the evidence, and nobody
+can make it but the server.
+"""
+
+import json
+from dataclasses import dataclass
+
+from secfc.errors import MessageError, SealError
+from secfc.protocol.messages import SERVER, Assignment, Challenge, Finish, Message, Plan
+from secfc.protocol.wire import HEADER_BYTES, Envelope, envelope, run_of
+from secfc.sealing.handshake import DIGEST_BYTES, Session
+from secfc.sealing.identity import SIGNATURE_BYTES, Roster
+from secfc.sealing.proof import Proof
+
+_FORMAT = "secfc evidence 1"
+_ALIKE: tuple[type[Message], ...] = (Plan, Challenge, Assignment, Finish)
+_SIZES = {"header": HEADER_BYTES, "digest": DIGEST_BYTES, "signature": SIGNATURE_BYTES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """Two proofs under one agreement."""
+
+    agreement: bytes
+    first: Proof
+    second: Proof
+
+    def check(self, roster: Roster) -> Envelope:
+        """Raise SealError unless the roster's server signed both and they contradict each other.
+
+        Returns the header of the second.
+        """
+        headers = []
+        for proof in (self.first, self.second):
+            run = run_of(proof.header)
+            proof.verify(Session(run=run, agreement=self.agreement, roster=roster))
+            try:
+                headers.append((run, envelope(proof.header)))
+            except MessageError as error:
+                raise SealError(f"evidence: {error}") from None
+        (run, one), (other_run, other) = headers
+        same = (run, one.kind, one.round) == (other_run, other.kind, other.round)
+        alike = one.sender == SERVER and one.kind in {kind.__name__ for kind in _ALIKE}
+        if not (same and alike) or self.first.digest == self.second.digest:
+            raise SealError("evidence: the two messages do not contradict each other")
+        return other
+
+    def to_json(self) -> bytes:
+        """As files have it."""
+        proofs = {
+            name: {field: getattr(proof, field).hex() for field in _SIZES}
+            for name, proof in (("first", self.first), ("second", self.second))
+        }
+        content = {"format": _FORMAT, "agreement": self.agreement.hex(), **proofs}
+        return json.dumps(content, indent=2).encode() + b"\n"
+
+    @classmethod
+    def of_json(cls, text: bytes) -> "Contradiction":
+        """What `to_json` wrote.
+
+        Raises
+        ------
+        MessageError
+            When it is something else.
+        """
+        try:
+            content = json.loads(text)
+            if content["format"] != _FORMAT:
+                raise ValueError
+            proofs = [_proof(content[name]) for name in ("first", "second")]
+            agreement = _octets(content["agreement"], DIGEST_BYTES)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise MessageError(f"not evidence in the form {_FORMAT!r}") from None
+        return cls(agreement=agreement, first=proofs[0], second=proofs[1])
+
+
+def _proof(values: dict[str, str]) -> Proof:
+    return Proof(**{name: _octets(values[name], size) for name, size in _SIZES.items()})
+
+
+def _octets(text: str, size: int) -> bytes:
+    data = bytes.fromhex(text)
+    if len(data) != size:
+        raise ValueError
+    return data

@@ -1,0 +1,146 @@
+"""Which seed the server gave whom for a check of shares: clients show each other before they report.
+
+Reports about two seeds would tell the difference of two combinations of a dealer's rows. So a client reports
+when a `quorum` of clients, itself among them, was given its seed. Two quorums have more than t clients in
+common. One of these does not collude and shows one seed only, so all reports are about one seed
+(docs/protocol.md, "Liars in sharing").
+"""
+
+from collections.abc import Collection, Mapping
+
+from secfc.errors import CheatError, MessageError, SealError
+from secfc.protocol.messages import Challenge, Echo, Message
+from secfc.protocol.shown import SHOWN_BYTES, proof_of, shown, with_evidence
+from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.handshake import Session
+from secfc.sealing.proof import Proof
+
+
+class Echoes:
+    """One client's challenges, one for each check, and the proofs of theirs that others show.
+
+    Parameters
+    ----------
+    number : int
+        Of the client.
+    session : Session
+    channels : mapping from client to Channel
+    quorum : int
+        Clients that must have the same seed.
+    first : int
+        The first check.
+
+    Attributes
+    ----------
+    false : set of int
+        Clients that showed proofs which are not the server's.
+    """
+
+    def __init__(
+        self, *, number: int, session: Session, channels: Mapping[int, Channel], quorum: int, first: int
+    ) -> None:
+        self._number, self._session, self._channels, self._quorum = number, session, channels, quorum
+        self._own: dict[int, Challenge] = {}  # by check
+        self._said: dict[int, dict[int, Proof]] = {}  # by check, then client; verified
+        self._next = dict.fromkeys(channels, first)  # the check that each client tells of next
+        self._over = first  # checks before this one are over
+        self.false: set[int] = set()
+
+    def __repr__(self) -> str:
+        return f"Echoes(client {self._number})"
+
+    def seed(self, check: int) -> bytes:
+        """That of a check that is not over; empty before it is here."""
+        own = self._own.get(check)
+        return b"" if own is None else own.seed
+
+    def begin(self, challenge: Challenge, left_out: Collection[int] = ()) -> list[Message]:
+        """Note the challenge of a check; what shows its proof to all others that are in.
+
+        Raises
+        ------
+        CheatError
+            The server signed another seed for another client.
+        """
+        check, proof = challenge.round, challenge.proof
+        assert proof is not None
+        self._own[check] = challenge
+        self._compare(check)
+        return [
+            Echo(
+                run=self._session.run,
+                sender=self._number,
+                recipient=j,
+                round=check,
+                sealed=channel.seal(Echo.__name__, part=0, payload=shown(proof), round_=check),
+            )
+            for j, channel in self._channels.items()
+            if j not in left_out
+        ]
+
+    def take(self, message: Echo, *, complete: int) -> None:
+        """Take the proof of another client's challenge.
+
+        It is dropped when the check is over or the server did not sign it.
+
+        Parameters
+        ----------
+        message : Echo
+        complete : int
+            No check from this one on can have begun.
+
+        Raises
+        ------
+        MessageError
+            It is not the next one of its sender, or its sender did not seal it.
+        CheatError
+            The server signed another seed for the sender; `evidence` proves it.
+        """
+        sender, sealed, check = message.sender, message.sealed.payload, message.round
+        if sender not in self._channels:
+            raise MessageError(f"Echo: from client {sender}, which is no other client of this run")
+        if check != self._next[sender] or check >= complete:
+            raise MessageError(
+                f"Echo: of challenge {check} from client {sender}, challenge {self._next[sender]} is next, "
+                f"and those from {complete} on have not begun"
+            )
+        if len(sealed) != SHOWN_BYTES + TAG_BYTES:
+            raise MessageError(f"Echo: {len(sealed)} sealed bytes from client {sender}")
+        payload = self._channels[sender].open(Echo.__name__, part=0, sealed=sealed, round_=check)
+        self._next[sender] += 1
+        if check < self._over:
+            return
+        proof = proof_of(payload, Challenge, session=self._session, client=sender, round_=check)
+        try:
+            proof.verify(self._session)
+        except SealError:
+            self.false.add(sender)
+            return
+        self._said.setdefault(check, {})[sender] = proof
+        self._compare(check)
+
+    def confirmed(self, check: int) -> bool:
+        """Whether a quorum has this client's seed of a check that is not over."""
+        # Proofs of another seed end the run, so all that are here are of this one.
+        return check in self._own and 1 + len(self._said.get(check, {})) >= self._quorum
+
+    def end(self, check: int) -> None:
+        """Note that this check and those before are over."""
+        self._over = check + 1
+        self._own.pop(check, None)
+        self._said.pop(check, None)
+
+    def _compare(self, check: int) -> None:
+        if check not in self._own:
+            return
+        own = self._own[check].proof
+        assert own is not None
+        others = {j: one for j, one in sorted(self._said.get(check, {}).items()) if one.digest != own.digest}
+        if not others:
+            return
+        error = CheatError(
+            f"client {self._number}: the server gave another seed for check {check} of shares to clients "
+            f"{', '.join(map(str, others))} than to this client",
+            clients=list(others),
+        )
+        raise with_evidence(error, session=self._session, own=own, other=next(iter(others.values())))

@@ -1,0 +1,34 @@
+"""Proofs of what the server sent, as clients show them to each other.
+
+A client names a message by its type, its recipient and its round, so the header is not sent: SHA-256 of the
+body (32) | signature of the server (64). The signature is the server's alone to make. Two proofs that differ
+and hold show that it cheats; one that does not hold is the fault of the client that showed it.
+"""
+
+from secfc.errors import CheatError
+from secfc.protocol.contradiction import Contradiction
+from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.wire import header_of
+from secfc.sealing.handshake import DIGEST_BYTES, Session
+from secfc.sealing.identity import SIGNATURE_BYTES
+from secfc.sealing.proof import Proof
+
+SHOWN_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
+"""Bytes of a proof that is shown."""
+
+
+def shown(proof: Proof) -> bytes:
+    """What a client sends of its own proof."""
+    return proof.digest + proof.signature
+
+
+def proof_of(payload: bytes, kind: type[Message], *, session: Session, client: int, round_: int) -> Proof:
+    """What a client was given in a round, as it says; not verified."""
+    header = header_of(kind, run=session.run, sender=SERVER, recipient=client, round_=round_)
+    return Proof(header=header, digest=payload[:DIGEST_BYTES], signature=payload[DIGEST_BYTES:])
+
+
+def with_evidence(error: CheatError, *, session: Session, own: Proof, other: Proof) -> CheatError:
+    """The error, with two verified proofs that differ."""
+    error.evidence = Contradiction(agreement=session.agreement, first=own, second=other).to_json()
+    return error

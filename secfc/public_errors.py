@@ -1,0 +1,115 @@
+"""What leaves a party of an error: type, code and public numbers (docs/decisions/037)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+from secfc import errors
+from secfc.codes import Code
+from secfc.errors import PartyError, SecFCError
+from secfc.params import MAX_CLIENTS, MAX_ROUNDS
+
+TYPES: Mapping[str, type[SecFCError]] = {
+    name: found
+    for name, found in vars(errors).items()
+    if isinstance(found, type) and issubclass(found, SecFCError)
+}
+"""Types of errors, by name."""
+
+_CODES = {str(code): code for code in Code}
+
+_MOST_CLIENTS = 50
+"""Clients that a text names: it has to fit a statement."""
+
+_ENDING = re.compile(
+    r"(?P<kind>\w+): (?P<code>[a-z-]+)(?: at [A-Za-z0-9_-]{1,63})?"
+    r"(?: \((?:round|client) \d{1,10}(?:, client \d{1,10})*\))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What one party tells others of an error.
+
+    Attributes
+    ----------
+    kind : str
+        Name of a type of `secfc.errors`.
+    code : Code
+    clients : tuple of int
+        Clients that the error names.
+    round : int or None
+        Round that it names.
+    party : int or None
+        The client where it arose; None of the coordinator's own.
+    """
+
+    kind: str
+    code: Code
+    clients: tuple[int, ...] = ()
+    round: int | None = None
+    party: int | None = None
+
+    @classmethod
+    def of(cls, error: SecFCError) -> "Told":
+        """What is told of an error; its text is not part of it."""
+        kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in TYPES)
+        return cls(kind=kind, code=error.code, clients=error.clients, round=error.round, party=error.party)
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> "Told":
+        """What another party said; what is not of the closed lists counts as an error in its program."""
+        kind, code, clients = (said.get(key) for key in ("error", "code", "clients"))
+        round_, party = said.get("round"), said.get("party")
+        numbers = clients if isinstance(clients, list) and len(clients) <= MAX_CLIENTS else []
+        return cls(
+            kind=kind if isinstance(kind, str) and kind in TYPES else PartyError.__name__,
+            code=_CODES.get(code, Code.INTERNAL) if isinstance(code, str) else Code.INTERNAL,
+            clients=tuple(one for one in numbers if _is_number(one, MAX_CLIENTS)),
+            round=round_ if _is_number(round_, MAX_ROUNDS) else None,
+            party=party if _is_number(party, MAX_CLIENTS) else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it travels."""
+        return {
+            "error": self.kind,
+            "code": str(self.code),
+            "clients": list(self.clients),
+            "round": self.round,
+            "party": self.party,
+        }
+
+    def error(self, text: str) -> SecFCError:
+        """The error with a text of the recipient's."""
+        return TYPES[self.kind](
+            text, code=self.code, clients=self.clients, round_=self.round, party=self.party
+        )
+
+    def said_by(self, party: int, *, name: str) -> SecFCError:
+        """The error as the recipient raises it, who knows who told it. Its text is made of the code."""
+        text = f"{name}: {self.code}{self._numbers()}: {self.code.meaning}"
+        return replace(self, party=party).error(text)
+
+    def ending(self, names: Sequence[str]) -> str:
+        """How a run ended, for statements and summaries, with names of the roster."""
+        known = self.party is not None and self.party <= len(names)
+        place = f" at {names[self.party - 1]}" if self.party is not None and known else ""
+        return f"{self.kind}: {self.code}{place}{self._numbers()}"
+
+    def _numbers(self) -> str:
+        parts = [] if self.round is None else [f"round {self.round}"]
+        parts += [f"client {client}" for client in self.clients[:_MOST_CLIENTS]]
+        return f" ({', '.join(parts)})" if parts else ""
+
+
+def is_ending(text: str) -> bool:
+    """Whether `Told.ending` can have made a text."""
+    found = _ENDING.fullmatch(text)
+    return found is not None and found["kind"] in TYPES and found["code"] in _CODES
+
+
+def _is_number(value: object, most: int) -> TypeGuard[int]:
+    return type(value) is int and 1 <= value <= most

@@ -1,0 +1,73 @@
+"""What the server signs of each of its messages, and the proof that it said so.
+
+::
+
+    statement = "secfc server 1" | agreement (32) | header of the message | SHA-256 of its body
+
+The header names the run, the type, sender, recipient and round. So a signature is of no use in another run,
+place or agreement, and everybody who has the roster can check it.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from secfc.errors import ParameterError
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity
+
+_STATEMENT = b"secfc server 1"
+SERVER = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """That the server signed a message.
+
+    Parameters
+    ----------
+    header : bytes
+    digest : bytes of length 32
+        SHA-256 of the message's body.
+    signature : bytes of length 64
+    """
+
+    header: bytes = field(repr=False)
+    digest: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    def verify(self, session: Session) -> None:
+        """Raise SealError unless the server of this session's roster signed it under its agreement."""
+        statement = _STATEMENT + session.agreement + self.header + self.digest
+        session.roster.verify(SERVER, self.signature, statement, what="its message")
+
+
+class Signer:
+    """The server's side: proofs of what it sends in one session.
+
+    Ed25519 is deterministic: the same message has the same signature, also after a restart.
+
+    Parameters
+    ----------
+    session : Session
+    identity : Identity
+        Whose public key the session's roster has for the server.
+
+    Raises
+    ------
+    ParameterError
+        When the roster has another key.
+    """
+
+    def __init__(self, session: Session, identity: Identity) -> None:
+        if identity.public != session.roster.coordinator:
+            raise ParameterError("server: its identity is not the one pinned in the roster")
+        self._agreement, self._identity = session.agreement, identity
+
+    def __repr__(self) -> str:
+        return "Signer()"
+
+    def sign(self, header: bytes, body: bytes) -> Proof:
+        """The proof of a message."""
+        digest = hashlib.sha256(body).digest()
+        signature = self._identity.sign(_STATEMENT + self._agreement + header + digest)
+        return Proof(header=header, digest=digest, signature=signature)

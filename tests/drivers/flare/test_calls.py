@@ -1,0 +1,54 @@
+"""Bodies of calls and streams of messages that a hostile peer makes up."""
+
+import struct
+import tracemalloc
+
+import pytest
+
+from secfc.drivers.flare.calls import Incoming, from_json
+from secfc.errors import MessageError
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"a": ' + b"[" * 200_000, b"[" * 200_000])
+def test_a_body_that_is_no_object_is_refused(body):
+    with pytest.raises(MessageError, match="no JSON"):
+        from_json(body)
+
+
+def test_a_size_that_is_announced_takes_no_memory():
+    incoming = Incoming(lambda: 1 << 30)
+    tracemalloc.start()
+    try:
+        assert list(incoming.feed(struct.pack("<Q", 1 << 30) + b"first bytes")) == []
+        assert tracemalloc.get_traced_memory()[1] < 1 << 12
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_message_that_nobody_takes_is_refused_when_it_is_announced():
+    with pytest.raises(MessageError, match="oversized message: 101 bytes, at most 100 are taken"):
+        list(Incoming(lambda: 100).feed(struct.pack("<Q", 101)))
+
+
+def test_a_message_may_change_how_large_the_next_is():
+    most = [3]
+    taken = []
+    for message in Incoming(lambda: most[0]).feed(b"".join(struct.pack("<Q", n) + bytes(n) for n in (3, 5))):
+        taken.append(len(message))
+        most[0] = 5
+    assert taken == [3, 5]
+
+
+def test_a_message_in_pieces_takes_little_more_than_twice_its_size():
+    size, piece = 1 << 23, 1 << 20
+    incoming, taken = Incoming(lambda: size), []
+    stream = struct.pack("<Q", size) + bytes(size)
+    tracemalloc.start()
+    try:
+        for at in range(0, len(stream), piece):
+            taken += incoming.feed(stream[at : at + piece])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [len(one) for one in taken] == [size]
+    assert peak <= 2 * size + 2 * piece + (size >> 3)

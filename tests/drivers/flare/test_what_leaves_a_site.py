@@ -1,0 +1,174 @@
+"""Every byte that leaves a site whose data is wrong, and every file and log of the others, is searched."""
+
+import errno
+import logging
+import os
+import struct
+
+import pytest
+from support.leaks import CASES, MARK, SITE, VALUE, Plain
+from support.network import Network, on_receive
+
+from secfc.agreement.statement import read_summary
+from secfc.codes import Code
+from secfc.drivers.flare.calls import Kind
+from secfc.errors import SecFCError
+from secfc.protocol.messages import Assignment
+from secfc.public_errors import is_ending
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+NUMBER = 2
+"""Of the site."""
+
+
+class Overheard:
+    """A run of which everything that leaves a party is kept."""
+
+    def __init__(self, made):
+        self.left, self.made = [], made
+        self.network = Network(made, spoil=self._carry, deadline=5.0)
+        self.error = None
+        try:
+            self.network.run()
+        except SecFCError as error:
+            self.error = error
+        self.summary = made.folder / "summary.json"
+        self.network.coordinator.write_summary(self.summary, self.error)
+
+    def _carry(self, site, call, deliver):
+        if site != SITE:
+            self.left.append(call.body)
+        answer = deliver()
+        self.left.append(answer or b"")
+        return answer
+
+    @property
+    def told(self):
+        """What the coordinator holds of the site's error."""
+        lost = self.network.coordinator.lost
+        return lost.get(NUMBER, self.error)
+
+
+def marks(folder):
+    """Whatever only the site has, as bytes."""
+    texts = [MARK, str(folder), repr(VALUE), f"{VALUE:.6g}", f"{VALUE:g}", "73914"]
+    return [*(text.encode() for text in texts), struct.pack("<d", VALUE), struct.pack("<f", VALUE)]
+
+
+def assert_nothing_of_the_site(run, caplog):
+    """Search what left, the files of everybody else, and everybody else's logs."""
+    made = run.made
+    others = [run.summary, *made.folder.glob("results-north/**/*"), *made.folder.glob("results-west/**/*")]
+    found = {f"message {at}": data for at, data in enumerate(run.left)}
+    found |= {path.name: path.read_bytes() for path in others if path.is_file()}
+    if run.error is not None:
+        found["the coordinator's error"] = str(run.error).encode()
+    for at, why in run.network.coordinator.lost.items():
+        found[f"why {at} is lost"] = str(why).encode()
+    for at, record in enumerate(caplog.records):
+        if record.threadName != f"secfc-{SITE}":
+            found[f"log {at} of {record.threadName}"] = record.getMessage().encode()
+    for where, data in found.items():
+        for mark in marks(made.folder):
+            assert mark not in data, where
+
+
+def own_log(caplog):
+    return "\n".join(r.getMessage() for r in caplog.records if r.threadName == f"secfc-{SITE}")
+
+
+def assert_told(run, code):
+    """The code arrived, and every statement and the summary say how the run ended by the list alone."""
+    assert run.told is not None
+    assert run.told.code is code
+    assert code is Code.TIMEOUT or str(code) in str(run.told)  # the coordinator says that in its own words
+    summary = read_summary(run.summary)
+    for text in [summary.coordinator["ended"], *summary.coordinator["lost"].values()]:
+        assert text == "complete" or is_ending(text)
+    assert f": {code}" in summary.coordinator["lost"][SITE]
+    ends_all = run.error is not None and run.error.party == NUMBER
+    for one in summary.statements:
+        fails = one.statement.party == SITE and one.statement.ended != "complete"
+        if fails or ends_all:
+            assert f": {code} at {SITE}" in one.statement.ended
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, caplog, name):
+    case = CASES[name]
+    caplog.set_level(logging.DEBUG)
+    made = case.kind(tmp_path)
+    case.spoil(made)
+    run = Overheard(made)
+    # Without the roster, to which its file leads, a site verifies nobody and has no answer.
+    unread = name in ("unknown key in the site file", "site file that is no TOML")
+    assert_told(run, Code.TIMEOUT if unread else case.code)
+    assert_nothing_of_the_site(run, caplog)
+    assert str(case.code) in own_log(caplog)
+    if case.told:
+        assert MARK in own_log(caplog)
+
+
+def test_a_run_without_an_error_shows_nothing_of_a_site_either(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    run = Overheard(Plain(tmp_path))
+    assert run.error is None
+    assert read_summary(run.summary).coordinator["ended"] == "complete"
+    assert_nothing_of_the_site(run, caplog)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_as_that(tmp_path, caplog, monkeypatch, number):
+    replace = os.replace
+
+    def full(source, target):
+        if MARK in str(target):
+            raise OSError(number, os.strerror(number), str(target))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    run = Overheard(Plain(tmp_path))
+    assert run.error is None  # the others have their labels
+    assert_told(run, Code.DISK_FULL)
+    assert_nothing_of_the_site(run, caplog)
+    assert os.strerror(number) in own_log(caplog)
+
+
+def test_an_unexpected_error_is_told_as_one_in_the_program(tmp_path, caplog, monkeypatch):
+    def act(message):
+        if isinstance(message, Assignment):
+            raise ValueError(f"{MARK} {VALUE}")
+
+    on_receive(monkeypatch, NUMBER, act)
+    run = Overheard(Plain(tmp_path))
+    assert_told(run, Code.INTERNAL)
+    assert_nothing_of_the_site(run, caplog)
+    assert "ValueError at " in own_log(caplog)
+    assert MARK not in own_log(caplog)  # the text of an error that is not ours may hold any value
+
+
+def test_the_words_of_the_coordinator_are_not_stated(tmp_path):
+    """Whoever closes a run cannot have a site sign or log words of its choice."""
+    made = Plain(tmp_path)
+    run = Overheard.__new__(Overheard)
+    run.left, run.made = [], made
+    seen = []
+
+    def spoil(site, call, deliver):
+        seen.append(call.kind)
+        return deliver()
+
+    network = Network(made, spoil=spoil)
+    close = network.coordinator._close
+
+    def lies(ended, *, now):
+        close({"ended": "x\x1b[2J", "error": "I owe you 5", "code": "\u202e", "party": "north"}, now=now)
+
+    network.coordinator._close = lies
+    network.coordinator._until_done = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(SecFCError):
+        network.run()
+    assert Kind.CLOSE in seen
+    for one in network.coordinator.statements.values():
+        assert one.statement.ended == "PartyError: internal"

@@ -1,0 +1,95 @@
+"""A signed job expires, and sites take part in as many runs as were agreed on."""
+
+import pytest
+from support.organisations import Organisations
+from typer.testing import CliRunner
+
+from secfc.agreement.signatures import signatures_path
+from secfc.agreement.statement import LEFT_OUT
+from secfc.cli.app import app
+from secfc.codes import Code
+from secfc.drivers import participant
+from secfc.drivers.participant import Participant
+from secfc.errors import AgreementError
+
+
+@pytest.fixture
+def organisations(tmp_path):
+    made = Organisations(tmp_path)
+    made.sign()
+    return made
+
+
+def again(organisations, name, run):
+    """A run that a site begins; it has shared nothing yet."""
+    one = Participant(organisations.site(name))
+    one.open(run=run, digest=one.agreement.digest, number=one.number)
+    return one
+
+
+def test_a_job_that_has_expired_is_refused(organisations):
+    organisations.replace(organisations.job, "9999-12-31", "2026-01-31")
+    organisations.sign()
+    with pytest.raises(
+        AgreementError, match=r"^north: the job [0-9a-f]{16} expired on 2026-01-31$"
+    ) as caught:
+        again(organisations, "north", bytes(16))
+    assert caught.value.code is Code.EXPIRED
+
+
+def test_a_job_that_has_expired_is_not_signed(organisations):
+    organisations.replace(organisations.job, "9999-12-31", "2026-01-31")
+    signed = signatures_path(organisations.job).read_bytes()
+    done = CliRunner().invoke(app, ["job", "sign", str(organisations.site("north"))])
+    assert done.exit_code == 2
+    assert "expired on 2026-01-31" in done.output
+    assert signatures_path(organisations.job).read_bytes() == signed
+
+
+def test_a_job_is_run_as_often_as_was_agreed_on_whatever_the_endings(organisations):
+    """A server with a recipient could run a job again, with start labels that differ in one row."""
+    organisations.replace(organisations.job, "runs = 100", "runs = 2")
+    organisations.sign()
+    for run in (1, 2, 3):  # sites that are not ready in time cost no run
+        again(organisations, "north", bytes([run]) * 16).close(LEFT_OUT)
+    for run in (4, 5):
+        one = again(organisations, "north", bytes([run]) * 16)
+        one._count_run()  # as it does before its first shares leave
+    with pytest.raises(
+        AgreementError, match=r"^north: the job [0-9a-f]{16} had 2 runs, it was agreed on 2$"
+    ) as caught:
+        again(organisations, "north", bytes([6]) * 16)
+    assert caught.value.code is Code.NO_RUNS_LEFT
+    assert again(organisations, "south", bytes([6]) * 16)
+
+
+def test_two_runs_at_once_are_counted_before_anything_is_shared(organisations):
+    organisations.replace(organisations.job, "runs = 100\n", "")
+    organisations.sign()
+    assert organisations.agreement.runs == 1
+    first, second = (again(organisations, "north", bytes([run]) * 16) for run in (1, 2))
+    first._count_run()
+    with pytest.raises(AgreementError, match="had 1 runs"):
+        second._count_run()
+    first._count_run()  # of a journal that is read again
+
+
+def test_two_runs_that_are_counted_at_the_same_moment_do_not_both_share(organisations, monkeypatch):
+    """A coordinator opens two runs and sends both plans at once, to two processes of a site."""
+    organisations.replace(organisations.job, "runs = 100\n", "")
+    organisations.sign()
+    first, second = (again(organisations, "north", bytes([run]) * 16) for run in (1, 2))
+
+    def earlier(path, *given):
+        """The other process counts its run just before this one marks its own."""
+        monkeypatch.setattr(participant.os, "open", opened)
+        second._count_run()
+        return opened(path, *given)
+
+    opened = participant.os.open
+    monkeypatch.setattr(participant.os, "open", earlier)
+    with pytest.raises(AgreementError, match="had 1 runs"):
+        first._count_run()
+    second._count_run()
+    with pytest.raises(AgreementError, match="had 1 runs"):  # also if it is started again
+        first._count_run()

@@ -1,0 +1,72 @@
+"""Every frame that leaves a site's process whose data is wrong, and every file of the others, is searched."""
+
+import struct
+
+import pytest
+from support.leaks import CASES, MARK, SITE, VALUE
+
+from secfc.agreement.audit import audit
+from secfc.agreement.statement import read_summary
+from secfc.drivers import framing
+from secfc.drivers.agreed import run_agreed
+from secfc.errors import SecFCError
+
+pytestmark = pytest.mark.processes
+
+CHOSEN = (
+    "missing column",
+    "text in a number column",
+    "out of range",
+    "absent file",
+    "query that fails",
+    "results in a file",
+    "absent key",
+    "limit on columns",
+    "ID held twice by the site",
+    "unknown category",
+    "too many deviations",
+)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, monkeypatch, capfd, caplog, name):
+    case, left, read = CASES[name], [], framing.read_frame
+
+    def read_frame(stream, *most):
+        frame = read(stream, *most)
+        left.extend([] if frame is None else [frame[1]])
+        return frame
+
+    monkeypatch.setattr(framing, "read_frame", read_frame)
+    made = case.kind(tmp_path)
+    case.spoil(made)
+    summary, error, lost = tmp_path / "summary.json", None, {}
+    try:
+        outcome = run_agreed(
+            made.agreement, file=made.job, sites=[made.site(one) for one in made.sites], summary=summary
+        )
+        lost = outcome.lost
+    except SecFCError as caught:
+        error = caught
+    told = lost.get(2, error)
+    assert told.code is case.code
+    assert str(told).startswith(f"client 2 ({SITE}): {case.code}")
+    found = {f"frame {at}": data for at, data in enumerate(left)}
+    others = [*tmp_path.glob("results-north/**/*"), *tmp_path.glob("results-west/**/*"), summary]
+    found |= {str(path): path.read_bytes() for path in others if path.is_file()}
+    found |= {"errors": repr((error, lost)).encode(), "logs": caplog.text.encode()}
+    found["terminal"] = "".join(capfd.readouterr()).encode()
+    for where, data in found.items():
+        for mark in (MARK.encode(), str(tmp_path).encode(), b"73914", struct.pack("<d", VALUE)):
+            assert mark not in data, where
+    if summary.exists():
+        read_again = read_summary(summary)
+        assert [one.text for one in audit(read_again, made.agreement) if not one.holds] in (
+            [],
+            [f"{SITE}: its statement is missing"],
+        )
+    own = made.site(SITE).with_suffix(".log")
+    assert f": {case.code}: " in own.read_text()
+    assert own.stat().st_mode & 0o077 == 0
+    if case.told:
+        assert MARK in own.read_text()

@@ -1,0 +1,159 @@
+"""Distances of rows within the public bound always pass, larger ones and random residues never."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from secfc.errors import RangeError
+from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import primes_of, residues_needed
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.compare import SquaredDistances, quotients
+from secfc.kmeans.in_range import RangeCheck, surely_in
+from secfc.row_layout import Layout
+
+KERNELS = [VectorisedKernels(), CompiledKernels()]
+each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda one: one.name)
+
+
+def passes(kernels, integers, sizes, radius):
+    """Whether distances D, one list for each set, pass as the server takes them."""
+    primes = primes_of(residues_needed(radius, max(sizes)))
+    residues = np.array([[[value % p for value in line] for line in integers] for p in primes], dtype=float)
+    half = np.array(primes).reshape(-1, 1, 1) / 2
+    residues -= np.where(residues > half, 2 * half, 0)
+    sizes = np.array(sizes, dtype=np.int64)
+    found = quotients(SquaredDistances(residues=residues, radix=MixedRadix(primes), sizes=sizes), kernels)
+    m = len(integers[0])
+    check = RangeCheck(radius=radius, layout=Layout((m, 0)), max_liars=0)
+    check.take(slice(0, m), found.value, found.sizes, found.tolerance)
+    try:
+        check.end_round(np.zeros(m, dtype=np.int32))
+    except RangeError:
+        return False
+    return True
+
+
+@each_kernels
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_rows_on_the_bound_pass_with_sets_of_all_sizes(kernels, data):
+    """Opposite rows whose computed norm is just accepted, rounded as they come."""
+    d = data.draw(st.sampled_from([1, 2, 3, 17, 100]))
+    bound = data.draw(st.floats(1e-300, 1e300) | st.sampled_from([1.0, 2.0**-1074, 0.75, 3.0]))
+    precision = data.draw(st.sampled_from([1, 2, 8, 32, 52]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    direction = rng.normal(size=(1, d))
+    row = direction / np.linalg.norm(direction) * bound
+    row *= min(1.0, norm_limit(bound) / max(float(row_norms(row)[0]), 5e-324))
+    integer = quantise(row, scale_exponent(bound, precision))[0].astype(object)
+    norm = sum(int(value) ** 2 for value in integer)
+    radius = quantised_radius(bound, precision, d)
+    assert norm <= radius**2
+    sizes = [1, 2, data.draw(st.integers(3, 1 << 29)), 1 << 29]
+    # The set is of rows like this one, the row opposite: a distance of 2 |S| times the norm.
+    assert passes(kernels, [[4 * size**2 * norm, 0] for size in sizes], sizes, radius)
+    assert passes(kernels, [[4 * size**2 * radius**2, 0] for size in sizes], sizes, radius)
+
+
+@each_kernels
+@given(
+    radius=st.integers(1, 1 << 53),
+    size=st.integers(1, 1 << 29),
+    excess=st.sampled_from([2**-40, 2**-10, 1.0, 1000.0]),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_distance_above_the_largest_does_not_pass(kernels, radius, size, excess):
+    most = (2 * size * radius) ** 2
+    beyond = most + max(1, int(most * excess))
+    if beyond - most < most >> 45:
+        return
+    assert not passes(kernels, [[0, beyond, 0]], [size], radius)
+    assert not passes(kernels, [[0, 0, 0], [0, 0, beyond]], [1, size], radius)
+
+
+@each_kernels
+@pytest.mark.parametrize("radius", [5, 2**12, 2**32, 2**52])
+@pytest.mark.parametrize("size", [1, 3, 1000, 1 << 29])
+def test_random_residues_do_not_pass(kernels, radius, size):
+    rng = np.random.default_rng(size + radius)
+    primes = primes_of(residues_needed(radius, size))
+    modulus = int(np.prod(np.array(primes, dtype=object)))
+    for _ in range(50):
+        assert not passes(kernels, [[int.from_bytes(rng.bytes(40), "little") % modulus]], [size], radius)
+
+
+@each_kernels
+@pytest.mark.parametrize("size", [1, 1000, 1 << 29])
+def test_an_error_modulo_one_prime_does_not_pass(kernels, size):
+    radius = 2**32
+    primes = primes_of(residues_needed(radius, size))
+    modulus = int(np.prod(np.array(primes, dtype=object)))
+    for p in primes:
+        for times in (1, 2, p // 2, p - 1):
+            for distance in (0, (size * radius) ** 2, (2 * size * radius) ** 2):
+                wrong = (distance + times * (modulus // p)) % modulus
+                assert not passes(kernels, [[wrong]], [size], radius)
+
+
+@each_kernels
+def test_empty_sets_are_not_compared(kernels):
+    assert passes(kernels, [[3], [10**9], [4]], [1, 0, 1], 2)
+    assert not passes(kernels, [[3], [4], [17]], [1, 0, 1], 2)
+
+
+def checked(pairs, *, max_liars, sets, layout):
+    """The error where these rows are too far from these sets."""
+    k = int(sets.max()) + 1
+    value, sizes = np.zeros((k, layout.m)), np.ones(k, dtype=np.int64)
+    for row, h in pairs:
+        value[h, row] = 1e9
+    check = RangeCheck(radius=2, layout=layout, max_liars=max_liars)
+    for start in range(0, layout.m, 2):
+        rows = slice(start, min(start + 2, layout.m))
+        check.take(rows, value[:, rows], sizes, 1e-12)
+    with pytest.raises(RangeError) as found:
+        check.end_round(sets)
+    check.end_round(sets)  # the next round begins anew
+    return str(found.value)
+
+
+def test_a_client_alone_with_its_row_and_set_is_named():
+    sets, layout = np.array([0, 0, 0, 1, 1, 1], dtype=np.int32), Layout((3, 1, 2))
+    assert "client 1 shared" in checked([(0, 0)], max_liars=1, sets=sets, layout=layout)
+    assert "cannot be told" in checked([(0, 1), (3, 0)], max_liars=1, sets=sets, layout=layout)
+    assert "not known" in checked([(0, 0)], max_liars=0, sets=sets, layout=layout)
+    whole = Layout((6, 6), common=True)
+    assert "not known" in checked([(0, 0)], max_liars=1, sets=sets, layout=whole)
+
+
+def test_rows_that_come_again_replace_what_was_found():
+    check = RangeCheck(radius=2, layout=Layout((2, 1)), max_liars=0)
+    sizes = np.ones(1, dtype=np.int64)
+    check.take(slice(0, 2), np.array([[99.0, 0.0]]), sizes, 1e-12)
+    check.take(slice(0, 2), np.array([[16.0, 0.0]]), sizes, 1e-12)
+    check.end_round(np.zeros(3, dtype=np.int32))
+
+
+@given(
+    groups=st.sets(st.frozensets(st.integers(1, 6), min_size=1, max_size=4), min_size=1, max_size=8),
+    most=st.integers(1, 3),
+)
+@settings(max_examples=300, deadline=None)
+def test_whoever_is_named_is_in_every_explanation(groups, most):
+    named = surely_in(groups, most=most)
+    for size in range(most + 1):
+        for liars in combinations(range(1, 7), size):
+            if all(group & set(liars) for group in groups):
+                assert set(named) <= set(liars)
+
+
+def test_who_shares_groups_with_more_than_there_are_liars_is_named():
+    assert surely_in([frozenset({1, 2}), frozenset({1, 3})], most=1) == [1]
+    assert surely_in([frozenset({1, 2}), frozenset({1, 3})], most=2) == []
+    assert surely_in([frozenset({4})], most=3) == [4]

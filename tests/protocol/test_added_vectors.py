@@ -1,0 +1,54 @@
+"""With membership privacy a row is the sum of what all clients share: what shows that another added to it."""
+
+import numpy as np
+import pytest
+from support.wire import UnionWire
+
+from secfc.errors import RangeError
+from secfc.protocol import client as client_module
+from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.states import State
+
+ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [0.7]]]
+LIAR = 2
+
+
+@pytest.fixture
+def adding(monkeypatch):
+    """Have client 2 add a number to the first row of the union that is not its own; that row's number."""
+
+    def to(number):
+        rows_of_others = []
+
+        def own(rows, at):
+            if rows.shape[0] == len(ROWS[LIAR - 1]):
+                rows_of_others.append(next(row for row in range(7) if row not in at))
+                rows, at = np.append(rows, [[number]], axis=0), np.append(at, rows_of_others)
+            return OwnRows(rows, at)
+
+        monkeypatch.setattr(client_module, "OwnRows", own)
+        return rows_of_others
+
+    return to
+
+
+@pytest.mark.parametrize("disclosure", ["coded", "distances"])
+def test_a_vector_in_range_that_a_client_adds_to_anothers_row_is_not_noticed(adding, disclosure) -> None:
+    changed = adding(9.0)
+    net = UnionWire(ROWS, disclosure=disclosure, init="separation")
+    net.run()
+    assert net.server.state is State.DONE
+    assert net.server.faults.liars == net.server.faults.cheats == ()
+    labels = net.server.outcome.labels
+    large = net.clients[LIAR].union_rows
+    assert len({*labels[large].tolist()}) == 1
+    others = [row for row in range(7) if row not in large]
+    # Of the small rows, which are all others, the changed one counts as large.
+    assert [row for row in others if labels[row] == labels[large[0]]] == changed
+
+
+def test_a_vector_out_of_range_ends_the_run(adding) -> None:
+    adding(2.0**24)
+    net = UnionWire(ROWS, init="separation")
+    with pytest.raises(RangeError):
+        net.run()

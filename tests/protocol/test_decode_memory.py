@@ -1,0 +1,153 @@
+"""What decoding takes: within twice the largest message of a type, before a signature is checked."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from secfc.errors import MessageError
+from secfc.params import Job
+from secfc.protocol import messages, states
+from secfc.protocol.client import Client
+from secfc.protocol.server import Server
+from secfc.protocol.sizes import Sizes
+from secfc.protocol.wire import _NUMBERS, HEADER_BYTES, MAGIC, decode, encode
+from secfc.row_layout import Layout
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.proof import Signer
+
+ROWS = 1 << 18
+"""Of each of five clients: labels of all rows are by far the largest in messages of this job."""
+
+CONSTANT = 1 << 18
+"""Bytes beside: blocks in which labels are checked, and Python's own objects."""
+
+COORDINATOR = Identity()
+SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
+SIGNER = Signer(SESSION, COORDINATOR)
+
+LISTS = {messages.Assignment: 4, messages.Finish: 2}
+"""Bytes of the lists of clients after labels, if they are empty."""
+
+KINDS = sorted(_NUMBERS, key=_NUMBERS.get)
+NAMES = [kind.__name__ for kind in KINDS]
+
+
+def job_of(k, kind):
+    more = {"ids_cap": ROWS} if kind.__name__.startswith("Union") else {}
+    if kind is messages.Hello:
+        more = {"init": "labels"}
+    return Job(n=5, k=k, t=1, ell=1, d=3, bound=1.0, disclosure="coded", max_liars=1, **more)
+
+
+def sizes_of(k, kind):
+    job = job_of(k, kind)
+    counts = (ROWS,) * 5
+    return Sizes(job, None if kind is messages.Hello else Layout(counts, common=job.ids_cap is not None))
+
+
+def header(kind):
+    number = _NUMBERS[kind]
+    return MAGIC + bytes([number]) + bytes(16) + bytes([3, 0, 2, 0]) + bytes(4)
+
+
+def signed(kind, data):
+    """What comes in the server's name, signed by it: a server that cheats is a liar like others."""
+    if not issubclass(kind, messages.FromServer):
+        return data
+    return data + SIGNER.sign(data[:HEADER_BYTES], data[HEADER_BYTES:]).signature
+
+
+def bodies(kind, k, room):
+    """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
+    bits = max(1, (k - (kind is messages.Finish)).bit_length())
+    before = {messages.Hello: 32 + 132, messages.Finish: 13}.get(kind, 0)
+    if kind in (messages.Hello, messages.Assignment, messages.Finish):
+        count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
+        count = min(count, 1 << 29)
+        whole = bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)
+        yield whole + bytes(LISTS.get(kind, 0))
+    elif kind is messages.UnionFound:
+        for bins in (room // 4 - 1, 0, room // 8):  # all of it counts, all of it poles, both
+            yield bins.to_bytes(4, "little") + bytes(4 * bins) + bytes((room - 4 - 4 * bins) // 8 * 8)
+    elif kind in (messages.Report, messages.CodedDistances):
+        part = 4 * (kind is messages.CodedDistances)
+        rows = (room - part - 9 - 64) // 3
+        shape = bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little")
+        yield bytes(part) + shape + bytes(64 * (kind is messages.Report)) + bytes(3 * rows)
+    elif kind is messages.Dispute:
+        rows = (room - 9) // 5 // 3 - 22
+        reports = (bytes([j, 0]) + bytes(64) + bytes(3 * rows) for j in range(1, 6))
+        yield bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little") + b"".join(reports)
+    elif kind is messages.UnionOpening:
+        yield bytes(4) + bytes((room - 4) // 8 * 8)
+    else:
+        yield bytes(room)
+
+
+@pytest.fixture(autouse=True)
+def fewer_rows(monkeypatch):
+    """Start labels come before it is known how many rows there are."""
+    monkeypatch.setattr("secfc.protocol.sizes.MAX_ROWS", 5 * ROWS)
+
+
+@pytest.mark.parametrize("k", [1, 2, 16])
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_the_largest_message_of_a_type_is_decoded_in_twice_its_size(kind, k):
+    sizes = sizes_of(k, kind)
+    most = sizes.most_bytes(kind)
+    room = most - HEADER_BYTES - 64 * issubclass(kind, messages.FromServer)
+    for body in bodies(kind, k, room):
+        data = signed(kind, header(kind) + body)
+        assert most - 64 <= len(data) <= most
+        tracemalloc.start()
+        try:
+            decode(data, k=k, session=SESSION, most=sizes.most_bytes)
+        except MessageError:
+            assert kind is messages.UnionVerdict  # of fewer bytes than a label
+        finally:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert peak <= 2 * most + CONSTANT, f"{peak} bytes for {most}"
+
+
+@pytest.mark.parametrize("k", [1, 2, 16])
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_a_message_that_is_larger_than_any_of_its_type_is_refused_unread(kind, k):
+    sizes = sizes_of(k, kind)
+    data = header(kind) + bytes(sizes.most_bytes(kind) - HEADER_BYTES + 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MessageError, match=f"oversized message: {kind.__name__} of {len(data)} bytes"):
+            decode(data, k=k, session=SESSION, most=sizes.most_bytes)
+        assert tracemalloc.get_traced_memory()[1] < CONSTANT
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("k", [1, 2, 16])
+def test_start_labels_stay_packed_until_the_introduction_is_verified(wire, k):
+    starts = [np.arange(m) % k for m in (3, 2, 40_000)]
+    net = wire([np.zeros((len(one), 2)) for one in starts], starts=starts, k=k)
+    hello = next(one for one in iter(lambda: net.take(net.pending()[0]), None) if one.sender == 3)
+    data = bytearray(encode(hello, k=k))
+    data[HEADER_BYTES + 32 + 40] ^= 1  # of its fresh key, which is signed
+    tracemalloc.start()
+    try:
+        with pytest.raises(MessageError, match="client 3"):
+            net.server.receive(
+                decode(bytes(data), k=k, session=net.session, most=net.server.sizes.most_bytes)
+            )
+        assert tracemalloc.get_traced_memory()[1] <= 2 * len(data) + CONSTANT
+    finally:
+        tracemalloc.stop()
+
+
+def test_every_type_that_a_role_takes_has_a_bound(wire):
+    net = wire([np.zeros((2, 2))] * 3)
+    taken = set().union(*states.CLIENT_TAKES.values(), *states.SERVER_TAKES.values())
+    assert taken == set(KINDS)
+    for role in (net.server, net.clients[1]):
+        assert isinstance(role, Server | Client)
+        assert all(role.sizes.most_bytes(kind) >= HEADER_BYTES for kind in KINDS)

@@ -1,0 +1,123 @@
+"""Whatever overtakes what: in an honest run no role refuses a message, and the result is exact.
+
+Messages of one sender to one recipient keep their order; which link delivers next is drawn. Links of a few
+parties are slow in some runs, so that much overtakes them.
+"""
+
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+from support.wire import UnionWire, Wire
+
+from plaintext_baselines import ExactLloyd
+from secfc.limits import Limits
+from secfc.protocol.states import State
+
+_RNG = np.random.default_rng(11)
+ROWS = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 1, 4, 2, 0, 5)]
+"""Six clients, one without rows; R = 3 with t=1, ell=1."""
+
+KINDS = [
+    {"disclosure": disclosure, "comparison": comparison, "max_liars": liars, "union": union, "reveal": reveal}
+    for disclosure, comparison, liars, union, reveal in product(
+        ("coded", "distances"), ("end", "rounds"), (0, 1), (False, True), (None, "centres", "spreads")
+    )
+    if not (liars and disclosure == "distances") and not (reveal == "spreads" and (liars or union))
+]
+
+
+def name_of(kind):
+    return "-".join(str(value) for value in kind.values())
+
+
+def run_of(kind, seed):
+    """The wire of a run of this kind."""
+    more = {key: kind[key] for key in ("disclosure", "comparison", "max_liars")}
+    if kind["reveal"] is not None:
+        more |= {"reveal_to": (1, 4), "limits": Limits(reveal_centres=True, reveal_spread=10)}
+    if kind["reveal"] == "spreads":
+        more["reveal_spread"] = 10
+    rows = ROWS
+    if kind["reveal"] == "spreads":  # every cluster has many rows of others
+        rows = [np.concatenate([part % 1] * 2 + [part % 1 + 9.0] * 2) for part in ROWS]
+        more["starts"] = [np.arange(len(part)) // max(1, len(part) // 2) for part in rows]
+    return (UnionWire if kind["union"] else Wire)(rows, seed=seed, max_iter=4, **more)
+
+
+def drawn(rng):
+    """A choice of links; those of some parties wait while there are others."""
+    slow = {party for party in range(7) if rng.random() < 0.25}
+    ways = rng.choice(["to", "from", "any", "none"])
+
+    def choose(links):
+        def waits(link):
+            if ways == "none":
+                return False
+            return (ways != "from" and link[1] in slow) or (ways != "to" and link[0] in slow)
+
+        quick = [link for link in links if not waits(link)]
+        return rng.choice(quick if quick and rng.random() < 0.98 else links)
+
+    return choose
+
+
+def assert_exact(net):
+    """Labels are those of Lloyd in exact integers on the rows as they are numbered."""
+    best = net.server.outcome
+    pooled = np.concatenate(net.rows)
+    if isinstance(net, UnionWire):
+        for part, client in zip(net.rows, net.clients.values(), strict=True):
+            pooled[client.union_rows] = part
+    exact = ExactLloyd(
+        net.job.k,
+        init=[best.start],
+        precision=net.job.precision,
+        bound=net.job.bound,
+        max_iter=net.job.max_iter,
+        arithmetic="integers",
+    ).fit([pooled])
+    np.testing.assert_array_equal(best.labels, exact.labels_[0])
+
+
+@pytest.mark.filterwarnings("ignore::secfc.errors.ConvergenceWarning")
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+@pytest.mark.parametrize("seed", range(2))
+def test_in_any_order_an_honest_run_refuses_nothing(part_rows, kind, seed):
+    part_rows(1 + seed % 2)
+    net, rng = run_of(kind, seed), random.Random(f"{name_of(kind)} {seed}")
+    net.run(choose=drawn(rng))
+    assert net.server.state is State.DONE
+    for client in net.clients.values():
+        assert client.state is State.DONE
+        assert (client.centres is not None) == (client.number in net.job.reveal_to)
+    assert_exact(net)
+    assert net.server.faults == type(net.server.faults)(absent=(), left_out=(), liars=(), cheats=())
+
+
+GIVEN_UP = [kind for kind in KINDS if not kind["union"]]
+
+
+@pytest.mark.filterwarnings("ignore::secfc.errors.ConvergenceWarning")
+@pytest.mark.parametrize("kind", GIVEN_UP, ids=name_of)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_slow_client_that_is_given_up_refuses_nothing_and_is_refused_nothing(part_rows, kind, seed):
+    """It is honest, its messages come, and the server says at some moment that it waits for it no longer."""
+    part_rows(1 + seed % 2)
+    net, rng = run_of(kind, seed), random.Random(f"given up {name_of(kind)} {seed}")
+    moment, left, choose = rng.randrange(400), [0], drawn(rng)
+
+    def due():
+        left[0] += 1
+        return left[0] > moment and net.server.state is not State.IDENTIFY
+
+    net.run(choose=choose, until=due)
+    awaited = net.server.awaited
+    if awaited:
+        net.post(net.server.absent(rng.choice(awaited)))
+    net.run(choose=choose)
+    assert net.server.state is State.DONE
+    for client in net.clients.values():
+        assert client.state in {State.COMPARE, State.REVEAL, State.DONE}
+        assert client.labels is not None or client.number in net.server.faults.left_out

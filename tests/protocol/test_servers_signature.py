@@ -1,0 +1,108 @@
+"""A client takes what the server signed for its agreement, run, recipient and place, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+
+from secfc.errors import MessageError, ParameterError, SealError, SecFCError
+from secfc.params import PROTOCOL
+from secfc.protocol import wire as encoding
+from secfc.protocol.messages import SERVER, Assignment, Continue, FromServer
+from secfc.protocol.states import State
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.proof import Signer
+
+ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
+
+
+def assert_refused(net, data):
+    with pytest.raises(SealError, match="the server: its message is not signed for this run"):
+        net.decode(data)
+
+
+@pytest.mark.parametrize("disclosure", ["coded", "distances"])
+def test_a_client_cannot_ask_in_the_servers_name(wire, disclosure):
+    net, plain = wire(ROWS, disclosure=disclosure), wire(ROWS, disclosure=disclosure)
+    message = net.hold(Assignment, recipient=1)
+    attacked = replace(message, sets=message.sets[::-1].copy())
+    stranger = Signer(
+        replace(net.session, roster=Roster(net.session.roster.keys, (key := Identity()).public)), key
+    )
+    assert_refused(net, encoding.encode(attacked, k=2, signer=stranger))
+    real = net.encode(message)
+    assert_refused(net, net.encode(attacked)[:-64] + real[-64:])  # the signature of another body
+    assert_refused(net, real[:-64] + bytes(64))
+    with pytest.raises(MessageError):
+        net.decode(real[:-64])
+    net.deliver(message)
+    net.run()
+    plain.run()
+    assert net.labels() == plain.labels()
+
+
+def test_another_partys_key_does_not_sign_for_the_server(wire):
+    net = wire(ROWS)
+    message = net.hold(Assignment, recipient=1)
+    with pytest.raises(ParameterError, match="roster: the server and client 2 have the same key"):
+        Roster(net.session.roster.keys, net.session.roster.keys[1])
+    with pytest.raises(ParameterError, match=r"^server: its identity is not the one pinned"):
+        Signer(net.session, net.identities[1])
+    signer = Signer(net.session, net.coordinator)
+    signer._identity = net.identities[1]
+    assert_refused(net, encoding.encode(message, k=2, signer=signer))
+
+
+def test_every_field_of_the_header_is_signed(wire):
+    net = wire(ROWS)
+    real = bytes(net.encode(net.hold(Assignment, recipient=1)))
+    for at in range(5, 29):  # run, sender, recipient, round
+        changed = bytearray(real)
+        changed[at] ^= 1
+        assert_refused(net, bytes(changed))
+
+
+def test_messages_of_another_run_recipient_or_time_are_refused(wire, refuses):
+    first = wire(ROWS)
+    old = first.decode(first.encode(first.hold(Assignment, recipient=1)))
+    replayed = first.encode(replace(old, run=bytes(16)))
+    assert_refused(first, bytes(replayed[:5]) + old.run + bytes(replayed[21:]))
+    refuses(first.clients[2], old, MessageError, "for party 1, received by party 2")
+    first.deliver(old)
+    refuses(first.clients[1], old, MessageError, "round 1 after round 1")
+    first.run()
+    refuses(first.clients[1], old, MessageError, "out of turn in state done")
+
+
+def test_a_server_message_cannot_be_sent_without_a_signer(wire):
+    net = wire(ROWS)
+    message = Continue(run=net.session.run, sender=SERVER, recipient=1, part=0)
+    with pytest.raises(SecFCError, match="the server signs its messages"):
+        encoding.encode(message, k=2)
+
+
+def test_every_message_of_the_server_has_its_proof(wire):
+    net, seen = wire(ROWS, comparison="rounds"), set()
+
+    def look(message):
+        if message.sender == SERVER:
+            assert isinstance(message, FromServer)
+            message.proof.verify(net.session)
+            seen.add(type(message).__name__)
+        return False
+
+    net.run(drop=look)
+    assert all(client.state is State.DONE for client in net.clients.values())
+    assert {"Plan", "Assignment", "Finish"} <= seen
+
+
+def test_parties_of_different_versions_do_not_run_together(wire, monkeypatch):
+    """By name, with both versions; and their agreements differ."""
+    net = wire(ROWS)
+    hello = bytes(net._links[1, SERVER][0][1])
+    older = hello[:3] + str(PROTOCOL - 1).encode() + hello[4:]
+    with pytest.raises(MessageError, match=f"of version {PROTOCOL - 1} of the protocol; this"):
+        net.decode(older)
+    ours = Session.of(job=net.job, roster=net.session.roster, run=bytes(16)).agreement
+    monkeypatch.setattr("secfc.sealing.handshake.PROTOCOL_BYTES", (PROTOCOL - 1).to_bytes(2, "little"))
+    assert Session.of(job=net.job, roster=net.session.roster, run=bytes(16)).agreement != ours

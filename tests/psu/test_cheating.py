@@ -1,0 +1,166 @@
+"""What clients that send false shares of what is opened, or a server that tells another table, can cause."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from support.union import plan_for, random_elements, tokens_of
+
+from secfc.errors import UnionError
+from secfc.psu.course import Course
+from secfc.psu.decoding import wrong_values
+from secfc.psu.found import OVERFULL, Found
+from secfc.psu.plan import UnionPlan
+from secfc.psu.prime import P
+from secfc.psu.roles import UnionClient, UnionServer
+from secfc.psu.stages import CheckStage
+from secfc.psu.unite import unite
+from secfc.randomness import MaskSource
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    monkeypatch.setenv("SECFC_KERNELS", "compiled")
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """IDs that the table of each stage was made for."""
+    made, table = {}, UnionPlan.table
+
+    def counted(self, stage, cap):
+        made[stage] = cap
+        return table(self, stage, cap)
+
+    monkeypatch.setattr(UnionPlan, "table", counted)
+    return made
+
+
+@pytest.fixture
+def liars(monkeypatch):
+    """Have clients open random values, in tables or in the check."""
+
+    def of(*numbers, check=False):
+        opening = UnionClient.opening
+
+        def false(self, part):
+            shares = opening(self, part)
+            if self.number in numbers and isinstance(self.course.stage, CheckStage) == check:
+                return random_elements(shares.shape, self.number)
+            return shares
+
+        monkeypatch.setattr(UnionClient, "opening", false)
+
+    return of
+
+
+def united(n, m=600, **options):
+    parties = [list(range(j, m, n)) for j in range(n)]
+    return unite(plan_for(parties, **options), tokens_of(parties))
+
+
+@pytest.mark.parametrize("method", ["series", "sketch"])
+def test_false_shares_that_nobody_can_tell_apart_end_the_run_at_once(liars, tables, method) -> None:
+    # With n = R any values open to something: here to bins that are overfull.
+    liars(2)
+    with pytest.raises(UnionError, match=r"or a client sent a false share of what is opened$"):
+        united(3, method=method)
+    assert tables == dict.fromkeys((1,) if method == "series" else (1, 2, 3), 600)
+
+
+@pytest.mark.parametrize("overfull", [2, 40, 113])
+def test_a_client_follows_no_server_into_tables_that_honest_parties_would_not_need(overfull) -> None:
+    # 188 bins; 40 of them with 25 IDs each would fit 3000 IDs.
+    course = Course(plan_for([[0]] * 3, cap=3000))
+    counts = np.zeros(188, dtype=np.int64)
+    counts[:overfull] = OVERFULL
+    found = Found(counts=counts, poles=np.empty(0, dtype=np.uint64))
+    if overfull == 2:
+        course.take_found(found)
+        assert course.stage.table.cap == 64
+    elif overfull == 40:
+        course.take_found(found)
+        assert course.stage.table.cap <= 2048
+    else:
+        with pytest.raises(UnionError, match=r"^union: 113 of 188 bins are overfull|more than 24 IDs each"):
+            course.take_found(found)
+
+
+def test_tables_of_an_attempt_add_up_to_little_more_than_the_first(tables) -> None:
+    united(3, m=3000)
+    assert tables[1] == 3000
+    assert sum(tables.values()) < 1.2 * 3000
+
+
+@pytest.mark.parametrize("liar", [1, 3, 5])
+@pytest.mark.parametrize("check", [False, True])
+def test_a_client_whose_share_does_not_fit_is_named_where_two_more_than_needed_answer(
+    liars, tables, liar, check
+) -> None:
+    liars(liar, check=check)
+    with pytest.raises(
+        UnionError, match=rf"do not fit together \(client {liar}\): such a share is false, or"
+    ):
+        united(5, m=60)
+    assert len(tables) == 1
+
+
+@pytest.mark.parametrize(("n", "who"), [(4, (1,)), (5, (1, 2)), (6, (2, 5))])
+def test_too_many_false_shares_to_say_whose_are_an_error_without_a_name(liars, n, who) -> None:
+    liars(*who)
+    with pytest.raises(UnionError, match="do not fit together: such a share is false"):
+        united(n, m=60)
+
+
+def test_two_are_named_where_four_more_than_needed_answer(liars) -> None:
+    liars(2, 6)
+    with pytest.raises(UnionError, match=r"do not fit together \(client 2, 6\)"):
+        united(7, m=60)
+
+
+def test_a_client_finds_a_false_share_of_the_check_itself() -> None:
+    parties = [[1], [2], [3], [4], [5]]
+    plan = plan_for(parties)
+    clients = [
+        UnionClient(number=j, plan=plan, tokens=held, masks=MaskSource())
+        for j, held in enumerate(tokens_of(parties), 1)
+    ]
+    server = UnionServer(plan)
+    for stage in range(2):
+        dealt = {client.number: client.deal(0) for client in clients}
+        for client in clients:
+            for sender, shares in dealt.items():
+                if sender != client.number:
+                    client.take(sender, 0, shares[client.number - 1])
+        opened = {client.number: client.opening(0) for client in clients}
+        if stage == 0:
+            for number, share in opened.items():
+                server.take(number, 0, share)
+            found = server.conclude()
+            for client in clients:
+                client.take_found(found)
+    assert clients[0].verdict(opened).unique
+    opened[4] = random_elements(opened[4].shape, 1)
+    with pytest.raises(UnionError, match=r"do not fit together \(client 4\)"):
+        clients[0].verdict(opened)
+
+
+@pytest.mark.parametrize(("length", "dimension", "errors"), [(5, 3, 1), (9, 3, 3), (12, 5, 2), (4, 4, 0)])
+@pytest.mark.parametrize("seed", range(5))
+def test_wrong_values_of_a_polynomial_are_located(length, dimension, errors, seed) -> None:
+    random = Random(seed)
+    coefficients = [random.randrange(P) for _ in range(dimension)]
+    points = random.sample(range(1, 100), length)
+    values = [sum(c * pow(a, i, P) for i, c in enumerate(coefficients)) % P for a in points]
+    wrong = sorted(random.sample(range(length), errors))
+    for at in wrong:
+        values[at] = (values[at] + random.randrange(1, P)) % P
+    assert wrong_values(points, values, dimension) == tuple(wrong)
+    zeros = [0] * length
+    assert wrong_values(points, zeros, dimension) == ()
+
+
+def test_values_that_are_near_no_polynomial_locate_nothing() -> None:
+    random = Random(3)
+    values = [random.randrange(P) for _ in range(9)]
+    assert wrong_values(range(1, 10), values, 3) is None

@@ -1,0 +1,99 @@
+"""Clients on a fake wire that share, or answer, something else than they should."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from support.wire import Wire
+
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES, primes_of
+from secfc.field.residues import reduce
+from secfc.protocol import sharing
+from secfc.protocol.messages import CodedDistances, Message
+
+
+def primes(net: Wire) -> tuple[int, ...]:
+    """Of the shares; small jobs have as many in every round."""
+    assert net.job.residues(1) == net.job.residues(net.m)
+    return primes_of(net.job.residues(net.m))
+
+
+def modulus(net: Wire) -> int:
+    return prod(primes(net))
+
+
+def add(residues: PackedResidues, column: int, row: int, number: int, only: int | None = None) -> None:
+    """Add an integer to one entry, modulo each prime or modulo the one with this index."""
+    for index, plane in enumerate(residues.planes()):
+        if only in (None, index):
+            p = PRIMES[index].p
+            found = unpack(plane)
+            found[column, row] += number % p
+            plane[:] = pack(reduce(found, p), p)
+
+
+def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]], None]) -> None:
+    """Let a client change what it deals with the first part: one entry of the list for each recipient."""
+    client = net.clients[dealer]
+    honest = client._on_plan
+
+    def dealing(message: Any) -> list[Message]:
+        real = sharing.Sharer.share
+
+        def share(sharer: Any, rows: Any) -> Any:
+            packed = real(sharer, rows)
+            change(packed)
+            return packed
+
+        sharing.Sharer.share = share  # type: ignore[method-assign]
+        try:
+            return honest(message)
+        finally:
+            sharing.Sharer.share = real  # type: ignore[method-assign]
+
+    client._on_plan = dealing  # type: ignore[method-assign]
+
+
+def deal_integers(net: Wire, dealer: int, numbers: dict[tuple[int, int], int]) -> None:
+    """Let a client with rows of zeros share these integers modulo Q, by own row and column; ell is 1.
+
+    A constant is a polynomial: what it deals is consistent.
+    """
+    assert net.job.ell == 1
+
+    def change(packed: list[PackedResidues]) -> None:
+        for share in packed:
+            for (row, column), number in numbers.items():
+                add(share, column, row, number)
+
+    change_shares(net, dealer, change)
+
+
+def change_answers(net: Wire, responder: int, offsets: Callable[[int], dict[tuple[int, int], int]]) -> None:
+    """Let a client add integers to its answers: by row and set, in the round that it is asked of.
+
+    Answers of disclosure "distances" are added up, so this adds the same to the distances.
+    """
+    client = net.clients[responder]
+    honest = client.receive
+
+    def answered(message: Message) -> list[Message]:
+        replies = honest(message)
+        for at, reply in enumerate(replies):
+            if isinstance(reply, CodedDistances):
+                residues = PackedResidues(
+                    shape=reply.residues.shape, payload=bytearray(reply.residues.payload)
+                )
+                for (row, h), number in offsets(reply.round).items():
+                    add(residues, h, row, number)
+                replies[at] = replace(reply, residues=residues)
+        return replies
+
+    client.receive = answered  # type: ignore[method-assign]
+
+
+def random_integers(rng: np.random.Generator, count: int, below: int) -> list[int]:
+    return [int.from_bytes(rng.bytes(32), "little") % below for _ in range(count)]
