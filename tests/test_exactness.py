@@ -180,12 +180,12 @@ def test_a_round_of_small_sets_takes_fewer_residues_than_the_modulus_has():
     rows = np.random.default_rng(0).normal(size=(m, 2))
     result = secfc.run(np.array_split(rows, 3), k, 1, 1, precision=25, seed=0, max_iter=1)
     largest = int(np.bincount(np.concatenate(result.start)).max())
-    assert result.job.residues(largest) == 3
-    assert result.job.residues(m) == 4
+    assert result.job.residues(largest) == 4
+    assert result.job.residues(m) == 5
     answers = [
         r.size for r in result.costs.messages if (r.kind, r.round, r.sender) == ("CodedDistances", 1, 1)
     ]
     parts = Layout((m // 3,) * 3).parts(result.job)
     envelope_part_and_shape = 29 + 4 + 9
     assert len(answers) == parts.answers > 1
-    assert sum(answers) == parts.answers * envelope_part_and_shape + 3 * 3 * m * k
+    assert sum(answers) == parts.answers * envelope_part_and_shape + 4 * 3 * m * k

@@ -12,7 +12,6 @@ import secfc
 from secfc import SecureKMeans
 from secfc._options import Asking, Clustering
 from secfc._run import run_outcome
-from secfc.drivers import in_process
 from secfc.field.packing import PackedResidues
 from secfc.protocol.client import Client
 from secfc.protocol.messages import CodedDistances
@@ -190,25 +189,27 @@ def test_an_id_held_twice_ends_both():
 # Parties that lie
 
 
-class Liar(Client):
+def lying(receive):
     """Client 2 sends answers with one wrong residue."""
 
-    def receive(self, message):
-        replies = super().receive(message)
-        return [self._wrong(one) if isinstance(one, CodedDistances) else one for one in replies]
-
-    def _wrong(self, answer):
-        if self.number != 2:
-            return answer
+    def wrong(answer):
         payload = bytearray(answer.residues.payload)
         payload[0] ^= 1
         return replace(answer, residues=PackedResidues(shape=answer.residues.shape, payload=payload))
+
+    def take(client, message):
+        replies = receive(client, message)
+        if client.number != 2:
+            return replies
+        return [wrong(one) if isinstance(one, CodedDistances) else one for one in replies]
+
+    return take
 
 
 def test_liars_are_found_out_whoever_asks(monkeypatch):
     given = {"t": 1, "ell": 1, "max_liars": 1, "disclosure": "coded"}
     honest = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0)
-    monkeypatch.setattr(in_process, "Client", Liar)
+    monkeypatch.setattr(Client, "receive", lying(Client.receive))
     with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
         choice = secfc.choose_k(FIVE, [2, 3], seed=0, **given)
     assert choice.faults.liars == (2,)

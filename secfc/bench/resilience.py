@@ -30,7 +30,7 @@ from secfc.limits import Limits
 from secfc.params import Comparison, Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import Phase
-from secfc.psu.tokens import KEY_BYTES, row_ids
+from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, row_ids
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3
@@ -259,7 +259,7 @@ def _with_ids(setup: Setup) -> Setup:
         row_ids(range(first, end), key=bytes(KEY_BYTES), name=name)
         for first, end, name in zip(ends, ends[1:], setup.names, strict=False)
     ]
-    return replace(setup, job=job, ids=held)
+    return replace(setup, job=job, ids=held, salt=bytes(SALT_BYTES))  # the same order of rows in each run
 
 
 def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:

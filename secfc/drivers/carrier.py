@@ -26,6 +26,7 @@ from secfc.journal.ledger import Stands
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.protocol.sizes import Sizes
 from secfc.protocol.wire import Envelope
+from secfc.protocol.withholding import WAITED_FOR
 from secfc.row_layout import MAX_MESSAGE_BYTES, MAX_PREPARE_BYTES
 
 GRACE_SECONDS = 5.0
@@ -36,9 +37,6 @@ _ALL_MESSAGES = (1 << 63) - 1
 
 _TRIES = 3
 """How often a process is started that ends before it has come any further."""
-
-_WAITED_FOR = frozenset({"Share", "Echo"})
-"""Messages between clients without which the recipient says nothing to the server."""
 
 # (party, frame kind, payload); a kind of b"" is the end of the party's output, its payload what broke it.
 Event = tuple[int, bytes, bytes]
@@ -290,7 +288,7 @@ class Parties:
         with self._lock:
             self._meter.sent(header, len(payload))
         self._carried.add(party, header.recipient)
-        if header.kind in _WAITED_FOR:
+        if header.kind in WAITED_FOR:
             with self._lock:
                 self._kinds[header.kind, party, header.recipient] += 1
         self._outgoing[header.recipient].put(framing.MESSAGE, payload)

@@ -10,7 +10,7 @@ schema alone.
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from secfc.codes import Code
@@ -249,12 +249,13 @@ class Preparer:
 
     def _on_introduce(self, message: Introduce) -> list[Message]:
         sender, introduction = message.sender, message.introduction
+        # Signed for the agreement that it names: a changed byte on the way is refused, and ends nothing.
+        introduction.verify(replace(self._session, agreement=message.agreement), sender)
         if message.agreement != self._session.agreement:
             raise AgreementError(
                 f"client {sender}: it prepares by another schema, t or roster "
                 f"({message.agreement[:8].hex()}, here {self._session.agreement[:8].hex()})"
             )
-        introduction.verify(self._session, sender)
         if introduction.rows or introduction.start != start_digest(None):
             raise MessageError(f"Introduce: client {sender} tells of rows, which a preparation hides")
         introductions = self._introductions | {sender: introduction}

@@ -43,7 +43,7 @@ from secfc.protocol.standing import stand, standing_of
 from secfc.protocol.states import State, check_envelope
 from secfc.protocol.union import ServerUnion
 from secfc.protocol.unread import Pair, apart, open_pairs
-from secfc.protocol.withholding import Carried, awaited_for_shares, withholding
+from secfc.protocol.withholding import Carried, awaited_for_shares, preparing_late, withholding
 from secfc.psu.plan import salt_of
 from secfc.randomness import MaskSource
 from secfc.row_layout import WINDOW, Layout
@@ -178,6 +178,8 @@ class Server:
         carried : callable
             How many messages of a type, given by name, have been carried from one client to another.
         """
+        if self._prepares and self.state is State.IDENTIFY:
+            return preparing_late(self.awaited, n=self._job.n, carried=carried)
         if self._checks is None or self.state not in (State.SHARE, State.CHECK):
             return self.awaited
         return withholding(

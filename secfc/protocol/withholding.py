@@ -1,4 +1,4 @@
-"""Who is waited for while rows are shared, and who of them only waits for what others have not sent."""
+"""Who is waited for while rows are prepared or shared, and who of them only waits for others."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -9,6 +9,25 @@ from secfc.row_layout import WINDOW, Layout, Parts
 
 Carried = Callable[[str, int, int], int]
 """How many messages of a type, given by name, have been carried from one client to another."""
+
+PREPARING = ("Introduce", "Holds", "Deal", "Complete", "Opening")
+"""Messages of a preparation, one from each client to each other, in this order."""
+
+WAITED_FOR = frozenset({*PREPARING, Share.__name__, Echo.__name__})
+"""Types whose numbers `preparing_late` and `withholding` ask for."""
+
+
+def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tuple[int, ...]:
+    """Of those who are awaited while rows are prepared, who has to act.
+
+    Nobody sends a type before it has all messages of the type before: the first that is not complete tells.
+    """
+    clients = range(1, n + 1)
+    for kind in PREPARING:
+        late = [i for i in awaited if any(not carried(kind, i, j) for j in clients if j != i)]
+        if late:
+            return tuple(late)
+    return tuple(awaited)
 
 
 def awaited_for_shares(

