@@ -345,7 +345,7 @@ def test_who_holds_a_preparation_up_is_told_from_those_who_wait(wire, kind):
         message = net.take(*links[0])
         carried[type(message).__name__, *links[0]] += 1
         net.deliver(message)
-    assert not any(party.done for party in net.parties.values())
+    assert not all(party.done for party in net.parties.values())
     assert preparing_late((1, 2, 3, 4), n=4, carried=lambda *link: carried[link]) == (2,)
 
 
@@ -447,7 +447,7 @@ def test_a_message_that_is_too_large_is_not_read():
 
 @pytest.mark.parametrize("data", [b"", b"SFP2", b"SFC1" + bytes(40)])
 def test_what_is_no_message_has_no_parties(data):
-    with pytest.raises(MessageError, match="not a (secfc message|message of a preparation)"):
+    with pytest.raises(MessageError, match=r"not a (secfc message|message of a preparation)"):
         envelope(data)
 
 
