@@ -52,7 +52,7 @@ def draw(seed: int) -> Drawn:
     """A run within the promise."""
     rng = random.Random(seed)  # noqa: S311 - chooses scenarios
     most = rng.choice((1, 1, 2))
-    (t, ell), vanish = rng.choice(((1, 1), (1, 1), (1, 2), (2, 1))), rng.choice((0, 0, 1))
+    (t, ell), vanish = rng.choice(((1, 1), (1, 1), (1, 2), (2, 1))), rng.choice((0, 0, 1, 2))
     n = 2 * (t + ell) - 1 + vanish + 2 * most + rng.choice((0, 0, 0, 1))
     who = rng.sample(range(1, n + 1), most + vanish)
     liars, gone = who[:most], who[most:]
@@ -69,11 +69,14 @@ def draw(seed: int) -> Drawn:
         if rng.random() < 0.15
     )
     together = rng.random() < 0.3
+    all_in = rng.choice(("Echo", "CentreShare", "Witness", *[None] * 7))
     sharing = tuple(rng.sample([j for j in range(1, n + 1) if j not in liars], setup.job.threshold - 1))
     lies: list[Lie] = []
     for client in liars:
         if together:
             lies.append(_lie(rng, client, n, sharing, what="CodedDistances", how="codeword"))
+        if all_in:
+            lies.append(_lie(rng, client, n, sharing, what=all_in))
         for _ in range(rng.choice((1, 1, 2, 3))):
             lies.append(_lie(rng, client, n, sharing))
         if any(lie.what == "Evidence" for lie in lies):
