@@ -238,6 +238,8 @@ def audit(
         agreement = read_job(job)
         evidence = read_evidence(summary)
         if evidence is not None:
+            if report is not None:
+                raise ParameterError(f"--report: {summary} is evidence, and has no result")
             _show_findings(audit_evidence(evidence, agreement))
             return
         read = read_summary(summary)

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,18 @@ from support.network import (
     third_round,
     vanishes,
 )
+from typer.testing import CliRunner
 
 import secfc
 from secfc.agreement.audit import audit
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
+from secfc.cli.app import app
 from secfc.drivers.flare.calls import Answer, Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
+    CheatError,
     DataError,
     LimitError,
     MessageError,
@@ -108,6 +112,33 @@ def test_a_run_that_a_site_ends_is_stated_by_all_that_began_it(organisations, tm
     summary = read_summary(tmp_path / "summary.json")
     assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
     assert all("LimitError" in one.statement.ended for one in summary.statements)
+
+
+def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisations, monkeypatch, tmp_path):
+    made = organisations(20, 10, 30)
+    network = Network(made)
+    honest = network.server.receive
+
+    def receive(message):
+        return [
+            replace(one, inertia=one.inertia + 1) if isinstance(one, Finish) and one.recipient == 3 else one
+            for one in honest(message)
+        ]
+
+    monkeypatch.setattr(network.server, "receive", receive)
+    with pytest.raises(CheatError):
+        network.run()
+    paths = sorted(made.folder.glob("results-*/*/evidence.json"))
+    assert paths
+    for path in paths:
+        told = CliRunner().invoke(app, ["audit", str(path), "--job", str(made.job)])
+        assert (told.exit_code, "signed two of Finish" in told.output) == (0, True)
+        report = tmp_path / "report.html"
+        refused = CliRunner().invoke(
+            app, ["audit", str(path), "--job", str(made.job), "--report", str(report)]
+        )
+        assert "is evidence, and has no result" in re.sub(r"\s+", " ", refused.output)
+        assert not report.exists()
 
 
 # What a network does
