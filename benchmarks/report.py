@@ -56,7 +56,7 @@ ABOUT = {
         "Seeded runs on a simulated network, compared with exact Lloyd on the rows that were in. Within "
         "n >= R + S + 2A every run must end exact; beyond it theory promises nothing: more liars than "
         "max_liars may agree among themselves and be believed. Liars are not named whose answers came when "
-        "enough others had agreed. Missed: the bound of docs/protocol.md, "
+        "enough others had agreed. Missed: the bound of docs/faults.md, "
         "eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of sharing, with "
         "the check over those without, turn by turn."
     ),

@@ -25,7 +25,11 @@ SOURCES = sorted(
     path for folder in ("secfc", "plaintext_baselines") for path in (ROOT / folder).rglob("*.py")
 )
 THREATS = (DOCS / "threat-model.md").read_text()
-PROTOCOL = (DOCS / "protocol.md").read_text()
+EQUATIONS = {
+    name: re.findall(r"^> \(([UP]?\d+'*)\)", (DOCS / name).read_text(), flags=re.MULTILINE)
+    for name in ("protocol.md", "union.md", "faults.md", "proofs.md")
+}
+"""The numbers of the equations that each page defines."""
 
 
 def headings(text):
@@ -101,14 +105,26 @@ def test_sections_that_docstrings_name_exist(source):
         assert list((DOCS / "decisions").glob(f"{number}-*.md")), number
 
 
+def test_each_equation_is_defined_once():
+    numbers = [number for page in EQUATIONS.values() for number in page]
+    assert {str(number) for number in range(1, 19)} < set(numbers)
+    assert len(numbers) == len(set(numbers))
+
+
 @pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=lambda path: str(path.relative_to(ROOT)))
-def test_equations_of_the_protocol_that_are_named_exist(path):
-    numbered = set(re.findall(r"^> \((\d+)'?\)", PROTOCOL, flags=re.MULTILINE))
-    text = path.read_text()
-    named = re.findall(r"protocol\.md(?:#[\w-]+\))?, eqs?\. (\d+)(?:-(\d+))?", text)
-    if path.name == "protocol.md":
-        named = [(number, "") for number in re.findall(r"\beq\. (\d+)", text)]
-    assert {number for pair in named for number in pair if number} <= numbered
+def test_equations_that_are_named_exist_on_the_page_that_is_named(path):
+    text = re.sub(r"\s*\n\s*#? *", " ", path.read_text())
+    for page, first, last in re.findall(r"\b(\w+\.md)(?:#[\w-]+\))?, eqs?\. (\d+)(?:-(\d+))?", text):
+        assert {first, last or first} <= set(EQUATIONS[page]), page
+    for first, page in re.findall(r"\[eq\. (\d+)\]\((?:\.\./)*(\w+\.md)#", text):
+        assert first in EQUATIONS[page], page
+
+
+@pytest.mark.parametrize("page", EQUATIONS)
+def test_equations_that_a_page_of_the_protocol_refers_to_exist(page):
+    named = re.findall(r"\b(?:by|in|of|to|with|is) \(([UP]?\d+'*)\)", (DOCS / page).read_text())
+    assert named
+    assert set(named) <= {number for numbers in EQUATIONS.values() for number in numbers}
 
 
 @pytest.mark.parametrize("row", table_after("Who learns what"), ids=lambda row: row[0][:40])
@@ -121,9 +137,7 @@ def test_every_adversary_of_the_threat_model_has_a_reason_that_exists(row):
         if any(one.startswith(letter + "-") for one in ATTACKS)
     ]
     assert len(reasons) == len(re.findall(r"attack \w\b", why))
-    for name in re.findall(r"\[protocol\]\(protocol\.md\), ([^;)]+)", why):
-        assert name in sections(PROTOCOL), name
-        reasons.append(name)
+    reasons += re.findall(r"\]\((?:protocol|union|faults|proofs)\.md#[\w-]+\)", why)
     own = {one for one in sections(THREATS) if f"({one}" in why}
     tests = re.findall(r"`(tests/[\w/.]+)`", " ".join(row))
     assert reasons or own or tests, why

@@ -160,7 +160,7 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
 
 
 def _missed_bits(job: Job) -> float | None:
-    """Of the bound of docs/protocol.md, eq. 13."""
+    """Of the bound of docs/faults.md, eq. 13."""
     if not job.max_liars:
         return None
     smallest = min(primes_of(job.residues(CASE.m)))

@@ -1,4 +1,4 @@
-"""An error where it arises, and what it means for the others (docs/protocol.md, Parties that vanish).
+"""An error where it arises, and what it means for the others (docs/faults.md, Parties that vanish).
 
 What leaves the party of it is in `secfc.public_errors`.
 """

@@ -3,7 +3,7 @@
 Coded distances are values of polynomials of degree below R, one value a client, so every parity check of that
 code is 0 for each row and set, and every linear combination of a client's distances is a value of one
 polynomial of degree below R. Coefficients are drawn when the answers are here, are independent and uniform,
-used once and never sent: a lie survives one combination with probability 1/p (docs/protocol.md, "Liars in the
+used once and never sent: a lie survives one combination with probability 1/p (docs/faults.md, "Liars in the
 iteration").
 """
 

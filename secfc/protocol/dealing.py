@@ -3,7 +3,7 @@
 Beside each part of its shares a client deals covers, shares of polynomials of degree below ell + t that are
 uniform altogether. When all shares are dealt the server draws a seed; every client answers, for each part of
 each dealer, cover + sum r f(alpha_j) with coefficients r of that seed. With a cover of its own each
-combination is a uniform polynomial, whatever the rows are (docs/protocol.md, "Liars in sharing"). With
+combination is a uniform polynomial, whatever the rows are (docs/faults.md, "Liars in sharing"). With
 membership privacy that happens part by part, before the dealers' shares of a part are added up.
 """
 

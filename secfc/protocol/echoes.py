@@ -3,7 +3,7 @@
 Reports about two seeds would tell the difference of two combinations of a dealer's rows. So a client reports
 when a `quorum` of clients, itself among them, was given its seed. Two quorums have more than t clients in
 common. One of these does not collude and shows one seed only, so all reports are about one seed
-(docs/protocol.md, "Liars in sharing").
+(docs/faults.md, "Liars in sharing").
 """
 
 from collections.abc import Collection, Mapping

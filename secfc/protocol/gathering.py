@@ -2,7 +2,7 @@
 
 With A liars tolerated, R + A answers that agree are right: a polynomial of degree below R that differs from
 phi does so in all but R - 1 of them, in more than A. If they do not agree, liars are located once all that
-can come are here (docs/protocol.md, "Liars in the iteration").
+can come are here (docs/faults.md, "Liars in the iteration").
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,7 +1,7 @@
 """A client's side of the check of shares that are added up: part by part, before they are.
 
 What every dealer sent of a part is kept until the server says that nobody disputes it any more; then the sum
-takes its place (docs/protocol.md, "Rows of a union").
+takes its place (docs/faults.md, "Rows of a union").
 """
 
 from collections.abc import Callable, Collection

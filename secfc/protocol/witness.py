@@ -27,7 +27,7 @@ def quorum(job: Job, planned: int) -> int:
 
     R at least, and more than half of the clients and of t more. Two groups so large have more than t clients
     in common, so one that does not collude and has one result alone: nothing is opened of two results
-    (docs/protocol.md, "A server that cheats").
+    (docs/faults.md, "A server that cheats").
 
     Parameters
     ----------

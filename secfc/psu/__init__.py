@@ -1,1 +1,1 @@
-"""Private set union: all learn which IDs there are, none whose they are (docs/protocol.md, "Phase union")."""
+"""Private set union: all learn which IDs there are, none whose they are (docs/union.md, "Phase union")."""

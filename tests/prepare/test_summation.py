@@ -129,7 +129,7 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
     """For each way of the others' masks there is one under other numbers that gives the very same view.
 
     It is a bijection (the masks are shifted by constants), and masks are uniform, so both numbers give any
-    view with the same probability. This is the proof in docs/protocol.md, executed.
+    view with the same probability. This is the proof in docs/proofs.md, executed.
     """
     rng = np.random.default_rng(n)
     values = [int(value) for value in rng.integers(1 << 60, size=n)]

@@ -84,7 +84,7 @@ def test_a_client_that_vanishes_once_all_rows_are_shared_stays_in_what_is_opened
     assert abs(total) < 1e-6  # what the totals say already: standardised values add up to nothing
 
 
-# Totals of other parties than the run's: not seen by a run, see docs/protocol.md, Composition
+# Totals of other parties than the run's: not seen by a run, see docs/proofs.md, Composition
 
 
 def test_totals_and_a_run_of_other_parties_give_the_difference_from_centres(wire):
