@@ -1,8 +1,8 @@
 """A search for runs in which liars make a label wrong or have somebody honest blamed.
 
 Jobs, who vanishes and what liars do are drawn from a seed, so each run that went wrong can be repeated. At
-most A = max_liars clients lie and S vanish, with n >= R + S + 2A, and most often n is just that. To see what
-happens beyond the promise, A + 1 clients collude on one wrong polynomial.
+most A = max_liars clients lie and S vanish, with n >= R + S + 2A and n > 2S + 2A + t, and most often n is the
+least. To see what happens beyond the promise, A + 1 clients collude on one wrong polynomial.
 """
 
 import random
@@ -19,7 +19,7 @@ from secfc import row_layout
 from secfc.drivers.faulty import Ending, Fault, Scenario, run_faulty
 from secfc.drivers.lying import HOWS, Lie
 from secfc.drivers.setup import Setup
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, TooManyFaultsError
 from secfc.limits import Limits
 from secfc.params import Job
 
@@ -53,7 +53,8 @@ def draw(seed: int) -> Drawn:
     rng = random.Random(seed)  # noqa: S311 - chooses scenarios
     most = rng.choice((1, 1, 2))
     (t, ell), vanish = rng.choice(((1, 1), (1, 1), (1, 2), (2, 1))), rng.choice((0, 0, 1, 2))
-    n = 2 * (t + ell) - 1 + vanish + 2 * most + rng.choice((0, 0, 0, 1))
+    least = max(2 * (t + ell) - 1 + vanish + 2 * most, 2 * vanish + 2 * most + t + 1)
+    n = least + rng.choice((0, 0, 0, 1))
     who = rng.sample(range(1, n + 1), most + vanish)
     liars, gone = who[:most], who[most:]
     setup = _setup(rng, n=n, t=t, ell=ell, most=most, seed=seed)
@@ -235,8 +236,15 @@ def broken_promises(drawn: Drawn, ending: Ending) -> list[str]:
             found.append("labels are not those of exact Lloyd")
         if left - ending.labels.keys():
             found.append(f"no labels: {sorted(left - ending.labels.keys())}")
-    elif not isinstance(ending.error, ParameterError):
+    elif not (isinstance(ending.error, ParameterError) or _too_few(drawn, ending)):
         # Those who are left out may have held all rows of a start cluster, or too many of all.
         named = {int(j) for text in _NAMED.findall(str(ending.error)) for j in re.findall(r"\d+", text)}
         found.append(f"{type(ending.error).__name__}: {ending.error} (honest: {sorted(named & honest)})")
     return found
+
+
+def _too_few(drawn: Drawn, ending: Ending) -> bool:
+    """Whether shares that cannot be read may end the run, in nobody's name (`secfc.protocol.unread`)."""
+    job = drawn.setup.job
+    enough = job.threshold + len(drawn.vanishing) + 2 * job.max_liars + job.max_liars**2 // 4
+    return isinstance(ending.error, TooManyFaultsError) and bool(ending.faults.unread) and job.n < enough

@@ -129,7 +129,9 @@ class ShareChecks:
         TooManyFaultsError
             It may be honest: the echoes of liars may be false, and the others are too few to confirm a seed.
         """
-        self._require(members, liars=self._job.max_liars)
+        # Of those who have gone, all beyond n - R - 2A were liars.
+        gone = max(0, self._job.threshold + 2 * self._job.max_liars - len(members))
+        self._require(members, liars=max(0, self._job.max_liars - gone))
 
     def receive(self, message: Report | Evidence, members: Collection[int]) -> list[Message]:
         """Take what a client says of its shares.

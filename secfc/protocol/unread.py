@@ -1,12 +1,13 @@
 """Shares that their recipient says it cannot read: of dealer and recipient one lies, and nobody can tell who.
 
-Each such pair has a liar. So whoever is in more pairs than may still lie is one, as all the others in these
-pairs would have to be. Of the pairs that are left nobody is accused: recipients answer nothing, as they lack
-shares, and of pairs without a client in common neither does the dealer. Each of these takes one liar at least
-with it, so n >= R + S + 2A still holds of those who are left.
+Each such pair has a liar. A client lies if more clients than may would have to lie otherwise. Of the pairs
+that are left nobody is accused: recipients answer nothing, as they lack shares, and of pairs without a client
+in common neither does the dealer. With a liars that each have c recipients in such pairs, c + a - 1 <= A, so
+a (1 + c) clients are missing, at least a of them liars. Those who are left are enough for the A - a that may
+still lie when n >= R + S + 2A + a (A - a), so always when n >= R + S + 2A + floor(A^2 / 4)
+(tests/protocol/test_unread.py has other pairs).
 """
 
-from collections import Counter
 from collections.abc import Collection
 
 Pair = tuple[int, int]
@@ -19,27 +20,53 @@ def open_pairs(unread: Collection[Pair], known: Collection[int]) -> list[Pair]:
 
 
 def cannot_be_honest(unread: Collection[Pair], *, known: Collection[int], most: int) -> dict[int, str]:
-    """Clients that must lie if at most `most` do, these among them, with the reason."""
+    """Clients that must lie if at most `most` do, these among them, with the reason.
+
+    If a client is honest, all that are in a pair with it lie, and one of each pair that is left.
+    """
     found: dict[int, str] = {}
     while True:
         left = most - len(found.keys() | set(known))
         pairs = open_pairs(unread, [*known, *found])
-        counts = Counter(client for pair in pairs for client in pair)
-        over = [client for client, count in sorted(counts.items()) if count > left]
-        if not over or left < 0:
+        if len(apart(pairs)) > left:
+            return found  # more clients lie than may: nobody can be told from others
+        near = _near(pairs)
+        over = [client for client, others in near.items() if len(others) > left] or [
+            client
+            for client, others in near.items()
+            if len(others) + len(apart(open_pairs(pairs, {client, *others}))) > left
+        ]
+        if not over:
             return found
-        client = max(over, key=lambda one: counts[one])
-        if counts[client] == 1:
-            return found  # more pairs than may lie, and no client is in two: nobody can be told from others
-        found[client] = f"{counts[client]} clients and it do not read each other's shares"
+        for client in over:
+            found[client] = f"{len(near[client])} clients and it do not read each other's shares"
+
+
+def _near(pairs: Collection[Pair]) -> dict[int, set[int]]:
+    """Who is in a pair with whom."""
+    near: dict[int, set[int]] = {}
+    for one, other in sorted(pairs):
+        near.setdefault(one, set()).add(other)
+        near.setdefault(other, set()).add(one)
+    return near
 
 
 def apart(pairs: Collection[Pair]) -> list[Pair]:
-    """Pairs without a client in common, as many as can be added one by one."""
-    taken: set[int] = set()
-    chosen: list[Pair] = []
-    for pair in sorted(pairs):
-        if not taken & set(pair):
-            taken.update(pair)
-            chosen.append(pair)
-    return chosen
+    """Pairs without a client in common, as many as are found by adding one, or by two in place of one."""
+    near = _near(pairs)
+    chosen: dict[int, int] = {}  # both ways
+    for one, others in near.items():
+        free = others - chosen.keys()
+        if one not in chosen and free:
+            chosen[one], chosen[min(free)] = min(free), one
+    changed = True
+    while changed:
+        changed = False
+        for one, other in list(chosen.items()):
+            first, second = near[one] - chosen.keys(), near[other] - chosen.keys()
+            if chosen[one] == other and first and second and len(first | second) > 1:
+                a = min(first - {min(second)}, default=min(first))
+                b = min(second - {a})
+                chosen |= {one: a, a: one, other: b, b: other}
+                changed = True
+    return [(one, other) for one, other in chosen.items() if one < other]

@@ -93,6 +93,25 @@ def test_liars_break_no_promise(seed):
     assert liars.broken_promises(drawn, liars.run(drawn)) == []
 
 
+@pytest.mark.parametrize("spare", [0, 1])
+def test_two_liars_end_a_run_through_shares_that_cannot_be_read_only_below_a_spare_client(spare):
+    """n = R + 2A = 7: one sends shares that two cannot read, the other lies later; n = 8 is enough."""
+    drawn = kept(
+        [1, 1, 1, 1, 1, 2, 2] + [1] * spare,
+        liars={2, 7},
+        lies=(
+            lie(7, "Share", "inside", count=2, towards=(3, 4)),
+            lie(2, "CodedDistances", "residue"),
+        ),
+        seed=1,
+        **{"k": 2, "t": 1, "precision": 12, "max_liars": 2, "max_iter": 2, "init": "labels"},
+    )
+    ending = liars.run(drawn)
+    assert (ending.error is None) == bool(spare)
+    assert liars.broken_promises(drawn, ending) == []
+    assert ending.faults.unread == ((7, 3), (7, 4))
+
+
 def test_a_run_beyond_the_promise_ends():
     drawn = liars.draw_beyond(1)
     ending = liars.run(drawn)

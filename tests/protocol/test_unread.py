@@ -1,0 +1,61 @@
+"""Who is told to lie by shares that cannot be read: nobody honest, and enough for the others to go on."""
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secfc.protocol.unread import apart, cannot_be_honest, open_pairs
+
+CLIENTS = range(1, 9)
+
+
+@st.composite
+def pairs_with_liars(draw):
+    """Liars, and pairs that have one each: with false shares, or falsely said not to be readable."""
+    liars = draw(st.sets(st.sampled_from(CLIENTS), min_size=1, max_size=4))
+    possible = [(i, j) for i in CLIENTS for j in CLIENTS if i != j and {i, j} & liars]
+    return liars, draw(st.sets(st.sampled_from(possible), max_size=12))
+
+
+@given(pairs_with_liars())
+def test_nobody_honest_is_found(drawn):
+    liars, pairs = drawn
+    assert cannot_be_honest(pairs, known=(), most=len(liars)).keys() <= liars
+
+
+@given(pairs_with_liars())
+def test_those_who_are_left_are_enough_but_for_a_quarter_of_a_squared(drawn):
+    liars, pairs = drawn
+    most = len(liars)
+    known = set(cannot_be_honest(pairs, known=(), most=most))
+    left = open_pairs(pairs, known)
+    silent = {recipient for _, recipient in left}.union(*apart(left))
+    missing, may_lie = len(known | silent), most - len(known) - len(apart(left))
+    assert missing + 2 * may_lie <= 2 * most + most**2 // 4
+
+
+@given(pairs_with_liars())
+def test_who_must_lie_by_trying_all_sets_of_liars_is_found_where_pairs_are_stars(drawn):
+    liars, pairs = drawn
+    if len({one for pair in pairs for one in pair}) != len(pairs) + len(apart(pairs)):
+        return  # not stars, of which matchings need as many clients as covers do
+    most = len(liars)
+    covers = [
+        set(some)
+        for size in range(most + 1)
+        for some in combinations(CLIENTS, size)
+        if all(set(pair) & set(some) for pair in pairs)
+    ]
+    assert set(cannot_be_honest(pairs, known=(), most=most)) == set.intersection(*covers)
+
+
+def test_two_liars_that_each_spoil_two_shares_are_found_where_two_may_lie():
+    pairs = {(1, 3), (1, 4), (2, 5), (2, 6)}
+    assert set(cannot_be_honest(pairs, known=(), most=2)) == {1, 2}
+    assert cannot_be_honest({(1, 3), (1, 4)}, known=(), most=2) == {}
+
+
+def test_more_liars_than_may_accuse_nobody():
+    pairs = {(1, 2), (3, 4), (5, 6), (5, 7), (5, 8)}
+    assert cannot_be_honest(pairs, known=(), most=2) == {}
