@@ -1,17 +1,12 @@
 """The built site: a page loads nothing from the network, so it can be read where there is none."""
 
-import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("mkdocs", reason="the site is built with secfc[docs]")
 
-ROOT = Path(__file__).parents[2]
 AWAY = re.compile(r"^\s*(?:[a-z][a-z+.-]*:)?//", flags=re.IGNORECASE)
 LOADED_BY_STYLE = re.compile(r"""@import\s*["']?([^"';)]+)|url\(\s*["']?([^"')]+)""", flags=re.IGNORECASE)
 LINKS_THAT_ARE_NOT_LOADED = {"canonical", "alternate", "next", "prev", "author", "license"}
@@ -19,22 +14,6 @@ LOADS = {"src", "srcset", "poster", "data", "action"}
 
 FETCHED_BY_THE_THEME = {"mermaid": "a library for diagrams", "source": "figures of a repository"}
 """Classes, and components of the theme, for which its own script asks others."""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs") / "site"
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
 
 
 class Loaded(HTMLParser):

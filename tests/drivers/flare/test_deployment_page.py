@@ -18,7 +18,7 @@ from secfc.drivers.flare.federation import free_port
 from secfc.drivers.flare.kits import AUTHORIZATION, CLASSES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "deployment.md").read_text()
-BLOCKS = re.findall(r"^```(\w+) ([^\n]+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```(\w+) title=\"([^\n]+)\"\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 LETTERS = "abc"
 
 
