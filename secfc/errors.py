@@ -162,7 +162,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class FaultWarning(UserWarning):
-    """The run bore with parties that vanished or lied; the text names them."""
+    """The run tolerated parties that vanished or lied; the text names them."""
 
 
 class PrecisionWarning(UserWarning):

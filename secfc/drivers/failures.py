@@ -53,7 +53,7 @@ def ends_run(error: SecFCError, *, shared: bool) -> bool:
 
     Notes
     -----
-    A client that breaks is a fault, which the others bear with. One that refuses something before all rows
+    A client that breaks is a fault, which the run tolerates. One that refuses something before all rows
     are shared has found that the parties do not agree. Its limits protect rows whose shares the others hold,
     and a server that cheats does so to all, so these end a run at any time.
     """

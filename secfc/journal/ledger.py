@@ -15,7 +15,7 @@ from secfc.journal.records import Buffer
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A message: the how manieth it is to its recipient, counted from 0."""
+    """A message: its index among the messages to its recipient, from 0."""
 
     recipient: int
     index: int
