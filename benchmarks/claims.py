@@ -1,6 +1,7 @@
 """What was promised of the costs, held against results: every bound, and every other ratio above 1."""
 
 from dataclasses import dataclass
+from typing import Any
 
 GIB = 2**30
 MIB = 2**20
@@ -23,7 +24,7 @@ MOST_BYTES = 1.02
 CLIENT_MEMORY = 1.0 * GIB
 
 
-def claims(results: dict) -> list[Claim]:
+def claims(results: dict[str, Any]) -> list[Claim]:
     """All claims that the results speak of, in the order of the benchmarks."""
     found: list[Claim] = []
     for name, judge in _JUDGES.items():
@@ -40,11 +41,11 @@ def _most(text: str, bound: float, value: float, unit: str = "x") -> Claim:
     return Claim(text, f"at most {bound:g}{unit}", f"{value:.3g}{unit}", value <= bound)
 
 
-def _size(row: dict) -> str:
+def _size(row: dict[str, Any]) -> str:
     return f"{row['m']:,} x {row['d']}, k = {row['k']}, n = {row['n']}, t = {row['t']}, ell = {row['ell']}"
 
 
-def _iteration(row: dict) -> list[Claim]:
+def _iteration(row: dict[str, Any]) -> list[Claim]:
     size = (row["m"], row["d"], row["k"])
     if size not in SERVER_BOUNDS or row["ell"] not in CLIENT_BOUNDS:
         return []
@@ -58,7 +59,7 @@ def _iteration(row: dict) -> list[Claim]:
     return judged
 
 
-def _sharing(row: dict) -> list[Claim]:
+def _sharing(row: dict[str, Any]) -> list[Claim]:
     text = f"sharing, {_size(row)}, {row['residues']} residues"
     rate = row["rate"]
     return [
@@ -66,18 +67,18 @@ def _sharing(row: dict) -> list[Claim]:
     ]
 
 
-def _figure1(rows: list[dict]) -> list[Claim]:
+def _figure1(rows: list[dict[str, Any]]) -> list[Claim]:
     """The point of Figure 1 where an iteration compares worst."""
     row = max(rows, key=_of_kfed)
     text = "one iteration of a client and the server against a whole run of k-FED, worst of Figure 1"
     return [_lost(f"{text}: {_size(row)}", _of_kfed(row))]
 
 
-def _of_kfed(row: dict) -> float:
-    return row["client_to_kfed"] + row["server_to_kfed"]
+def _of_kfed(row: dict[str, Any]) -> float:
+    return float(row["client_to_kfed"] + row["server_to_kfed"])
 
 
-def _runs(row: dict) -> list[Claim]:
+def _runs(row: dict[str, Any]) -> list[Claim]:
     text = f"{row['driver']}, {_size(row)}"
     return [
         Claim(
@@ -88,14 +89,14 @@ def _runs(row: dict) -> list[Claim]:
     ]
 
 
-def _bytes(row: dict) -> list[Claim]:
+def _bytes(row: dict[str, Any]) -> list[Claim]:
     if not row["large"]:
         return []
     text = f"bytes of {row['phase']}, {row['kind']}, against the fewest, {_size(row)}"
     return [Claim(text, f"at most {MOST_BYTES:g}x", f"{row['ratio']:.4f}x", row["ratio"] <= MOST_BYTES)]
 
 
-def _memory(row: dict) -> list[Claim]:
+def _memory(row: dict[str, Any]) -> list[Claim]:
     if not row["storage"]:
         return []
     return [
@@ -113,7 +114,7 @@ def _lost(text: str, ratio: float) -> Claim:
     return Claim(text, "(even at 1x)", f"{ratio:.3g}x", ratio <= 1)
 
 
-def _peers(rows: list[dict]) -> list[Claim]:
+def _peers(rows: list[dict[str, Any]]) -> list[Claim]:
     """SecFC with three clients against each other system at its size."""
     ours: dict[str, float] = {}
     for row in rows:

@@ -19,9 +19,13 @@ COLOURS = {
 MARKERS = {"client": "o", "server": "s", "k-FED": "^", "scikit-learn": "x", "share": "D"}
 
 
-def draw(results: dict, folder: Path) -> dict[str, list[str]]:
+Drawer = Callable[[Any, list[dict[str, Any]]], Any]
+"""Draws a figure of rows with matplotlib's pyplot."""
+
+
+def draw(results: dict[str, Any], folder: Path) -> dict[str, list[str]]:
     """Draw what the results allow; the names, without theme and ending, of the plots of each benchmark."""
-    drawers: dict[str, Callable[[Any, list[dict]], Any]] = {"figure1": _figure1, "scaling": _scaling}
+    drawers: dict[str, Drawer] = {"figure1": _figure1, "scaling": _scaling}
     names = [name for name in drawers if name in results]
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
@@ -33,7 +37,7 @@ def draw(results: dict, folder: Path) -> dict[str, list[str]]:
         return {name: [name] for name in names if (folder / f"{name}-light.png").exists()}
     for name in names:
         for theme, (ink, grid) in THEMES.items():
-            with pyplot.rc_context(_style(ink, grid)):
+            with pyplot.rc_context(styled(ink, grid)):
                 figure = drawers[name](pyplot, results[name]["rows"])
                 path = folder / f"{name}-{theme}.png"
                 figure.savefig(path, dpi=130, transparent=True, metadata={"Software": None})
@@ -41,7 +45,8 @@ def draw(results: dict, folder: Path) -> dict[str, list[str]]:
     return {name: [name] for name in names}
 
 
-def _style(ink: str, grid: str) -> dict[str, Any]:
+def styled(ink: str, grid: str) -> Any:
+    """Settings of matplotlib (its `rcParams`) for colours of the text and of the grid."""
     inked = (
         "text.color",
         "axes.labelcolor",
@@ -62,7 +67,7 @@ def _style(ink: str, grid: str) -> dict[str, Any]:
     }
 
 
-def _figure1(pyplot: Any, rows: list[dict]) -> Any:
+def _figure1(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
     swept = list(dict.fromkeys(row["swept"] for row in rows))
     figure, axes = pyplot.subplots(1, len(swept), figsize=(10, 3.2), sharey=True, layout="constrained")
     lines = {
@@ -87,7 +92,7 @@ def _figure1(pyplot: Any, rows: list[dict]) -> Any:
     return figure
 
 
-def _scaling(pyplot: Any, rows: list[dict]) -> Any:
+def _scaling(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
     swept = list(dict.fromkeys(row["swept"] for row in rows))
     columns = min(3, len(swept))
     lines = -(-len(swept) // columns)

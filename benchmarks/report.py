@@ -1,25 +1,36 @@
-"""Make benchmarks/RESULTS.md and its plots again from benchmarks/results/*.json.
+"""benchmarks/RESULTS.md and its plots, from benchmarks/results/*.json.
 
-Usage: python benchmarks/report.py [--results FOLDER]
-
-RESULTS.md goes beside the folder of results. Plots need matplotlib (pip install ".[plots]"); without it
-those that exist are kept and linked.
+Plots need matplotlib (pip install ".[plots]"); without it those that exist are kept and linked.
 """
 
-import argparse
 import json
-import sys
 from pathlib import Path
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from benchmarks import plots
+from benchmarks.claims import claims
+from benchmarks.costs.engine_table import HEADINGS, TITLE, engine_cells
+from benchmarks.costs.tables import TITLES, cells, seconds_text
+from secfc.errors import DataError
 
-import plots
-from claims import claims
-from engine_table import HEADINGS, engine_cells
-from run import BENCHMARKS
+BENCHMARKS = (
+    "iteration",
+    "sharing",
+    "figure1",
+    "scaling",
+    "runs",
+    "disclosure",
+    "resilience",
+    "bytes",
+    "memory",
+    "membership",
+    "engines",
+    "peers",
+)
+"""What the page shows, in its order."""
 
-from secfc.bench.tables import TITLES, cells, seconds_text
+Result = dict[str, Any]
+"""A stored benchmark."""
 
 ABOUT = {
     "iteration": (
@@ -56,8 +67,8 @@ ABOUT = {
         "Seeded runs on a simulated network, compared with exact Lloyd on the rows that were in. Within "
         "n >= R + S + 2A every run must end exact; beyond it theory promises nothing: more liars than "
         "max_liars may agree among themselves and be believed. Liars are not named whose answers came when "
-        "enough others had agreed. Missed: the bound of docs/faults.md, "
-        "eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of sharing, with "
+        "enough others had agreed. Missed: the bound of "
+        "docs/faults.md, eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of sharing, with "
         "the check over those without, turn by turn."
     ),
     "bytes": (
@@ -90,26 +101,30 @@ ABOUT = {
 }
 
 
-def main() -> None:
-    """Write RESULTS.md beside the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=HERE / "results")
-    folder = parser.parse_args().results.resolve()
+def write_report(results: Path) -> Path:
+    """Write RESULTS.md beside the folder of results, and return its path.
+
+    Raises
+    ------
+    DataError
+        If the folder has no results.
+    """
+    folder = results.resolve()
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    results = {one["benchmark"]: one for one in found}
-    results = {name: results[name] for name in BENCHMARKS if name in results}
-    if not results:
-        sys.exit(f"no results in {folder}; python benchmarks/run.py makes them")
-    drawn = plots.draw(results, folder)
+    stored = {one["benchmark"]: one for one in found}
+    stored = {name: stored[name] for name in BENCHMARKS if name in stored}
+    if not stored:
+        raise DataError(f"no results in {folder}; python -m benchmarks record makes them")
+    drawn = plots.draw(stored, folder)
     target = folder.parent / "RESULTS.md"
-    target.write_text(_page(results, drawn, folder.name), encoding="utf-8")
-    print(target)
+    target.write_text(_page(stored, drawn, folder.name), encoding="utf-8")
+    return target
 
 
-def _page(results: dict, drawn: dict[str, list[str]], folder: str) -> str:
+def _page(results: dict[str, Result], drawn: dict[str, list[str]], folder: str) -> str:
     parts = [
         "# Results",
-        "Made by `python benchmarks/report.py` from `benchmarks/results/`; `python benchmarks/run.py` "
+        "Made by `python -m benchmarks report` from `benchmarks/results/`; `python -m benchmarks record` "
         "measures everything again. Ratios compare times of the same run; times alone hold for this machine. "
         "Scale: the power of two that rows are multiplied by. Kernels: small jobs do not load compiled code.",
     ]
@@ -122,7 +137,7 @@ def _page(results: dict, drawn: dict[str, list[str]], folder: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _machines(results: dict) -> list[str]:
+def _machines(results: dict[str, Result]) -> list[str]:
     """One paragraph for each machine and commit, naming the benchmarks measured on it."""
     groups: dict[str, list[str]] = {}
     for name, result in results.items():
@@ -138,13 +153,13 @@ def _machines(results: dict) -> list[str]:
     return [f"{', '.join(names)}: {text}." for text, names in groups.items()]
 
 
-def _claims_table(results: dict) -> str:
+def _claims_table(results: dict[str, Result]) -> str:
     lines = [[one.text, one.asked, one.found, "yes" if one.holds else "**no**"] for one in claims(results)]
     return _table(["what", "asked", "found", "holds"], lines)
 
 
-def _section(name: str, result: dict, images: list[str], folder: str) -> list[str]:
-    title = {**TITLES, "engines": "What an engine adds", "peers": "Peers on the same data"}[name]
+def _section(name: str, result: Result, images: list[str], folder: str) -> list[str]:
+    title = {**TITLES, "engines": TITLE, "peers": "Peers on the same data"}[name]
     parts = [f"## {title}", ABOUT[name]]
     parts.append(f"`{result['command']}`, {seconds_text(result['seconds'])}, {result['started']}")
     parts += [_picture(image, folder, title) for image in images]
@@ -160,10 +175,10 @@ def _section(name: str, result: dict, images: list[str], folder: str) -> list[st
     return parts
 
 
-def _peer_cells(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+def _peer_cells(rows: list[Result]) -> tuple[list[str], list[list[str]]]:
     """The peers' table, each row beside SecFC's smallest and NumPy at its size."""
     plain = {row["size"]: row["seconds"] for row in rows if row["system"].startswith("NumPy")}
-    ours = {}
+    ours: dict[str, float] = {}
     for row in rows:
         if row["system"].startswith("SecFC"):
             ours.setdefault(row["size"], row["seconds"])
@@ -214,7 +229,3 @@ def _table(headings: list[str], lines: list[list[str]]) -> str:
         return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
     return "\n".join([line(headings), "|" + " --- |" * len(headings), *map(line, lines)])
-
-
-if __name__ == "__main__":
-    main()

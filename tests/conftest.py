@@ -1,8 +1,13 @@
 """What tests of several folders share."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent.parent))
+"""benchmarks/ is not installed. The folder comes last, so that an installed secfc is what is tested."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Every `secfc` command in a block of README.md and docs/ runs as it stands, or is named with why not."""
+"""Every command in a block of README.md and docs/ runs as it stands, or is named with why not."""
 
 import csv
 import os
@@ -25,22 +25,24 @@ RUN_ELSEWHERE = {
     "secfc demo": "tests/test_cli.py",
     "secfc flare poc": "tests/drivers/flare/test_flare_poc.py",  # needs NVIDIA FLARE
     # Minutes, or files that are not part of the project:
-    "secfc reproduce secfc-table2": "tests/reproduce/test_reproduce.py",
-    "secfc reproduce fkm-figure3": "tests/reproduce/test_reproduce.py",
-    "secfc reproduce ffcm-table4": "tests/reproduce/test_reproduce.py",
-    "secfc reproduce dwf-table1-synthetic": "tests/reproduce/test_reproduce.py",
+    "python -m benchmarks reproduce secfc-table2": "tests/reproduce/test_reproduce.py",
+    "python -m benchmarks reproduce fkm-figure3": "tests/reproduce/test_reproduce.py",
+    "python -m benchmarks reproduce ffcm-table4": "tests/reproduce/test_reproduce.py",
+    "python -m benchmarks reproduce dwf-table1-synthetic": "tests/reproduce/test_reproduce.py",
 }
 """Commands that the test below leaves out, by how they begin, and the tests that run such a command."""
 
 
 def commands(page):
-    """The `secfc` commands of a page's blocks, fenced and indented, in order."""
+    """The commands of secfc and benchmarks in a page's blocks, fenced and indented, in order."""
     text = page.read_text().replace("\\\n", " ")
     blocks = re.findall(
         r"^```(?:bash|sh|)(?: [^\n]*)?\n(.*?)^```|^    (\S.*)$", text, re.DOTALL | re.MULTILINE
     )
     lines = [line for fenced, indented in blocks for line in (fenced or indented).splitlines()]
-    found = [re.fullmatch(r"(?:.*&& )?(secfc [a-z].*)", line.strip()) for line in lines]
+    found = [
+        re.fullmatch(r"(?:.*&& )?((?:secfc|python -m benchmarks) [a-z].*)", line.strip()) for line in lines
+    ]
     return [match[1] for match in found if match]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from secfc.bench.privacy.measure import ATTACKS
+from benchmarks.privacy.measure import ATTACKS
 from secfc.limits import Limits
 from secfc.params import Job
 
@@ -21,9 +21,8 @@ PAGES = sorted(
         *(ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
     ]
 )
-SOURCES = sorted(
-    path for folder in ("secfc", "plaintext_baselines") for path in (ROOT / folder).rglob("*.py")
-)
+PACKAGES = ("secfc", "plaintext_baselines", "benchmarks")
+SOURCES = sorted(path for folder in PACKAGES for path in (ROOT / folder).rglob("*.py"))
 THREATS = (DOCS / "threat-model.md").read_text()
 EQUATIONS = {
     name: re.findall(r"^> \(([UP]?\d+'*)\)", (DOCS / name).read_text(), flags=re.MULTILINE)
@@ -80,7 +79,7 @@ def test_tests_that_a_page_names_exist(page):
 
 @pytest.mark.parametrize("page", with_any(PAGES, r"`(?:secfc|plaintext_baselines|Limits|Job)\."))
 def test_names_of_the_package_that_a_page_uses_exist(page):
-    for name in sorted(set(re.findall(r"`((?:secfc|plaintext_baselines)(?:\.\w+)+)", page.read_text()))):
+    for name in sorted(set(re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)", page.read_text()))):
         if name.endswith((".py", ".json")):
             continue
         found, parts = importlib.import_module(name.split(".")[0]), name.split(".")
@@ -154,7 +153,7 @@ def test_pictures_and_attacks_of_the_page_of_attacks_exist():
 
 
 class TestFigures:
-    """Figures of the threat model are those that `secfc bench privacy` found."""
+    """Figures of the threat model are those that `python -m benchmarks privacy` found."""
 
     STORED = json.loads((ROOT / "benchmarks" / "privacy" / "results" / "attacks.json").read_text())
     ROWS = STORED["rows"]

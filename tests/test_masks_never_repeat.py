@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import secfc
+from benchmarks.faults.faulty import Fault, Scenario, run_faulty
 from secfc import randomness
-from secfc.drivers.faulty import Fault, Scenario, run_faulty
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.params import Job

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 SIZES = {"a": (1000, 20, 4), "b": (10_000, 100, 4), "c": (10_000, 100, 16)}
+Row = dict[str, Any]
+
 ITERATIONS = 4
 """Lloyd iterations that are timed after a first."""
 
@@ -28,20 +31,21 @@ def prepare(folder: Path, sizes: list[str], seed: int = 0) -> None:
         np.savez(folder / f"{size}.npz", rows=rows, start=start, labels=labels)
 
 
-def load(folder: Path, size: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def load(folder: Path, size: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
     """Rows, start labels, labels after 1 + ITERATIONS iterations, and k."""
     with np.load(folder / f"{size}.npz") as held:
         return held["rows"], held["start"], held["labels"], SIZES[size][2]
 
 
-def lloyd_step(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+def lloyd_step(rows: NDArray[Any], labels: NDArray[Any], k: int) -> NDArray[Any]:
     """One Lloyd iteration in float64: means of the sets, then the nearest of them."""
     belongs = np.eye(k)[labels]
     centres = (belongs.T @ rows) / belongs.sum(axis=0)[:, None]
-    return np.argmin((centres**2).sum(axis=1) - 2 * rows @ centres.T, axis=1)
+    nearest: NDArray[Any] = np.argmin((centres**2).sum(axis=1) - 2 * rows @ centres.T, axis=1)
+    return nearest
 
 
-def row(size: str, seconds: list[float], labels: np.ndarray, expected: np.ndarray, **facts: Any) -> dict:
+def row(size: str, seconds: list[float], labels: NDArray[Any], expected: NDArray[Any], **facts: Any) -> Row:
     """A row of the results: medians and quartiles of seconds per iteration, and rows labelled otherwise."""
     m, d, k = SIZES[size]
     low, high = np.quantile(seconds, [0.25, 0.75])

@@ -13,15 +13,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from data import ITERATIONS, load, row
 from mpyc.runtime import mpc
+
+from benchmarks.peers.data import ITERATIONS, Row, load, row
 
 PRECISION = 32
 FIELD_BITS = 100
 """Squared distances of 10,000 rows of 32 bits, times |S_h|^2, take 95."""
 
 
-async def run(folder: Path, size: str) -> dict:
+async def run(folder: Path, size: str) -> Row:
     """Time the iterations of a size."""
     rows, start, expected, k = load(folder, size)
     kind = mpc.SecFld(min_order=2**FIELD_BITS)

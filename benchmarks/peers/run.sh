@@ -15,9 +15,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$here/../..${PYTHONPATH:+:$PYTHONPATH}"
 
 "$python" "$here/data.py" "$work" "$@"
-PYTHONPATH="$here/../..${PYTHONPATH:+:$PYTHONPATH}" "$python" "$here/secfc_side.py" "$work" "$work/0.json" "$@"
+"$python" "$here/secfc_side.py" "$work" "$work/0.json" "$@"
 
 sizes=$*
 limit=""

@@ -10,22 +10,26 @@ Seconds are the slope between runs of different numbers of iterations, so sharin
 import json
 import sys
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import spu
-from data import ITERATIONS, load, row
+from numpy.typing import NDArray
 from spu.utils import frontend, simulation
+
+from benchmarks.peers.data import ITERATIONS, Row, load, row
 
 REPEATS = 3
 
 
-def lloyd(k: int, iterations: int):
+def lloyd(k: int, iterations: int) -> Callable[[Any, Any], tuple[Any, Any]]:
     """A function of rows and first centres, both secret, that gives labels after some iterations."""
 
-    def run(rows, centres):
+    def run(rows: Any, centres: Any) -> tuple[Any, Any]:
         for _ in range(iterations):
             distances = jnp.sum(centres * centres, axis=1) - 2 * jnp.matmul(rows, centres.T)
             labels = jnp.argmin(distances, axis=1)
@@ -37,7 +41,7 @@ def lloyd(k: int, iterations: int):
     return run
 
 
-def compiled(rows: np.ndarray, centres: np.ndarray, k: int, iterations: int):
+def compiled(rows: NDArray[Any], centres: NDArray[Any], k: int, iterations: int) -> Any:
     """SPU's program of so many iterations; compiling it is not timed."""
     program, _ = frontend.compile(
         frontend.Kind.JAX,
@@ -51,7 +55,7 @@ def compiled(rows: np.ndarray, centres: np.ndarray, k: int, iterations: int):
     return program
 
 
-def timed(program, rows: np.ndarray, centres: np.ndarray) -> tuple[float, np.ndarray]:
+def timed(program: Any, rows: NDArray[Any], centres: NDArray[Any]) -> tuple[float, NDArray[Any]]:
     """Seconds of a run, and its labels."""
     simulator = simulation.Simulator.simple(3, spu.ProtocolKind.ABY3, spu.FieldType.FM64)
     started = time.perf_counter()
@@ -59,7 +63,7 @@ def timed(program, rows: np.ndarray, centres: np.ndarray) -> tuple[float, np.nda
     return time.perf_counter() - started, np.asarray(labels)
 
 
-def run(folder: Path, size: str) -> dict:
+def run(folder: Path, size: str) -> Row:
     """Time a size."""
     rows, start, expected, k = load(folder, size)
     # Products of 18 fractional bits must fit 64 bits: rows of unit scale.

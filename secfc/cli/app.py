@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 import secfc
-from secfc.cli.bench import bench
 from secfc.cli.endings import plain_endings
 from secfc.cli.flare import flare
 from secfc.cli.grouped import grouped
@@ -15,9 +14,8 @@ from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
 from secfc.cli.options import OPENED, Choosing, Files, Queries, Revealing, Running, Urls
 from secfc.cli.prepare import prepare
-from secfc.cli.reproduce import reproduce
 
-_CLUSTER, _AGREE, _MEASURE = "Cluster", "Agree across organisations", "Measure and reproduce"
+_CLUSTER, _AGREE = "Cluster", "Agree across organisations"
 
 app = typer.Typer(
     help="Exact, secure k-means over data that may not be pooled.",
@@ -155,5 +153,3 @@ app.command(name="ids-key", rich_help_panel=_AGREE, epilog="Example: secfc ids-k
 app.add_typer(job, name="job", rich_help_panel=_AGREE)
 app.command(rich_help_panel=_AGREE, epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
 app.add_typer(flare, name="flare", rich_help_panel=_AGREE)
-app.command(rich_help_panel=_MEASURE, epilog="Example: secfc reproduce notebook --data-dir data")(reproduce)
-app.add_typer(bench, name="bench", rich_help_panel=_MEASURE)

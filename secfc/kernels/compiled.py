@@ -17,7 +17,7 @@ class CompiledKernels:
     """`secfc.kernels.interface.Kernels`, compiled."""
 
     name = "compiled"
-    transform_gain = 18  # measured: even at ell + t = 128 of 256 clients (python benchmarks/crossover.py)
+    transform_gain = 18  # measured: even at ell + t = 128 of 256 clients (python -m benchmarks crossover)
 
     def __init__(self) -> None:
         self._value: Floats = np.empty((0, 0))

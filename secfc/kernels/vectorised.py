@@ -21,7 +21,7 @@ class VectorisedKernels:
     """`secfc.kernels.interface.Kernels`, in NumPy."""
 
     name = "numpy"
-    transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients (python benchmarks/crossover.py)
+    transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients (python -m benchmarks crossover)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """See `Kernels.encode`."""

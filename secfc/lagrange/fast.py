@@ -24,7 +24,7 @@ from secfc.lagrange.points import order_of_root
 
 WEIGHTS_FROM = 384
 """Responders from which weights by transform are faster: 4.3 against 2.4 ms at 511, 0.6 against 1.8 at 255
-(`python benchmarks/crossover.py`)."""
+(`python -m benchmarks crossover`)."""
 
 
 def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform:

@@ -1,4 +1,4 @@
-"""`secfc bench` as a program calls it, in this process."""
+"""`python -m benchmarks` in this process."""
 
 import json
 from math import frexp
@@ -6,24 +6,35 @@ from math import frexp
 import pytest
 from typer.testing import CliRunner
 
-from secfc.cli.app import app
+from benchmarks.app import app
 
 
 @pytest.fixture
 def rows_of():
-    """The rows of `secfc bench NAME --json`: the only thing on standard output."""
+    """The rows of `python -m benchmarks NAME --json`: the only thing on standard output."""
 
     def run(*arguments):
-        done = CliRunner().invoke(app, ["bench", *map(str, arguments), "--json"])
-        assert done.exit_code == 0, done.output
-        rows = json.loads(done.stdout)
-        assert isinstance(rows, list)
-        assert rows
+        rows = printed_rows(*arguments)
         for row in rows:
             check_setting(row)
         return rows
 
     return run
+
+
+@pytest.fixture
+def rows_of_drivers():
+    """Likewise, rows that state no threshold."""
+    return printed_rows
+
+
+def printed_rows(*arguments):
+    done = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert isinstance(rows, list)
+    assert rows
+    return rows
 
 
 def check_setting(row):

@@ -1,14 +1,16 @@
 """Each benchmark's quick mode runs and says what it promised. No test looks at how long anything took."""
 
+import json
 from itertools import pairwise
 
 import pytest
+from support.datasets import folder
 from typer.testing import CliRunner
 
-from secfc.bench.iteration import CASES, QUICK_CASES
-from secfc.bench.setting import PRECISION
-from secfc.bench.tables import TABLES, TITLES
-from secfc.cli.app import app
+from benchmarks.app import app
+from benchmarks.costs.iteration import CASES, QUICK_CASES
+from benchmarks.costs.setting import PRECISION
+from benchmarks.costs.tables import TABLES, TITLES
 from secfc.kernels import VARIABLE, chosen_name
 
 
@@ -152,21 +154,21 @@ def test_membership_gives_the_labels_of_an_ordinary_run_and_what_both_take(rows_
 
 
 def test_a_table_is_printed_without_json():
-    done = CliRunner().invoke(app, ["bench", "iteration", "--cases", "200,4,2,3,1,1"])
+    done = CliRunner().invoke(app, ["iteration", "--cases", "200,4,2,3,1,1"])
     assert done.exit_code == 0
     assert TITLES["iteration"] in done.stdout
 
 
 @pytest.mark.parametrize("text", ["1,2,3", "a,b,c,d,e,f", "0,4,2,3,1,1", "200,4,2,3,1,-1", ""])
 def test_a_malformed_case_is_one_clear_line(text):
-    done = CliRunner().invoke(app, ["bench", "iteration", "--cases", text])
+    done = CliRunner().invoke(app, ["iteration", "--cases", text])
     assert done.exit_code == 2
     assert "m,d,k,n,t,ell" in done.output
     assert "Traceback" not in done.output
 
 
 def test_too_few_clients_are_refused_as_everywhere():
-    done = CliRunner().invoke(app, ["bench", "iteration", "--cases", "200,4,2,3,4,2"])
+    done = CliRunner().invoke(app, ["iteration", "--cases", "200,4,2,3,4,2"])
     assert done.exit_code == 2
     assert "ThresholdError" in done.output
 
@@ -185,3 +187,78 @@ def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of):
     assert all(row["missed_bits"] > 40 for row in rows if row["tolerated"])
     assert [row["within"] for row in rows if row["overhead"] is None] == [True] * 7 + [False] * 4
     assert len([row for row in rows if row["overhead"] is not None]) == 5
+
+
+@pytest.mark.processes
+def test_record_stores_rows_with_machine_commit_and_command_and_writes_the_page(tmp_path):
+    arguments = ["record", "--quick", "--only", "sharing", "--out", str(tmp_path / "results")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    stored = json.loads((tmp_path / "results" / "sharing.json").read_text())
+    assert stored["command"] == "python -m benchmarks sharing --json --quick"
+    assert stored["quick"]
+    assert stored["rows"][0]["rate"] > 0
+    assert {"machine", "commit", "started", "seconds"} <= stored.keys()
+    assert "`python -m benchmarks sharing --json --quick`" in (tmp_path / "RESULTS.md").read_text()
+
+
+def test_attacks_that_are_not_stored_are_not_drawn(tmp_path):
+    done = CliRunner().invoke(app, ["privacy", "--plots-only", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "must name a folder with attacks.json" in done.output
+
+
+def test_liars_are_searched_for_by_seed():
+    done = CliRunner().invoke(app, ["liars", "--runs", "2", "--first", "10000"])
+    assert done.exit_code == 0
+    assert done.output == "2 runs from seed 10000: nothing found\n"
+
+
+def test_the_union_is_measured_beside_a_plain_one():
+    done = CliRunner().invoke(app, ["union", "--ids", "200", "--methods", "series", "-n", "5", "-t", "1"])
+    assert done.exit_code == 0, done.output
+    assert "200 IDs: plain set union" in done.output
+    assert "series load" in done.output
+
+
+def test_an_ordinary_run_stands_beside_one_with_membership_privacy():
+    done = CliRunner().invoke(app, ["union-run", "--rows", "300", "--columns", "3", "-n", "5", "-t", "1"])
+    assert done.exit_code == 0, done.output
+    headings = [line for line in done.output.splitlines() if "300 x 3" in line]
+    assert [one.split(" 300")[0] for one in headings] == ["ordinary", "membership privacy"]
+
+
+@pytest.mark.processes
+def test_engines_are_measured_by_driver(rows_of_drivers):
+    pytest.importorskip("psutil")  # of secfc[flare]
+    rows = rows_of_drivers("engines", "--quick", "--only", "in-process,multiprocess")
+    assert [row["driver"] for row in rows] == ["in-process", "multiprocess"]
+    assert all(row["rounds"] > 0 and row["round_bytes"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["engines", "--only", "carrier pigeons"], "carrier pigeons"),
+        (["union", "--loads", "9"], "8, 16, 32"),
+        (["union", "--ids", "many"], "whole numbers"),
+        (["precision", "nothing"], "there is no dataset 'nothing'"),
+        (["protections", "--case", "1,2,3"], "m,d,k,n,t,ell"),
+    ],
+)
+def test_what_a_study_cannot_measure_is_one_clear_line(arguments, text):
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert text in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.data
+def test_starts_and_precision_read_the_tests_datasets(monkeypatch):
+    monkeypatch.setenv("SECFC_DATA", str(folder()))
+    done = CliRunner().invoke(app, ["starts", "fkm-beta1", "--starts", "1", "--rows", "200"])
+    assert done.exit_code == 0, done.output
+    assert "| fkm-beta1 | 200 | 2 | 16 |" in done.output
+    done = CliRunner().invoke(app, ["precision", "fkm-beta1", "--seeds", "1", "--bits", "24,32"])
+    assert done.exit_code == 0, done.output
+    assert "start 0: " in done.output

@@ -1,12 +1,12 @@
-"""Liars within the promise make no label wrong and have nobody honest blamed (`benchmarks/liars.py`)."""
+"""Liars within the promise make no label wrong and have nobody honest blamed (benchmarks.faults.liars)."""
 
 import numpy as np
 import pytest
 
-from secfc.bench import liars
-from secfc.bench.liars import Drawn
-from secfc.drivers.faulty import Fault, Scenario
-from secfc.drivers.lying import Lie
+from benchmarks.faults import liars
+from benchmarks.faults.faulty import Fault, Scenario
+from benchmarks.faults.liars import Drawn
+from benchmarks.faults.lying import Lie
 from secfc.drivers.setup import Setup
 from secfc.errors import TooManyFaultsError
 from secfc.limits import Limits

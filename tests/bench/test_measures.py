@@ -5,12 +5,12 @@ import os
 import numpy as np
 import pytest
 
-from secfc.bench import setting
-from secfc.bench.memory import anonymous_bytes, write_rows
-from secfc.bench.scaling import fit_exponent
-from secfc.bench.setting import Case, primes_of_rounds, same_kernels
-from secfc.bench.sharing import TimedMasks
-from secfc.bench.tables import bytes_text, seconds_text
+from benchmarks.costs import setting
+from benchmarks.costs.memory import anonymous_bytes, write_rows
+from benchmarks.costs.scaling import fit_exponent
+from benchmarks.costs.setting import Case, primes_of_rounds, same_kernels
+from benchmarks.costs.sharing import TimedMasks
+from benchmarks.costs.tables import bytes_text, seconds_text
 from secfc.drivers.costs import MessageRecord
 from secfc.kernels import VARIABLE
 

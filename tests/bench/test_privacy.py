@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from benchmarks.privacy import cheating, coalition, coded, distances, federated
+from benchmarks.privacy.geometry import aligned, placed, procrustes_error
+from benchmarks.privacy.lattice import SmallSolutions
+from benchmarks.privacy.measure import ATTACKS, blobs
+from benchmarks.privacy.modular import row_reduced, solution
+from benchmarks.privacy.view import watch
 from plaintext_baselines.generators import secfc_blobs
-from secfc.bench.privacy import cheating, coalition, coded, distances, federated
-from secfc.bench.privacy.geometry import aligned, placed, procrustes_error
-from secfc.bench.privacy.lattice import SmallSolutions
-from secfc.bench.privacy.measure import ATTACKS, blobs
-from secfc.bench.privacy.modular import row_reduced, solution
-from secfc.bench.privacy.view import watch
 
 ROUNDING = 1e-7
 

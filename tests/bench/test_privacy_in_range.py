@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from secfc.bench.privacy import in_range, label_fit
-from secfc.bench.privacy.measure import blobs
+from benchmarks.privacy import in_range, label_fit
+from benchmarks.privacy.measure import blobs
 
 
 def test_the_derivative_is_that_of_the_cross_entropy():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secfc.bench.privacy import integers, opened
-from secfc.bench.privacy.lattice import lll
-from secfc.bench.privacy.measure import blobs
-from secfc.bench.privacy.view import watch
+from benchmarks.privacy import integers, opened
+from benchmarks.privacy.lattice import lll
+from benchmarks.privacy.measure import blobs
+from benchmarks.privacy.view import watch
 from secfc.limits import Limits
 
 

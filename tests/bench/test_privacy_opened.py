@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import secfc
-from secfc.bench.privacy import opened, predicting, spreads
-from secfc.bench.privacy.measure import blobs
-from secfc.bench.privacy.view import watch
+from benchmarks.privacy import opened, predicting, spreads
+from benchmarks.privacy.measure import blobs
+from benchmarks.privacy.view import watch
 from secfc.limits import Limits
 
 ROUNDING = 1e-7

@@ -1,17 +1,14 @@
 """RESULTS.md is made from the JSON files alone, and says where a promise is not kept."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-HERE = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(
-    not (HERE / "benchmarks" / "report.py").exists(), reason="needs the repository's benchmarks/"
-)
+from benchmarks.app import app
+
+STORED = Path(__file__).resolve().parents[2] / "benchmarks"
 
 ROW = {
     **{"m": 100_000, "d": 100, "k": 16, "n": 11, "t": 4, "ell": 2, "R": 11, "precision": 32, "bound": 1.0},
@@ -32,26 +29,22 @@ def results(tmp_path):
         **{"packages": {"numpy": "2"}, "blas": ["openblas"]},
     }
     result = {
-        **{"benchmark": "iteration", "command": "secfc bench iteration --json", "quick": False},
+        **{"benchmark": "iteration", "command": "python -m benchmarks iteration --json", "quick": False},
         **{"commit": "abc123", "started": "2022-01-01", "seconds": 1.0, "machine": machine, "rows": [ROW]},
     }
     (folder / "iteration.json").write_text(json.dumps(result))
     return folder
 
 
-@pytest.mark.processes
+def report(folder):
+    return CliRunner().invoke(app, ["report", "--results", str(folder)])
+
+
 def test_a_page_names_machine_commit_command_and_what_does_not_hold(results):
-    done = subprocess.run(
-        [sys.executable, HERE / "benchmarks" / "report.py", "--results", results],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(HERE)},
-    )
-    assert done.returncode == 0, done.stderr
+    done = report(results)
+    assert done.exit_code == 0, done.output
     page = (results.parent / "RESULTS.md").read_text()
-    for text in ("Abacus 1", "`abc123`", "`secfc bench iteration --json`", "1.50 (1.40 to 1.60)"):
+    for text in ("Abacus 1", "`abc123`", "`python -m benchmarks iteration --json`", "1.50 (1.40 to 1.60)"):
         assert text in page
     lines = [line for line in page.splitlines() if "iteration, 100,000 x 100" in line]
     assert len(lines) == 2
@@ -61,15 +54,24 @@ def test_a_page_names_machine_commit_command_and_what_does_not_hold(results):
     assert "| at most 3x | 4x | **no** |" in lines[1]
 
 
-@pytest.mark.processes
+def test_the_page_is_that_of_the_stored_results(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for path in (STORED / "results").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    assert report(folder).exit_code == 0
+    assert (tmp_path / "RESULTS.md").read_text() == (STORED / "RESULTS.md").read_text()
+
+
 def test_no_results_are_an_error_and_no_page(tmp_path):
-    done = subprocess.run(
-        [sys.executable, HERE / "benchmarks" / "report.py", "--results", tmp_path / "none"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(HERE)},
-    )
-    assert done.returncode != 0
+    done = report(tmp_path / "none")
+    assert done.exit_code == 2
+    assert "no results in" in done.output
     assert not (tmp_path / "RESULTS.md").exists()
+
+
+def test_record_refuses_a_benchmark_that_there_is_not(tmp_path):
+    done = CliRunner().invoke(app, ["record", "--only", "iterations", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert "there is no benchmark 'iterations'" in done.output
+    assert not (tmp_path / "out").exists()

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.faults.faulty import KINDS, Fault, Scenario, run_faulty
 from plaintext_baselines import ExactLloyd
-from secfc.drivers.faulty import KINDS, Fault, Scenario, run_faulty
 from secfc.errors import SecFCError, TooManyFaultsError
 
 COUNTS = (4, 5, 3, 4, 0, 5, 2, 4)

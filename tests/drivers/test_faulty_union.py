@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.union import KEY
 
+from benchmarks.faults.faulty import KINDS, Fault, Scenario, run_faulty
 from plaintext_baselines import ExactLloyd
-from secfc.drivers.faulty import KINDS, Fault, Scenario, run_faulty
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import SecFCError, TooManyFaultsError

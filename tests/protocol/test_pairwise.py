@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import binom
 
-from secfc.bench.privacy.coded import per_segment, segment_distances, true_segment_distances
-from secfc.bench.privacy.measure import blobs
-from secfc.bench.privacy.view import watch
+from benchmarks.privacy.coded import per_segment, segment_distances, true_segment_distances
+from benchmarks.privacy.measure import blobs
+from benchmarks.privacy.view import watch
 from secfc.errors import MessageError, SecFCError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES

@@ -1,4 +1,4 @@
-"""`secfc reproduce`: the registry, verdicts, the column of SecFC, files that are missing, and the command."""
+"""Published experiments: the registry, verdicts, the column of SecFC, files that are missing, the command."""
 
 import json
 import os
@@ -14,11 +14,9 @@ from support.datasets import folder
 from typer.testing import CliRunner
 
 import secfc
-from plaintext_baselines.generators import ffcm_hidden
-from plaintext_baselines.metrics import within_sse
-from secfc.cli.app import app
-from secfc.reproduce import data, dwf_paper, ffcm_paper, plot
-from secfc.reproduce.common import (
+from benchmarks.app import app
+from benchmarks.reproduce import data, dwf_paper, ffcm_paper, plot
+from benchmarks.reproduce.common import (
     Context,
     Row,
     Secure,
@@ -28,7 +26,9 @@ from secfc.reproduce.common import (
     secure_run,
     threshold_for,
 )
-from secfc.reproduce.registry import EXPERIMENTS, experiment
+from benchmarks.reproduce.registry import EXPERIMENTS, experiment
+from plaintext_baselines.generators import ffcm_hidden
+from plaintext_baselines.metrics import within_sse
 
 NAMES = {
     *(f"secfc-{one}" for one in ("table1", "table2", "table3", "figure1")),
@@ -67,7 +67,7 @@ def test_the_registry_is_complete():
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_experiment_has_a_function(name):
     one = experiment(name)
-    module = __import__(f"secfc.reproduce.{one.module}", fromlist=[one.function])
+    module = __import__(f"benchmarks.reproduce.{one.module}", fromlist=[one.function])
     assert callable(getattr(module, one.function))
 
 
@@ -223,7 +223,7 @@ def test_dwf_averages_all_scores_but_the_accuracy_of_the_better_half():
 
 
 def test_secfc_table_1_agrees_where_the_clusters_are_apart(monkeypatch):
-    from secfc.reproduce import secfc_paper  # noqa: PLC0415
+    from benchmarks.reproduce import secfc_paper  # noqa: PLC0415
 
     monkeypatch.setattr(secfc_paper, "TABLE_1", {(4, 4): secfc_paper.TABLE_1[4, 4]})
     rows = rows_of("secfc-table1")
@@ -244,7 +244,7 @@ def test_the_table_shows_paper_ours_verdict_and_labels(monkeypatch):
 
 
 def test_labels_that_differ_end_with_an_error(monkeypatch):
-    from secfc.reproduce.registry import Experiment  # noqa: PLC0415
+    from benchmarks.reproduce.registry import Experiment  # noqa: PLC0415
 
     row = judged(
         **FIGURE | {"secure": Secure(value=1.0, same=8, rows=9)},
@@ -317,7 +317,7 @@ def test_the_dark_option_reaches_the_plot(monkeypatch, tmp_path):
 
 
 def test_importing_secfc_stays_light():
-    heavy = ("secfc.reproduce", "sklearn", "plaintext_baselines", "matplotlib")
+    heavy = ("benchmarks.reproduce", "sklearn", "plaintext_baselines", "matplotlib")
     code = f"import sys, secfc, secfc.cli.app; print([m for m in sys.modules if m.startswith({heavy})])"
     environment = {**os.environ, "PYTHONPATH": str(Path(secfc.__file__).parent.parent)}
     done = subprocess.run(

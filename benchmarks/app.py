@@ -1,0 +1,385 @@
+"""The commands of `python -m benchmarks`. Each prints a table for people, or with --json a list for programs.
+
+A command imports what it measures when it runs: what is loaded must not add to what is measured.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.reproduce.command import reproduce
+from benchmarks.shown import show_rows
+from secfc.cli.endings import plain_endings
+from secfc.cli.options import Precision
+from secfc.errors import ParameterError
+from secfc.params import Job
+
+_COSTS, _FAULTS, _STUDIES = "Costs", "Attacks and faults", "Single decisions"
+_RESULTS = "Results and papers"
+HERE = Path(__file__).resolve().parent
+
+app = typer.Typer(
+    help="Costs beside plaintext, attacks and simulated faults, measured in one go on this machine. "
+    "See benchmarks/RESULTS.md.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _several(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    try:
+        return list(map(int, _several(text)))
+    except ValueError:
+        raise ParameterError(f"{option}: whole numbers, separated by commas, are needed") from None
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON list of rows and nothing else.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Small sizes: seconds instead of minutes.")]
+
+
+@app.command(
+    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks iteration --json --cases 20000,50,8,11,4,2"
+)
+def iteration(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
+    ] = None,
+) -> None:
+    """A client's and the server's iteration beside one of scikit-learn's on the pooled rows."""
+    with plain_endings():
+        from benchmarks.costs.iteration import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
+        show_rows("iteration", measure_cases(chosen, precision=precision), as_json)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks sharing --quick")
+def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+    """Quantise, mask, encode and pack rows for all clients: MB per second per core."""
+    with plain_endings():
+        from benchmarks.costs.sharing import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+
+        show_rows("sharing", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks figure1 --quick")
+def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+    """The paper's Figure 1: an iteration against n, d and m, beside a whole run of k-FED."""
+    with plain_endings():
+        from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1  # noqa: PLC0415
+
+        sweeps, starts = (QUICK_SWEEPS, 2) if quick else (SWEEPS, STARTS)
+        show_rows("figure1", measure_figure1(sweeps=sweeps, precision=precision, starts=starts), as_json)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks scaling --quick")
+def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+    """Fitted exponents of n, t, ell, d, m and k, beside the paper's complexity."""
+    with plain_endings():
+        from benchmarks.costs.scaling import (  # noqa: PLC0415
+            BASE,
+            QUICK_BASE,
+            QUICK_SWEEPS,
+            SWEEPS,
+            measure_scaling,
+        )
+
+        base, sweeps = (QUICK_BASE, QUICK_SWEEPS) if quick else (BASE, SWEEPS)
+        show_rows("scaling", measure_scaling(base=base, sweeps=sweeps, precision=precision), as_json)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks runs --quick")
+def runs(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+    """Whole runs with both drivers against n + 1 plaintext runs from the same start."""
+    with plain_endings():
+        from benchmarks.costs.runs import CASES, QUICK_CASES, REPEATS, measure_cases  # noqa: PLC0415
+
+        cases, repeats = (QUICK_CASES, 1) if quick else (CASES, REPEATS)
+        show_rows("runs", measure_cases(cases, precision=precision, repeats=repeats), as_json)
+
+
+@app.command(name="bytes", rich_help_panel=_COSTS, epilog="Example: python -m benchmarks bytes --quick")
+def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+    """Bytes of each phase against the fewest that its elements could take."""
+    with plain_endings():
+        from benchmarks.costs.traffic import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+
+        show_rows("bytes", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
+def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+    """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""
+    with plain_endings():
+        from benchmarks.costs.resilience import measure_resilience  # noqa: PLC0415
+
+        show_rows("resilience", measure_resilience(precision=precision, quick=quick), as_json)
+
+
+@app.command(
+    rich_help_panel=_COSTS,
+    epilog="Example: python -m benchmarks memory --cases 500000,50,8,11,4,2 --storage /data/scratch",
+)
+def memory(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(help="m,d,k,n,t,ell instead of the usual sizes, shares in files; may be repeated."),
+    ] = None,
+    storage: Annotated[
+        Path | None, typer.Option(help="Folder for rows and shares; the system's temporary one by default.")
+    ] = None,
+) -> None:
+    """Peak anonymous memory of the processes of runs up to 2,000,000 x 100, which take 25 GB of disk."""
+    with plain_endings():
+        from benchmarks.costs.memory import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        if storage is not None and not storage.is_dir():
+            raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+        chosen = tuple((Case.parse(one), True) for one in cases or ()) or (QUICK_CASES if quick else CASES)
+        show_rows("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
+
+
+@app.command(
+    rich_help_panel=_COSTS,
+    epilog="Example: python -m benchmarks membership --cases 20000,10,8,11,4,2 --storage /data/scratch",
+)
+def membership(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual size; may be repeated.")
+    ] = None,
+    storage: Annotated[
+        Path | None, typer.Option(help="Folder for shares, with --cases; in memory by default.")
+    ] = None,
+) -> None:
+    """A whole run with membership privacy beside the same one without: seconds, bytes, peak memory."""
+    with plain_endings():
+        from benchmarks.costs.membership import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        if storage is not None and not storage.is_dir():
+            raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+        in_files = storage is not None
+        chosen = tuple((Case.parse(one), in_files) for one in cases or ())
+        measured = chosen or (QUICK_CASES if quick else CASES)
+        show_rows("membership", measure_cases(measured, folder=storage, precision=precision), as_json)
+
+
+@app.command(
+    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks disclosure --cases 20000,50,8,11,4,2"
+)
+def disclosure(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
+    ] = None,
+) -> None:
+    """An iteration with disclosure "distances" beside one with "coded"."""
+    with plain_endings():
+        from benchmarks.costs.disclosure import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
+        show_rows("disclosure", measure_cases(chosen, precision=precision), as_json)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")
+def engines(
+    as_json: Json = False,
+    quick: Quick = False,
+    only: Annotated[
+        str, typer.Option(help="Drivers, separated by commas: in-process, multiprocess, flare.")
+    ] = "in-process,multiprocess,flare",
+) -> None:
+    """The same job through each driver: in one process, a process per party, NVIDIA FLARE (secfc[flare])."""
+    with plain_endings():
+        from benchmarks.costs.engines import measure_engines  # noqa: PLC0415
+
+        measure_engines(_several(only), quick=quick, as_json=as_json)
+
+
+@app.command(
+    rich_help_panel=_FAULTS,
+    epilog="Example: python -m benchmarks privacy --out benchmarks/privacy/results",
+)
+def privacy(
+    as_json: Json = False,
+    quick: Quick = False,
+    out: Annotated[Path | None, typer.Option(help="Also write attacks.json and its plots here.")] = None,
+    plots_only: Annotated[
+        bool, typer.Option("--plots-only", help="Only draw the attacks.json in --out again.")
+    ] = False,
+) -> None:
+    """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""
+    with plain_endings():
+        from benchmarks.privacy.command import attack  # noqa: PLC0415
+
+        attack(quick=quick, as_json=as_json, out=out, plots_only=plots_only)
+
+
+@app.command(rich_help_panel=_FAULTS, epilog="Example: python -m benchmarks liars --runs 5000")
+def liars(
+    runs: Annotated[int, typer.Option(help="Runs to draw.")] = 100,
+    first: Annotated[int, typer.Option(help="Seed of the first run.")] = 0,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="One more than max_liars collude: count wrong labels.")
+    ] = False,
+) -> None:
+    """Search for runs in which at most max_liars make a label wrong or have somebody honest blamed."""
+    with plain_endings():
+        from benchmarks.faults.liars import search  # noqa: PLC0415
+
+        if search(runs=runs, first=first, beyond=beyond):
+            raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=_STUDIES)
+def protections(
+    case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "100000,100,16,11,4,2",
+    repeats: Annotated[int, typer.Option(help="Turns of each variant.")] = 3,
+) -> None:
+    """What the margin in Q, the range check and the server's signatures cost an iteration and a sharing."""
+    with plain_endings():
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+        from benchmarks.studies.protections import measure  # noqa: PLC0415
+
+        measure(Case.parse(case), repeats)
+
+
+@app.command(rich_help_panel=_STUDIES)
+def crossover() -> None:
+    """Where encoding and decoding weights by transform overtake the matrix."""
+    from benchmarks.studies.crossover import measure  # noqa: PLC0415
+
+    measure()
+
+
+@app.command(rich_help_panel=_STUDIES)
+def aead() -> None:
+    """Sealing a part of shares: AES-256-GCM against ChaCha20-Poly1305, turn by turn on one core."""
+    from benchmarks.studies.aead import measure  # noqa: PLC0415
+
+    measure()
+
+
+@app.command(
+    rich_help_panel=_STUDIES,
+    epilog="Example: python -m benchmarks precision s1 --seeds 10 --bits 24,32",
+)
+def precision(
+    dataset: Annotated[str, typer.Argument(help="Its name in tests/support/datasets.py.")],
+    seeds: Annotated[int, typer.Option(help="Random starts.")] = 10,
+    bits: Annotated[str, typer.Option(help="Precisions, separated by commas.")] = "24,26,28,30,32",
+) -> None:
+    """How many bits whole runs of exact Lloyd need to end with scikit-learn's labels (SECFC_DATA)."""
+    with plain_endings():
+        from benchmarks.studies.precision import measure  # noqa: PLC0415
+
+        measure(dataset, seeds, _numbers("--bits", bits))
+
+
+@app.command(rich_help_panel=_STUDIES)
+def starts(
+    datasets: Annotated[
+        list[str] | None, typer.Argument(help="Their names in tests/support/datasets.py; all by default.")
+    ] = None,
+    starts: Annotated[int, typer.Option(help="Starts of each kind.")] = 20,
+    rows: Annotated[int, typer.Option(help="More rows than these are sampled down to them.")] = 5000,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
+) -> None:
+    """Inertia after "random" and "k-means++" starts, beside scikit-learn's k-means++ (SECFC_DATA)."""
+    with plain_endings():
+        from benchmarks.studies.starts import measure  # noqa: PLC0415
+
+        measure(datasets or [], starts, rows, markdown)
+
+
+@app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")
+def union(
+    ids: Annotated[str, typer.Option(help="Numbers of IDs, separated by commas.")] = "100000,1000000",
+    methods: Annotated[str, typer.Option(help="Separated by commas.")] = "series,sketch",
+    loads: Annotated[
+        str, typer.Option(help="IDs in a bin, 8, 16 or 32, separated by commas; the protocol's by default.")
+    ] = "",
+    n: Annotated[int, typer.Option("-n", help="Clients.")] = 11,
+    t: Annotated[int, typer.Option("-t", help="Clients that may collude.")] = 4,
+    ell: Annotated[int, typer.Option(help="Segments.")] = 2,
+) -> None:
+    """Private set union beside a plain union of sets, on one thread."""
+    with plain_endings():
+        from benchmarks.studies.union import Sizes, measure_unions  # noqa: PLC0415
+
+        measure_unions(
+            Sizes(n=n, t=t, ell=ell),
+            _numbers("--ids", ids),
+            _several(methods),
+            _numbers("--loads", loads),
+        )
+
+
+@app.command(name="union-run", rich_help_panel=_STUDIES)
+def union_run(
+    rows: Annotated[int, typer.Option(help="Rows in all.")] = 20_000,
+    columns: Annotated[int, typer.Option(help="Columns.")] = 20,
+    n: Annotated[int, typer.Option("-n", help="Clients.")] = 11,
+    t: Annotated[int, typer.Option("-t", help="Clients that may collude.")] = 4,
+    ell: Annotated[int, typer.Option(help="Segments.")] = 2,
+) -> None:
+    """A run with membership privacy beside an ordinary run, all parties in one process."""
+    with plain_endings():
+        from benchmarks.studies.union import Sizes, measure_runs  # noqa: PLC0415
+
+        measure_runs(Sizes(n=n, t=t, ell=ell), rows, columns)
+
+
+@app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only iteration,sharing")
+def record(
+    quick: Quick = False,
+    only: Annotated[str, typer.Option(help="Benchmarks, separated by commas; all by default.")] = "",
+    skip: Annotated[str, typer.Option(help="Benchmarks to leave out, separated by commas.")] = "",
+    out: Annotated[Path, typer.Option(help="Folder of results.")] = HERE / "results",
+    storage: Annotated[
+        Path | None, typer.Option(help="Folder with 30 GB free for the memory benchmark.")
+    ] = None,
+) -> None:
+    """Run every benchmark that RESULTS.md shows, store what it found, and write the page again."""
+    with plain_endings():
+        from benchmarks.record import record_all  # noqa: PLC0415
+
+        failed = record_all(_several(only), _several(skip), quick=quick, out=out, storage=storage)
+        if failed:
+            typer.echo(f"failed: {', '.join(failed)}", err=True)
+            raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=_RESULTS)
+def report(
+    results: Annotated[Path, typer.Option(help="Folder of results.")] = HERE / "results",
+) -> None:
+    """Write RESULTS.md and its plots again, beside the folder of results."""
+    with plain_endings():
+        from benchmarks.report import write_report  # noqa: PLC0415
+
+        typer.echo(write_report(results))
+
+
+app.command(
+    rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks reproduce notebook --data-dir data"
+)(reproduce)

@@ -1,0 +1,121 @@
+"""The paper's Figure 1: seconds of an iteration against n, d and m, beside a whole run of k-FED.
+
+Defaults of the paper (section 5.1): n = 10, m = 1000, d = 20, k = 4, sigma = 1, t = ceil(n/3). It does not
+say which n, d and m its figure has, nor ell; here ell is the largest that fits. k-FED runs with
+k' = 2 = sqrt(k), the number that its own theory asks for.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.costs.iteration import take_turns
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
+from plaintext_baselines import KFED
+from plaintext_baselines.generators import secfc_blobs
+from secfc._arrays import Floats
+from secfc.params import recovery_threshold
+from secfc.rows import largest_norm
+
+DEFAULTS = {"n": 10, "d": 20, "m": 1000}
+CLUSTERS, LOCAL_CLUSTERS = 4, 2
+SWEEPS: dict[str, tuple[int, ...]] = {
+    "n": (10, 16, 25, 40, 64),
+    "d": (20, 50, 100, 200, 400),
+    "m": (1000, 2000, 5000, 10_000, 20_000),
+}
+QUICK_SWEEPS: dict[str, tuple[int, ...]] = {"n": (5, 10), "d": (20, 40), "m": (500, 1000)}
+
+STARTS = 8
+"""Random starts: at sigma = 1 a run ends after a few iterations, so one would give few turns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure1Row(Setting):
+    """One point of the figure: medians of wall-clock seconds, one thread.
+
+    Attributes
+    ----------
+    swept : str
+        The parameter that varies: "n", "d" or "m".
+    client_seconds, server_seconds : float
+        Of one iteration, one client.
+    kfed_seconds : float
+        Of a whole run of k-FED, all parties and the server.
+    client_to_kfed, server_to_kfed : float
+        Above 1 where an iteration takes longer than the whole run of k-FED.
+    """
+
+    swept: str
+    turns: int
+    plaintext_seconds: float
+    client_seconds: float
+    client_seconds_quartiles: tuple[float, float]
+    server_seconds: float
+    server_seconds_quartiles: tuple[float, float]
+    kfed_seconds: float
+    kfed_seconds_quartiles: tuple[float, float]
+    client_to_kfed: float
+    server_to_kfed: float
+
+
+def figure1_case(*, n: int, d: int, m: int) -> Case:
+    """A point of the figure: t = ceil(n/3), and the largest ell with 2(ell + t) - 1 <= n."""
+    t = -(-n // 3)
+    ell = (n + 1) // 2 - t
+    assert recovery_threshold(t, ell) <= n
+    return Case(m=m, d=d, k=CLUSTERS, n=n, t=t, ell=ell)
+
+
+def measure_figure1(
+    *, sweeps: dict[str, tuple[int, ...]], precision: int = PRECISION, starts: int = STARTS
+) -> Iterator[Figure1Row]:
+    """Measure every point of the sweeps."""
+    for swept, values in sweeps.items():
+        for value in values:
+            case = figure1_case(**(DEFAULTS | {swept: value}))
+            yield _point(case, swept, precision, starts)
+
+
+def _point(case: Case, swept: str, precision: int, starts: int) -> Figure1Row:
+    data = secfc_blobs(
+        n_clusters=case.k,
+        sigma=1.0,
+        clusters_per_party=LOCAL_CLUSTERS,
+        n_parties=case.n,
+        n_rows=case.m,
+        n_features=case.d,
+    )
+    rows = np.concatenate(data.parties)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
+    parts, kfed = [], []
+    for seed in range(starts):  # in turns, so that a machine whose speed drifts slows both
+        parts.append(take_turns(job, rows, seeds=range(seed, seed + 1)))
+        kfed.append(_kfed_seconds(data.parties, seed))
+    plaintext, client, server = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("plaintext", "client", "server")
+    )
+    return Figure1Row(
+        **stated(job, m=case.m, residues=max(part.residues for part in parts)),
+        swept=swept,
+        turns=len(client),
+        plaintext_seconds=median(plaintext),
+        client_seconds=median(client),
+        client_seconds_quartiles=quartiles(client),
+        server_seconds=median(server),
+        server_seconds_quartiles=quartiles(server),
+        kfed_seconds=median(kfed),
+        kfed_seconds_quartiles=quartiles(kfed),
+        client_to_kfed=median(client) / median(kfed),
+        server_to_kfed=median(server) / median(kfed),
+    )
+
+
+def _kfed_seconds(parties: list[Floats], seed: int) -> float:
+    with threadpool_limits(1):
+        started = time.perf_counter()
+        KFED(CLUSTERS, local_clusters=LOCAL_CLUSTERS, random_state=seed).fit(parties)
+        return time.perf_counter() - started

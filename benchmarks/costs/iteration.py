@@ -1,0 +1,184 @@
+"""One secure iteration beside one of scikit-learn's on the pooled rows: same machine, same run, one thread.
+
+A client's iteration: a new assignment in, its encoded coded distances out. The server's: R encoded answers
+in, the next assignment out. Plaintext: scikit-learn's own Lloyd step. They take turns, iteration by
+iteration of a real run, so that a machine whose speed drifts slows all of them; a ratio compares the two
+times of one turn, and medians over the turns are shown with their quartiles.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import _k_means_lloyd
+from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
+
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
+from secfc._arrays import Floats, Labels
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Setup
+from secfc.kmeans.start import random_partition
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.protocol.messages import SERVER
+from secfc.protocol.progress import Progress
+from secfc.protocol.wire import Envelope
+from secfc.rows import largest_norm
+
+ITERATIONS = 12
+"""Turns of a case; the first, which sums every row and may load compiled code, is left out."""
+
+CASES = tuple(
+    Case(m=m, d=d, k=k, n=n, t=4, ell=ell)
+    for m, d, k in ((100_000, 100, 16), (60_000, 784, 10))
+    for n, ell in ((15, 4), (11, 2), (9, 1))
+)
+QUICK_CASES = tuple(Case(m=20_000, d=50, k=16, n=n, t=1, ell=ell) for n, ell in ((9, 4), (5, 2), (3, 1)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Setting):
+    """What a case took: medians of wall-clock seconds, and of ratios with their quartiles.
+
+    `turns` is the number of iterations behind the medians, `moved` the median number of rows that changed
+    cluster in one, `near_ties` the comparisons of the run that exact integers decided.
+    """
+
+    turns: int
+    moved: int
+    near_ties: int
+    plaintext_seconds: float
+    client_seconds: float
+    server_seconds: float
+    client_ratio: float
+    client_ratio_quartiles: tuple[float, float]
+    server_ratio: float
+    server_ratio_quartiles: tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turns:
+    """Seconds of each turn of one run or more, in order: one thread, one client."""
+
+    plaintext: Floats
+    client: Floats
+    server: Floats
+    moved: list[int]
+    near_ties: int
+    residues: int
+
+
+def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
+    """Seconds of each of scikit-learn's Lloyd iterations from the means of a start, on one thread."""
+    m, d = rows.shape
+    centres = np.array([rows[start == h].mean(axis=0) for h in range(k)])
+    following, sizes, shift = np.zeros((k, d)), np.zeros(k), np.zeros(k)
+    weights, labels = np.ones(m), np.full(m, -1, dtype=np.int32)
+    while True:
+        started = time.perf_counter()
+        _k_means_lloyd.lloyd_iter_chunked_dense(rows, weights, centres, following, sizes, labels, shift, 1)
+        seconds = time.perf_counter() - started
+        centres, following = following, centres
+        yield seconds
+
+
+class _Clock:
+    """Adds up the seconds of each round as messages arrive; scikit-learn takes its turn after each."""
+
+    def __init__(self, plaintext: Iterator[float], n: int) -> None:
+        self._plaintext, self._n = plaintext, n
+        self.client: dict[int, float] = defaultdict(float)
+        self.server: dict[int, float] = defaultdict(float)
+        self.plain: dict[int, float] = {}
+        self.moved: dict[int, int] = {}
+
+    def delivered(self, header: Envelope, seconds: float) -> None:
+        if header.work != "iterate" or header.round == 0:  # round 0 asks for parts of shares
+            return
+        if header.recipient == SERVER:
+            self.server[header.round] += seconds
+        else:
+            self.client[header.round] += seconds / self._n
+            if header.round not in self.plain:
+                self.plain[header.round] = next(self._plaintext)
+
+    def progressed(self, standing: Progress) -> None:
+        self.moved[standing.round] = standing.moved
+
+
+def blobs(case: Case) -> Floats:
+    """Overlapping Gaussian clusters (standard deviation 20 in a box of side 20): rows keep moving."""
+    rows, _ = make_blobs(case.m, case.d, centers=case.k, cluster_std=20.0, random_state=0)
+    return np.ascontiguousarray(rows)
+
+
+def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
+    """Time clients, server and scikit-learn in turns, in one run from each seed's start.
+
+    Parameters
+    ----------
+    job : Job
+    rows : ndarray of shape (m, d), float64
+        Split evenly among the clients.
+    seeds : range
+        Of the random starts.
+    """
+    setups = [
+        Setup(
+            job=job,
+            rows=np.array_split(rows, job.n),
+            starts=None,
+            names=[f"client {j}" for j in range(1, job.n + 1)],
+            limits=Limits(),
+            seed=seed,
+        )
+        for seed in seeds
+    ]
+    times: list[tuple[float, float, float]] = []
+    moved: list[int] = []
+    near_ties = residues = 0
+    for one in setups:
+        start = random_partition(np.random.default_rng(one.seed), rows.shape[0], job.k)
+        clock = _Clock(plaintext_steps(rows, start, job.k), job.n)
+        with threadpool_limits(1):
+            outcome = run_in_process(one, clock.progressed, clock.delivered)
+        turns = sorted(clock.plain)[1:]
+        times += [(clock.plain[turn], clock.client[turn], clock.server[turn]) for turn in turns]
+        moved += [clock.moved[turn] for turn in turns]
+        near_ties += outcome.near_ties
+        primes = primes_of_rounds(outcome.costs.messages, m=rows.shape[0], k=job.k)
+        residues = max([residues, *primes[1:]])
+    plaintext, client, server = np.array(times).T
+    return Turns(
+        plaintext=plaintext, client=client, server=server, moved=moved, near_ties=near_ties, residues=residues
+    )
+
+
+def measure(
+    case: Case, rows: Floats, *, precision: int = PRECISION, iterations: int = ITERATIONS, seed: int = 0
+) -> Row:
+    """Run the first iterations of a case and time clients, server and scikit-learn in turns."""
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations)
+    turns = take_turns(job, rows, seeds=range(seed, seed + 1))
+    return Row(
+        **stated(job, m=case.m, residues=turns.residues),
+        turns=len(turns.moved),
+        moved=int(median(turns.moved)),
+        near_ties=turns.near_ties,
+        plaintext_seconds=median(turns.plaintext),
+        client_seconds=median(turns.client),
+        server_seconds=median(turns.server),
+        client_ratio=median(turns.client / turns.plaintext),
+        client_ratio_quartiles=quartiles(turns.client / turns.plaintext),
+        server_ratio=median(turns.server / turns.plaintext),
+        server_ratio_quartiles=quartiles(turns.server / turns.plaintext),
+    )
+
+
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[Row]:
+    """Measure each case on overlapping clusters of its size."""
+    for case in cases:
+        yield measure(case, blobs(case), precision=precision)

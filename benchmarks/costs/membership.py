@@ -1,0 +1,193 @@
+"""A whole clustering with membership privacy beside the same one without: seconds, bytes and memory.
+
+A process per party. The ordinary run begins with the sets that the run with membership privacy began with, so
+both have the same iterations to do and must give the same labels.
+"""
+
+import tempfile
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import secfc
+from benchmarks.costs.memory import Sampler
+from benchmarks.costs.runs import timed
+from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
+from secfc._arrays import Floats
+from secfc.drivers.costs import Costs
+from secfc.errors import ConvergenceWarning, ParameterError
+from secfc.result import Result
+
+CLUSTER_STD = 4.0
+"""Clusters that touch: tens of iterations."""
+
+CASES = (
+    (Case(m=100_000, d=10, k=8, n=11, t=4, ell=2), False),
+    (Case(m=1_000_000, d=10, k=8, n=11, t=4, ell=2), True),
+)
+"""Sizes, and whether shares lie in files."""
+
+QUICK_CASES = ((Case(m=2000, d=4, k=3, n=3, t=1, ell=1), False),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRow(Setting):
+    """A run with membership privacy, and the ordinary run from the same sets.
+
+    Attributes
+    ----------
+    storage : bool
+        Whether shares lay in files (``storage=``).
+    n_iter : int
+        Of both runs.
+    converged, labels_equal : bool
+        Whether the run ended by itself; whether both runs gave every row the same label.
+    client_peak, server_peak, driver_peak, total_peak : int
+        Peak anonymous bytes of the client with the most, of the server's process, of the process that
+        carries their messages, and of all at one time; of the run with membership privacy.
+    ordinary_client_peak : int
+    union_seconds, share_seconds, round_seconds : float
+        CPU seconds of all parties' work in the phases *union* and *share*, and in an iteration.
+    ordinary_share_seconds, ordinary_round_seconds : float
+    union_bytes, share_bytes, round_bytes : int
+        Sent by all parties.
+    ordinary_share_bytes : int
+    cpu_seconds, wall_seconds, ordinary_cpu_seconds, ordinary_wall_seconds : float
+        Of whole runs, every process.
+    """
+
+    storage: bool
+    n_iter: int
+    converged: bool
+    labels_equal: bool
+    client_peak: int
+    server_peak: int
+    driver_peak: int
+    total_peak: int
+    ordinary_client_peak: int
+    union_seconds: float
+    share_seconds: float
+    round_seconds: float
+    ordinary_share_seconds: float
+    ordinary_round_seconds: float
+    union_bytes: int
+    share_bytes: int
+    round_bytes: int
+    ordinary_share_bytes: int
+    cpu_seconds: float
+    wall_seconds: float
+    ordinary_cpu_seconds: float
+    ordinary_wall_seconds: float
+
+
+def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
+    """Rows of Gaussian clusters dealt out at random, and their IDs, which are in no order."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(-10, 10, (case.k, case.d))
+    rows = centres[rng.integers(case.k, size=case.m)]
+    rows += rng.normal(0, CLUSTER_STD, rows.shape)
+    ids = rng.permutation(10 * case.m)[: case.m]
+    parties = np.array_split(rng.permutation(case.m), case.n)
+    return [rows[own] for own in parties], [ids[own].tolist() for own in parties]
+
+
+def measure_membership(
+    case: Case, *, storage: bool, folder: Path | None = None, precision: int = PRECISION
+) -> MembershipRow:
+    """Run a case to its end with membership privacy, and again without.
+
+    Parameters
+    ----------
+    case : Case
+    storage : bool
+        Keep shares in files.
+    folder : Path, optional
+        Where these go, in a folder of their own that is removed at the end.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no /proc, or no room for the shares.
+    """
+    if not Path("/proc/self/status").exists():
+        raise ParameterError("membership: this benchmark reads Linux's /proc, which this system lacks")
+    parties, ids = _held(case)
+    place = tempfile.TemporaryDirectory(prefix="secfc-bench-", dir=folder) if storage else nullcontext()
+    with place as name:
+
+        def run(**options: Any) -> Result:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return secfc.run(
+                    parties,
+                    case.k,
+                    case.t,
+                    case.ell,
+                    precision=precision,
+                    seed=0,
+                    driver="multiprocess",
+                    storage=name,
+                    **options,
+                )
+
+        with Sampler() as sampler:
+            hidden, (cpu, wall) = timed(lambda: run(ids=ids))
+        with Sampler() as ordinary_sampler:
+            ordinary, (ordinary_cpu, ordinary_wall) = timed(lambda: run(init=hidden.start))
+    both = zip(hidden.labels, ordinary.labels, strict=True)
+    seconds, sent = _by_phase(hidden.costs)
+    ordinary_seconds, ordinary_sent = _by_phase(ordinary.costs)
+    rounds, ordinary_rounds = (
+        len(primes_of_rounds(one.costs.messages, m=case.m, k=case.k)) for one in (hidden, ordinary)
+    )
+    primes = primes_of_rounds(hidden.costs.messages, m=case.m, k=case.k)
+    server, *clients = sampler.parties
+    return MembershipRow(
+        **stated(hidden.job, m=case.m, residues=primes[-1]),
+        storage=storage,
+        n_iter=hidden.n_iter,
+        converged=hidden.converged,
+        labels_equal=hidden.n_iter == ordinary.n_iter and all(np.array_equal(a, b) for a, b in both),
+        client_peak=max(clients),
+        server_peak=server,
+        driver_peak=sampler.driver,
+        total_peak=sampler.total,
+        ordinary_client_peak=max(ordinary_sampler.parties[1:]),
+        union_seconds=seconds["union"],
+        share_seconds=seconds["share"],
+        round_seconds=seconds["iterate"] / rounds,
+        ordinary_share_seconds=ordinary_seconds["share"],
+        ordinary_round_seconds=ordinary_seconds["iterate"] / ordinary_rounds,
+        union_bytes=sent["union"],
+        share_bytes=sent["share"],
+        round_bytes=sent["iterate"] // rounds,
+        ordinary_share_bytes=ordinary_sent["share"],
+        cpu_seconds=cpu,
+        wall_seconds=wall,
+        ordinary_cpu_seconds=ordinary_cpu,
+        ordinary_wall_seconds=ordinary_wall,
+    )
+
+
+def _by_phase(costs: Costs) -> tuple[dict[str, float], dict[str, int]]:
+    """CPU seconds and bytes of all parties by phase."""
+    seconds: dict[str, float] = defaultdict(float)
+    sent: dict[str, int] = defaultdict(int)
+    for phase in costs.phases:
+        seconds[phase.phase] += phase.seconds
+        sent[phase.phase] += phase.sent_bytes
+    return seconds, sent
+
+
+def measure_cases(
+    cases: tuple[tuple[Case, bool], ...], *, folder: Path | None = None, precision: int = PRECISION
+) -> Iterator[MembershipRow]:
+    """Measure each case."""
+    for case, storage in cases:
+        yield measure_membership(case, storage=storage, folder=folder, precision=precision)

@@ -1,0 +1,293 @@
+"""Peak anonymous memory of each party's process, for runs whose shares lie in files and in memory.
+
+RssAnon in Linux's /proc/<pid>/status is the memory that only swap could take back: heap and stacks, but not
+the pages of a mapped file, which the system drops when it needs them. It has no peak counter of its own,
+so it is sampled. The rows themselves are drawn block by block into a file that this process only maps.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+import secfc
+from benchmarks.costs.runs import timed
+from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
+from secfc._arrays import Floats
+from secfc.errors import ConvergenceWarning, ParameterError
+
+ITERATIONS = 2
+INTERVAL = 0.02
+"""Seconds between samples: a block's work takes about as long, a part's buffers live longer."""
+
+_LIST_EVERY = 10
+"""Samples between two looks for new processes: those start once."""
+
+_BLOCK_ROWS = 1 << 14
+_PROCESS = b"secfc.drivers.party_process"
+_IDLE = "import secfc.drivers.party_process; print(open('/proc/self/status').read())"
+
+CASES = (
+    (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2), False),
+    (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2), True),
+    (Case(m=2_000_000, d=100, k=16, n=11, t=4, ell=2), True),
+)
+"""Sizes, and whether shares lie in files."""
+
+QUICK_CASES = (
+    (Case(m=6000, d=10, k=3, n=3, t=1, ell=1), False),
+    (Case(m=6000, d=10, k=3, n=3, t=1, ell=1), True),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryRow(Setting):
+    """Peaks of one run with a process per party; bytes.
+
+    Attributes
+    ----------
+    storage : bool
+        Whether shares lay in files (``storage=``).
+    iterations : int
+    client_peak, client_median : int
+        Peak anonymous memory of the client with the most, and the median of all clients' peaks.
+    server_peak, driver_peak : int
+        Of the server's process, and of the one that started all others and carries their messages.
+    idle : int
+        Anonymous memory of a party's process that has only imported its program.
+    rows_bytes : int
+        float64 rows of the largest client, which its process is given at the start.
+    share_bytes : int
+        A client's shares, float32.
+    pooled_bytes : int
+        All rows, float64: what clustering them in one place would take at least.
+    client_ratio : float
+        client_peak / pooled_bytes.
+    samples : int
+        Of all processes together.
+    cpu_seconds, wall_seconds : float
+    """
+
+    storage: bool
+    iterations: int
+    client_peak: int
+    client_median: int
+    server_peak: int
+    driver_peak: int
+    idle: int
+    rows_bytes: int
+    share_bytes: int
+    pooled_bytes: int
+    client_ratio: float
+    samples: int
+    interval: float
+    cpu_seconds: float
+    wall_seconds: float
+
+
+def anonymous_bytes(status: str) -> int:
+    """RssAnon of the text of a /proc/<pid>/status, 0 for a process that has ended."""
+    for line in status.splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+class Sampler:
+    """Samples the anonymous memory of this process and of the parties' processes it starts.
+
+    Attributes
+    ----------
+    driver : int
+        Peak of this process.
+    total : int
+        Peak of the sum over this process and the parties'.
+    samples : int
+    """
+
+    def __init__(self, interval: float = INTERVAL) -> None:
+        self.driver = self.total = self.samples = 0
+        self._interval = interval
+        self._peaks: dict[tuple[int, int], int] = defaultdict(int)  # by start time and process
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def parties(self) -> list[int]:
+        """Peaks of the parties' processes in the order they were started: the server's, then the clients'."""
+        return [peak for _, peak in sorted(self._peaks.items())]
+
+    def _sample(self) -> None:
+        known: list[tuple[int, int]] = []
+        turn = 0
+        while not self._stop.wait(self._interval):
+            if turn % _LIST_EVERY == 0:
+                known = _party_processes()
+            turn += 1
+            total = _anonymous_of("self")
+            self.driver = max(self.driver, total)
+            for process in known:
+                now = _anonymous_of(str(process[1]))
+                self._peaks[process] = max(self._peaks[process], now)
+                total += now
+                self.samples += 1
+            self.total = max(self.total, total)
+
+
+def _anonymous_of(process: str) -> int:
+    try:
+        return anonymous_bytes(Path(f"/proc/{process}/status").read_text(encoding="ascii"))
+    except OSError:
+        return 0
+
+
+def _party_processes() -> list[tuple[int, int]]:
+    """Start time and identifier of this process's children that are parties."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            # Fields after the command, which is in parentheses: state, parent, ... start time (the 20th).
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == os.getpid() and _PROCESS in (folder / "cmdline").read_bytes():
+                found.append((int(fields[19]), int(folder.name)))
+        except OSError:
+            continue  # it has ended
+    return found
+
+
+def write_rows(path: Path, case: Case, *, seed: int = 0) -> Floats:
+    """Gaussian clusters, drawn block by block into a .npy file; returned as a read-only map of it."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(-10, 10, (case.k, case.d))
+    rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(case.m, case.d))
+    for start in range(0, case.m, _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS]
+        block[...] = centres[rng.integers(case.k, size=len(block))]
+        block += rng.normal(0, 8, block.shape)
+    rows.flush()
+    del rows
+    return np.asarray(np.load(path, mmap_mode="r"))
+
+
+def measure_memory(
+    case: Case,
+    *,
+    storage: bool,
+    folder: Path | None = None,
+    precision: int = PRECISION,
+    iterations: int = ITERATIONS,
+) -> MemoryRow:
+    """Run some iterations with a process per party and sample their memory.
+
+    Parameters
+    ----------
+    case : Case
+    storage : bool
+        Keep shares in files.
+    folder : Path, optional
+        Where rows and shares go, in a folder of their own that is removed at the end; the system's folder
+        of temporary files by default.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no /proc, or no room for the rows.
+    """
+    if not Path("/proc/self/status").exists():
+        raise ParameterError("memory: this benchmark reads Linux's /proc, which this system does not have")
+    with tempfile.TemporaryDirectory(prefix="secfc-bench-", dir=folder) as name:
+        place = Path(name)
+        needed, free = 8 * case.m * case.d, shutil.disk_usage(place).free
+        if needed > free:
+            raise ParameterError(f"storage: the rows take {needed} bytes, {free} are free in {place.parent}")
+        rows = write_rows(place / "rows.npy", case)
+        parties = np.array_split(rows, case.n)
+
+        def run() -> secfc.Result:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return secfc.run(
+                    parties,
+                    case.k,
+                    case.t,
+                    case.ell,
+                    precision=precision,
+                    max_iter=iterations,
+                    seed=0,
+                    driver="multiprocess",
+                    storage=place if storage else None,
+                    disclosure="coded",
+                )
+
+        with Sampler() as sampler:
+            result, (cpu, wall) = timed(run)
+    job, peaks = result.job, sampler.parties
+    if len(peaks) != case.n + 1:
+        raise ParameterError(f"memory: {len(peaks)} of {case.n + 1} processes were seen; use more rows")
+    primes = primes_of_rounds(result.costs.messages, m=case.m, k=case.k)
+    shares = 4 * job.residues(case.m) * (job.width + 1) * case.m
+    return MemoryRow(
+        **stated(job, m=case.m, residues=primes[-1]),
+        storage=storage,
+        iterations=iterations,
+        client_peak=max(peaks[1:]),
+        client_median=int(np.median(peaks[1:])),
+        server_peak=peaks[0],
+        driver_peak=sampler.driver,
+        idle=_idle_bytes(),
+        rows_bytes=max(part.nbytes for part in parties),
+        share_bytes=shares,
+        pooled_bytes=needed,
+        client_ratio=max(peaks[1:]) / needed,
+        samples=sampler.samples,
+        interval=INTERVAL,
+        cpu_seconds=cpu,
+        wall_seconds=wall,
+    )
+
+
+def _idle_bytes() -> int:
+    package = str(Path(secfc.__file__).resolve().parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", _IDLE],
+        env={**os.environ, "PYTHONPATH": package},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return anonymous_bytes(done.stdout)
+
+
+def measure_cases(
+    cases: tuple[tuple[Case, bool], ...], *, folder: Path | None = None, precision: int = PRECISION
+) -> Iterator[MemoryRow]:
+    """Measure each case; a short pause lets the system reclaim what the one before held."""
+    for at, (case, storage) in enumerate(cases):
+        if at:
+            time.sleep(0.1)
+        yield measure_memory(case, storage=storage, folder=folder, precision=precision)

@@ -1,0 +1,297 @@
+"""Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checking costs.
+
+Faults are drawn within n >= R + S + 2A and beyond it, where theory promises nothing; a run that ends is
+compared with exact Lloyd on the rows that were in. Overheads are CPU seconds of a role's iterations, or of
+sharing, with a check over those without, in turns on the same rows; that of journals is of a run's wall
+seconds.
+"""
+
+import random
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import log2
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.costs.iteration import blobs
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
+from benchmarks.faults.faulty import Ending, Fault, Kind, Scenario, run_faulty
+from plaintext_baselines import ExactLloyd
+from secfc._arrays import Floats
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.setup import Outcome, Setup
+from secfc.field.primes import primes_of
+from secfc.limits import Limits
+from secfc.params import Comparison, Job
+from secfc.protocol.consistency import combinations_for
+from secfc.protocol.messages import Phase
+from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, row_ids
+from secfc.rows import largest_norm
+
+RUNS, QUICK_RUNS = 100, 3
+"""Scenarios of each kind."""
+
+PASSES, QUICK_PASSES = 7, 1
+ITERATIONS = 4
+SPARE = 4
+"""Clients beyond R: two liars, or one and two that vanish, or four that vanish."""
+
+CASE = Case(m=240, d=4, k=4, n=11, t=2, ell=2)
+COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
+QUICK_COST_CASES = (Case(m=2000, d=10, k=4, n=11, t=2, ell=2),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResilienceRow(Setting):
+    """What became of runs with some faults, or what a check costs.
+
+    Attributes
+    ----------
+    what : str
+    absent, liars, tolerated : int
+        Clients that vanish, that lie, and max_liars.
+    within : bool
+        Whether n >= R + S + 2A holds for those that vanish and lie, and max_liars is not less than they are.
+    missed_bits : float or None
+        A lie is missed with probability below 2 to the power of minus this, over a whole run.
+    runs, exact, stopped, wrong : int
+        Scenarios; how they ended. For an overhead: passes, and whose labels were those of the run without the
+        check.
+    named : float or None
+        Part of the liars that sent, dealt or kept something wrong, in runs that ended, who were named. An
+        answer that comes when enough others have agreed is not looked at.
+    seconds : float or None
+        Wall seconds of a run, on average.
+    overhead : float or None
+        Median of CPU seconds with the check / without it; of wall seconds of a run for journals.
+    """
+
+    what: str
+    absent: int
+    liars: int
+    tolerated: int
+    within: bool
+    missed_bits: float | None
+    runs: int
+    exact: int
+    stopped: int
+    wrong: int
+    named: float | None
+    seconds: float | None
+    overhead: float | None
+
+
+def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> Iterator[ResilienceRow]:
+    """Faults survived, then overheads."""
+    runs, passes = (QUICK_RUNS, QUICK_PASSES) if quick else (RUNS, PASSES)
+    within: tuple[tuple[int, tuple[Kind, ...]], ...] = (
+        (0, ()),
+        (4, ()),
+        (0, ("lie", "lie")),
+        (2, ("lie",)),
+        (0, ("deal", "deal")),
+        (0, ("deal", "lie")),
+        (2, ("rot",)),
+    )
+    beyond: tuple[tuple[int, tuple[Kind, ...]], ...] = (
+        (5, ()),
+        (1, ("lie", "lie")),
+        (0, ("lie", "lie", "lie")),
+        (0, ("deal", "deal", "deal")),
+    )
+    for absent, lies in (*within, *beyond):
+        yield _faulty_runs(absent, lies, runs=runs, precision=precision)
+    for case in QUICK_COST_CASES if quick else COST_CASES:
+        yield from _overheads(case, passes=passes, precision=precision)
+        yield _journals(case, passes=passes, precision=precision)
+
+
+def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
+    return Setup(
+        job=job,
+        rows=np.array_split(rows, case.n),
+        starts=None,
+        names=[f"client {j}" for j in range(1, case.n + 1)],
+        limits=Limits(),
+        seed=seed,
+    )
+
+
+def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: int) -> ResilienceRow:
+    rows, liars = blobs(CASE), len(lies)
+    setup = _setup(CASE, rows, precision=precision, seed=0)
+    tolerated = min(liars, SPARE // 2)
+    setup = replace(setup, job=replace(setup.job, max_liars=tolerated))
+    exact = stopped = wrong = named = guilty = 0
+    began = time.perf_counter()
+    for seed in range(runs):
+        faults = _drawn(setup.job, absent, lies, seed)
+        ending = run_faulty(replace(setup, seed=seed), Scenario(seed=seed, faults=faults))
+        if ending.error is not None:
+            stopped += 1
+            continue
+        right = _is_exact(setup, ending)
+        exact, wrong = exact + right, wrong + (not right)
+        lied = {*ending.lied, *(fault.client for fault in faults if fault.kind in {"deal", "rot"})}
+        guilty += len(lied)
+        named += len(lied & {*ending.faults.liars, *ending.faults.left_out})
+    return ResilienceRow(
+        **stated(setup.job, m=CASE.m, residues=setup.job.residues(CASE.m)),
+        what=_title(absent, lies, tolerated),
+        absent=absent,
+        liars=liars,
+        tolerated=tolerated,
+        within=setup.job.n >= setup.job.threshold + absent + 2 * liars,
+        missed_bits=_missed_bits(setup.job),
+        runs=runs,
+        exact=exact,
+        stopped=stopped,
+        wrong=wrong,
+        named=named / guilty if guilty else None,
+        seconds=(time.perf_counter() - began) / runs,
+        overhead=None,
+    )
+
+
+def _missed_bits(job: Job) -> float | None:
+    """Of the bound of docs/faults.md, eq. 13."""
+    if not job.max_liars:
+        return None
+    smallest = min(primes_of(job.residues(CASE.m)))
+    return combinations_for(job.max_liars) * log2(smallest) - log2(2 * job.max_liars)
+
+
+_WORDS = {"lie": "answer wrongly", "deal": "deal badly", "rot": "keep shares badly"}
+
+
+def _title(absent: int, lies: tuple[Kind, ...], tolerated: int) -> str:
+    parts = [f"{absent} crash"] if absent else []
+    parts += [f"{lies.count(kind)} {words}" for kind, words in _WORDS.items() if kind in lies]
+    return ", ".join([*parts, f"{tolerated} tolerated"] if lies else parts) or "none"
+
+
+def _drawn(job: Job, absent: int, lies: tuple[Kind, ...], seed: int) -> tuple[Fault, ...]:
+    """Crashes anywhere in a run, lies in one answer or all from somewhere on, shares off for some or many."""
+    rng = random.Random(seed)
+    who = rng.sample(range(1, job.n + 1), absent + len(lies))
+    crash: Kind = "crash"
+    kinds = [crash] * absent + [*lies]
+    return tuple(
+        Fault(
+            kind=kind,
+            client=client,
+            at=rng.randrange(20),
+            count=rng.randrange(1, job.n) if kind == "deal" else rng.choice((1, 1000)),
+        )
+        for kind, client in zip(kinds, who, strict=True)
+    )
+
+
+def _is_exact(setup: Setup, ending: Ending) -> bool:
+    assert ending.layout is not None
+    assert ending.clustering is not None
+    counts = ending.layout.counts
+    rows = [part if count else part[:0] for part, count in zip(setup.rows, counts, strict=True)]
+    exact = ExactLloyd(
+        setup.job.k,
+        init=np.split(ending.clustering.start, np.cumsum(counts)[:-1]),
+        precision=setup.job.precision,
+        bound=setup.job.bound,
+        max_iter=setup.job.max_iter,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few iterations are enough for this
+        exact.fit(rows)
+    return bool(np.array_equal(np.concatenate(exact.labels_), ending.clustering.labels))
+
+
+def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
+    rows = blobs(case)
+    plain = _setup(case, rows, precision=precision, seed=0)
+    spare = (case.n - plain.job.threshold) // 2
+    iterate: tuple[Phase, ...] = ("iterate",)
+    hidden = _with_ids(plain)
+    checked: list[tuple[str, str, tuple[Phase, ...], Setup, int, Comparison]] = [
+        ("server: check of answers", "server", iterate, plain, spare, "end"),
+        # An answer that waits for the last Witness is work of the phase that this belongs to.
+        ("client: comparison every round", "client", ("iterate", "reveal"), plain, 0, "rounds"),
+        ("client: check of shares", "client", ("share", "check"), plain, spare, "end"),
+        ("client: check of shares, rows of a union", "client", ("share", "check"), hidden, spare, "end"),
+    ]
+    for what, role, phases, without, tolerated, comparison in checked:
+        job = replace(without.job, max_liars=tolerated, comparison=comparison)
+        with_check = replace(without, job=job)
+        ratios, equal = [], 0
+        run_in_process(with_check)  # loads what there is to load
+        for _ in range(passes):
+            ours, theirs = run_in_process(with_check), run_in_process(without)
+            ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
+            equal += all(map(np.array_equal, ours.labels, theirs.labels))
+        yield ResilienceRow(
+            **stated(job, m=case.m, residues=job.residues(case.m)),
+            what=what,
+            absent=0,
+            liars=0,
+            tolerated=tolerated,
+            within=True,
+            missed_bits=_missed_bits(job),
+            runs=passes,
+            exact=equal,
+            stopped=0,
+            wrong=passes - equal,
+            named=None,
+            seconds=None,
+            overhead=median(ratios),
+        )
+
+
+def _with_ids(setup: Setup) -> Setup:
+    """The same run with membership privacy, every row with an ID of its own."""
+    ends = np.cumsum([0, *(rows.shape[0] for rows in setup.rows)]).tolist()
+    job = replace(setup.job, ids_cap=ends[-1])
+    held = [
+        row_ids(range(first, end), key=bytes(KEY_BYTES), name=name)
+        for first, end, name in zip(ends, ends[1:], setup.names, strict=False)
+    ]
+    return replace(setup, job=job, ids=held, salt=bytes(SALT_BYTES))  # the same order of rows in each run
+
+
+def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:
+    """What journals cost: wall seconds of whole runs with storage over those without."""
+    plain = _setup(case, blobs(case), precision=precision, seed=0)
+    ratios, equal = [], 0
+    run_multiprocess(plain)  # compiles what there is to compile
+    for _ in range(passes):
+        with tempfile.TemporaryDirectory() as folder:
+            ours = run_multiprocess(replace(plain, storage=Path(folder)))
+        theirs = run_multiprocess(plain)
+        ratios.append(ours.costs.wall_seconds / theirs.costs.wall_seconds)
+        equal += all(map(np.array_equal, ours.labels, theirs.labels))
+    return ResilienceRow(
+        **stated(plain.job, m=case.m, residues=plain.job.residues(case.m)),
+        what="a process per party: storage=, wall time of a run",
+        absent=0,
+        liars=0,
+        tolerated=0,
+        within=True,
+        missed_bits=None,
+        runs=passes,
+        exact=equal,
+        stopped=0,
+        wrong=passes - equal,
+        named=None,
+        seconds=None,
+        overhead=median(ratios),
+    )
+
+
+def _seconds(outcome: Outcome, role: str, phases: tuple[Phase, ...]) -> float:
+    """CPU seconds of a role in some phases."""
+    told = outcome.costs.phases
+    return sum(one.seconds for one in told if one.phase in phases and one.role == role)

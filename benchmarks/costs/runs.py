@@ -1,0 +1,186 @@
+"""Whole runs against n + 1 whole plaintext runs from the same start: CPU and wall seconds, and labels.
+
+n + 1 parties work in a secure run, so n + 1 of scikit-learn's runs on the pooled rows are what the same
+number of machines would have spent without privacy. CPU seconds are those of every process, its start and the
+carrying of messages included.
+"""
+
+import resource
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
+
+import secfc
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
+from secfc._arrays import Floats
+from secfc._options import Driver
+from secfc.errors import ConvergenceWarning
+from secfc.result import Result
+
+DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
+REPEATS = 3
+CLUSTER_STD = 8.0
+"""Overlapping enough for tens of iterations, apart enough to end: with 20 a run takes hundreds."""
+
+CASES = (
+    Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
+    Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
+)
+QUICK_CASES = (Case(m=600, d=8, k=3, n=5, t=1, ell=2),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow(Setting):
+    """Medians over repeated runs.
+
+    Attributes
+    ----------
+    driver : str
+    repeats, n_iter, near_ties : int
+    labels_equal : bool
+        Whether every repeat's labels are scikit-learn's, row for row.
+    differing_rows : int
+        The most rows that differ in a repeat.
+    inertia, plaintext_inertia : float
+    bytes : int
+        Sent by all parties.
+    work_seconds : float
+        CPU seconds of handling messages, all parties.
+    cpu_seconds, wall_seconds : float
+        CPU seconds of every process; wall-clock seconds from the call to its result.
+    plaintext_cpu_seconds, plaintext_wall_seconds : float
+        Of n + 1 runs of scikit-learn, one after another, one thread.
+    cpu_ratio, wall_ratio : float
+    """
+
+    driver: str
+    repeats: int
+    n_iter: int
+    near_ties: int
+    labels_equal: bool
+    differing_rows: int
+    inertia: float
+    plaintext_inertia: float
+    bytes: int
+    work_seconds: float
+    cpu_seconds: float
+    wall_seconds: float
+    plaintext_cpu_seconds: float
+    plaintext_wall_seconds: float
+    cpu_ratio: float
+    cpu_ratio_quartiles: tuple[float, float]
+    wall_ratio: float
+    wall_ratio_quartiles: tuple[float, float]
+
+
+def blobs(case: Case) -> Floats:
+    """Gaussian clusters that overlap moderately."""
+    rows, _ = make_blobs(case.m, case.d, centers=case.k, cluster_std=CLUSTER_STD, random_state=0)
+    return np.ascontiguousarray(rows)
+
+
+def measure_runs(
+    case: Case, *, driver: Driver, precision: int = PRECISION, repeats: int = REPEATS, seed: int = 0
+) -> RunRow:
+    """Run a case to its end, then scikit-learn n + 1 times from the same start, and again."""
+    rows = blobs(case)
+    parties = np.array_split(rows, case.n)
+    with threadpool_limits(1):
+        # Compiled code is loaded, and the first pages of everything touched, before anything is timed.
+        _secure(parties, case, driver="in-process", precision=precision, seed=seed, max_iter=2)
+        taken = [_repeat(rows, parties, case, driver, precision, seed) for _ in range(repeats)]
+    result, models = taken[-1][0], taken[-1][2]
+    secure = np.array([one[1] for one in taken])
+    plain = np.array([one[3] for one in taken])
+    ratios = secure / plain
+    differing = max(int((np.concatenate(one[0].labels) != one[2].labels_).sum()) for one in taken)
+    primes = primes_of_rounds(result.costs.messages, m=case.m, k=case.k)
+    return RunRow(
+        **stated(result.job, m=case.m, residues=primes[-1]),
+        driver=driver,
+        repeats=repeats,
+        n_iter=result.n_iter,
+        near_ties=result.near_ties,
+        labels_equal=differing == 0,
+        differing_rows=differing,
+        inertia=result.inertia,
+        plaintext_inertia=float(models.inertia_),
+        bytes=sum(message.size for message in result.costs.messages),
+        work_seconds=median(sum(x.seconds for x in one[0].costs.phases) for one in taken),
+        cpu_seconds=median(secure[:, 0]),
+        wall_seconds=median(secure[:, 1]),
+        plaintext_cpu_seconds=median(plain[:, 0]),
+        plaintext_wall_seconds=median(plain[:, 1]),
+        cpu_ratio=median(ratios[:, 0]),
+        cpu_ratio_quartiles=quartiles(ratios[:, 0]),
+        wall_ratio=median(ratios[:, 1]),
+        wall_ratio_quartiles=quartiles(ratios[:, 1]),
+    )
+
+
+_Seconds = tuple[float, float]  # CPU, wall-clock
+
+
+def _repeat(
+    rows: Floats, parties: list[Floats], case: Case, driver: Driver, precision: int, seed: int
+) -> tuple[Result, _Seconds, Any, _Seconds]:
+    result, seconds = timed(
+        lambda: _secure(parties, case, driver=driver, precision=precision, seed=seed, max_iter=300)
+    )
+    start = np.concatenate(result.start)
+    centres = np.array([rows[start == h].mean(axis=0) for h in range(case.k)])
+
+    def plaintext() -> KMeans:
+        for _ in range(case.n + 1):
+            model = KMeans(case.k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(rows)
+        return model
+
+    model, plain = timed(plaintext)
+    return result, seconds, model, plain
+
+
+def _secure(
+    parties: list[Floats], case: Case, *, driver: Driver, precision: int, seed: int, max_iter: int
+) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return secfc.run(
+            parties,
+            case.k,
+            case.t,
+            case.ell,
+            precision=precision,
+            seed=seed,
+            driver=driver,
+            max_iter=max_iter,
+            disclosure="coded",
+        )
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, _Seconds]:
+    """What some work returns, and its CPU seconds, ended children included, and wall-clock seconds."""
+    before, started = _cpu_seconds(), time.perf_counter()
+    done = work()
+    return done, (_cpu_seconds() - before, time.perf_counter() - started)
+
+
+def _cpu_seconds() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    usages = [resource.getrusage(kind) for kind in kinds]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def measure_cases(
+    cases: tuple[Case, ...], *, precision: int = PRECISION, repeats: int = REPEATS
+) -> Iterator[RunRow]:
+    """Measure each case with each driver."""
+    for case in cases:
+        for driver in DRIVERS:
+            yield measure_runs(case, driver=driver, precision=precision, repeats=repeats)

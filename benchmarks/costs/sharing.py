@@ -1,0 +1,166 @@
+"""Sharing: float64 rows in, sealed shares for n clients out; what masks, sealing and opening take of that.
+
+Every client's rows are shared in the parts that a real run cuts them in. Seconds are CPU seconds of one
+thread, so megabytes per second are per core; one of scikit-learn's Lloyd iterations on the same rows is
+timed after each pass for comparison.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.costs.iteration import blobs, plaintext_steps
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
+from secfc._arrays import Floats
+from secfc.field.primes import primes_of
+from secfc.kernels import Kernels, choose
+from secfc.kmeans.start import random_partition
+from secfc.lagrange.sharer import Sharer
+from secfc.params import Job
+from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
+from secfc.rows import largest_norm
+from secfc.sealing.channel import Channel
+
+PASSES = 9
+"""Passes over the rows; one before them, which may load compiled code, is not counted."""
+
+# 20,000 rows make shares of 4 residues at 32 bits: a set of them all stays below 95 bits (params.Job).
+CASES = tuple(Case(m=20_000, d=d, k=16, n=11, t=4, ell=2) for d in (100, 784))
+QUICK_CASES = (Case(m=16_500, d=20, k=16, n=11, t=4, ell=2),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharingRow(Setting):
+    """Medians over the passes, with their quartiles.
+
+    Attributes
+    ----------
+    megabytes : float
+        10**6 bytes of float64 input, all clients together.
+    seconds : float
+        CPU seconds of quantising, masking, encoding, packing and sealing them.
+    rate, rate_quartiles : float
+        megabytes / seconds.
+    generator_share : float
+        Part of the seconds spent on masks: keystream and rejection.
+    sealing_share : float
+        Part of the seconds spent on sealing.
+    opening_ratio : float
+        CPU seconds of opening all shares / seconds.
+    plaintext_ratio : float
+        seconds / one Lloyd iteration of scikit-learn on the same rows.
+    """
+
+    passes: int
+    megabytes: float
+    seconds: float
+    rate: float
+    rate_quartiles: tuple[float, float]
+    generator_share: float
+    sealing_share: float
+    opening_ratio: float
+    plaintext_seconds: float
+    plaintext_ratio: float
+
+
+class TimedMasks(MaskSource):
+    """A mask source that adds up the CPU seconds it takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
+        """See `MaskSource.uniform`."""
+        before = time.process_time()
+        masks = super().uniform(p, shape, kernels)
+        self.seconds += time.process_time() - before
+        return masks
+
+
+class Shared(NamedTuple):
+    """CPU seconds of sharing every client's rows; of its masks and its sealing; of opening all shares."""
+
+    seconds: float
+    generator: float
+    sealing: float
+    opening: float
+
+
+def share_once(job: Job, rows: Floats) -> Shared:
+    """Share every client's rows, seal each share and open it.
+
+    Parameters
+    ----------
+    job : Job
+    rows : ndarray of shape (m, d), float64
+        Split evenly among the clients.
+    """
+    layout = Layout(tuple(len(part) for part in np.array_split(rows, job.n)))
+    primes, parts = primes_of(job.residues(layout.m)), layout.parts(job)
+    kernels = choose(layout.answer_residues(job))
+    masks = TimedMasks()
+    sharer = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
+    sharing = sealing = opening = 0.0
+    for client in range(1, job.n + 1):
+        pairs = [_channels(client, j) for j in range(1, job.n + 1) if j != client]
+        for part in range(parts.shares):
+            start = time.process_time()
+            packed = sharer.share(rows[parts.share_rows(client, part)])
+            made = time.process_time()
+            payloads = [one.payload for j, one in enumerate(packed, 1) if j != client]
+            sealed = [
+                own.seal("Share", part=part, payload=payload)
+                for (own, _), payload in zip(pairs, payloads, strict=True)
+            ]
+            done = time.process_time()
+            for (_, other), one in zip(pairs, sealed, strict=True):
+                other.open("Share", part=part, sealed=one.payload)
+            opening += time.process_time() - done
+            sealing += done - made
+            sharing += made - start
+    return Shared(sharing + sealing, masks.seconds, sealing, opening)
+
+
+def _channels(client: int, other: int) -> tuple[Channel, Channel]:
+    """A channel of both ends."""
+    keys = {"secret": os.urandom(32), "transcript": bytes(32)}
+    return Channel(**keys, me=client, peer=other), Channel(**keys, me=other, peer=client)
+
+
+def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PASSES) -> SharingRow:
+    """Share the rows of a case again and again."""
+    rows = blobs(case)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
+    plaintext = plaintext_steps(rows, random_partition(np.random.default_rng(0), case.m, case.k), case.k)
+    with threadpool_limits(1):
+        share_once(job, rows)
+        next(plaintext)
+        times = np.array([(*share_once(job, rows), next(plaintext)) for _ in range(passes)])
+    seconds, generator, sealing, opening, plain = times.T
+    megabytes = rows.nbytes / 1e6
+    return SharingRow(
+        **stated(job, m=case.m, residues=job.residues(case.m)),
+        passes=passes,
+        megabytes=megabytes,
+        seconds=median(seconds),
+        rate=median(megabytes / seconds),
+        rate_quartiles=quartiles(megabytes / seconds),
+        generator_share=median(generator / seconds),
+        sealing_share=median(sealing / seconds),
+        opening_ratio=median(opening / seconds),
+        plaintext_seconds=median(plain),
+        plaintext_ratio=median(seconds / plain),
+    )
+
+
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[SharingRow]:
+    """Measure each case."""
+    for case in cases:
+        yield measure_sharing(case, precision=precision)

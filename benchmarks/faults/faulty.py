@@ -1,0 +1,335 @@
+"""All parties in this process, on a simulated network that loses and changes messages as it is told.
+
+What happens follows from a seed and a list of faults alone, so a run that went wrong is a scenario that can
+be kept and replayed. Links between two parties keep the order of messages, unless a fault delays one; which
+link delivers next is drawn. When nothing is left to deliver the deadline has come: the server is told who is
+absent.
+"""
+
+import random
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from benchmarks.faults.lying import Lie, LyingClient
+from secfc._arrays import Floats, Labels, Shares
+from secfc.drivers.in_process import roles_of
+from secfc.drivers.setup import Setup
+from secfc.drivers.taking import take
+from secfc.errors import MessageError, PartyError, SecFCError
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.field.primes import primes_of
+from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
+from secfc.kmeans.search import Clustering
+from secfc.protocol.client import Client
+from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.messages import SERVER, CodedDistances, Message
+from secfc.protocol.progress import Faults
+from secfc.protocol.server import Server
+from secfc.protocol.states import State
+from secfc.protocol.wire import decode, encode, envelope
+from secfc.row_layout import Layout
+
+Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
+KINDS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Something that goes wrong with a client's messages, counted from 0 as it sends them.
+
+    Attributes
+    ----------
+    kind : str
+        "crash": it is gone before it sends message `at`. "mute": messages `at` and `count` - 1 after it are
+        lost. "deaf": the same of what is sent to it. "delay": message `at` is delivered `count` deliveries
+        later, overtaken by others. "duplicate": message `at` arrives twice. "corrupt": a bit of it is
+        flipped. "lie": every answer from message `at` on, `count` of them, has one wrong residue. "deal":
+        what it deals to `count` others, from client `at` modulo n on, lies on no polynomial. "rot": of
+        `count` parts of shares that it keeps, from part `at` on, a residue is another.
+    client : int
+        1 to n.
+    at, count : int
+    """
+
+    kind: Kind
+    client: int
+    at: int
+    count: int = 1
+
+    def hits(self, number: int) -> bool:
+        """Whether it concerns this message of the client."""
+        match self.kind:
+            case "crash":
+                return number >= self.at
+            case "mute" | "deaf" | "lie" | "rot":
+                return self.at <= number < self.at + self.count
+        return number == self.at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A network: the seed of what is drawn, what goes wrong, and what clients that lie do."""
+
+    seed: int = 0
+    faults: tuple[Fault, ...] = ()
+    lies: tuple[Lie, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a run on a faulty network ended.
+
+    Attributes
+    ----------
+    error : SecFCError or None
+        What stopped it.
+    clustering : Clustering or None
+        The server's result.
+    layout : Layout or None
+        Whose rows it is about.
+    labels : dict of int to ndarray
+        Of the clients that got theirs.
+    faults : Faults
+        What the server noticed.
+    lied : tuple of int
+        Clients that sent something wrong because a "lie" told them to.
+    refused : tuple of str
+        Texts of the errors that messages were refused with.
+    refused_of : tuple of int
+        Who sent these, as their headers say, each once.
+    centres : dict of int to ndarray
+        Of the clients that got them.
+    deliveries : int
+    """
+
+    error: SecFCError | None
+    clustering: Clustering | None
+    layout: Layout | None
+    labels: dict[int, Labels] = field(repr=False)
+    faults: Faults
+    lied: tuple[int, ...]
+    refused: tuple[str, ...]
+    refused_of: tuple[int, ...]
+    centres: dict[int, Floats] = field(repr=False)
+    deliveries: int
+
+
+def run_faulty(setup: Setup, scenario: Scenario) -> Ending:
+    """Run the protocol on a faulty network until the server is done or stops."""
+    return _Network(setup, scenario).run()
+
+
+class _Tampering:
+    """Kernels of a client that deals wrongly to some, or whose memory changes."""
+
+    def __init__(self, kernels: Kernels, victims: set[int], rotten: list[Fault]) -> None:
+        self._kernels, self._victims, self._rotten = kernels, victims, rotten
+        self._stored = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernels, name)
+
+    def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
+        """Shares with one residue too large by 1 for each victim."""
+        self._kernels.encode(values, basis, p, out)
+        self._spoil(p, out)
+
+    def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
+        """The same for many clients."""
+        self._kernels.encode_by_transform(values, transform, p, out)
+        self._spoil(p, out)
+
+    def _spoil(self, p: int, out: Bytes) -> None:
+        for victim in self._victims if out.size else ():
+            _add_one(out[victim - 1].reshape(-1)[:BYTES_PER_RESIDUE], p)
+
+    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
+        """Keep shares; one residue of a rotten part becomes another."""
+        if packed.size and any(fault.hits(self._stored) for fault in self._rotten):
+            packed = packed.copy()
+            _add_one(packed.reshape(-1)[:BYTES_PER_RESIDUE], p)
+        self._kernels.store(packed, p, shares, start)
+        self._stored += 1
+
+
+def _add_one(residue: Bytes, p: int) -> None:
+    value = (int.from_bytes(residue.tobytes(), "little") + 1) % p
+    residue[:] = list(value.to_bytes(BYTES_PER_RESIDUE, "little"))
+
+
+class _Network:
+    """Parties, the links between them, and what the scenario does to messages."""
+
+    def __init__(self, setup: Setup, scenario: Scenario) -> None:
+        self._job, self._faults = setup.job, scenario.faults
+        self._rng = random.Random(scenario.seed)
+        self._lies = scenario.lies
+        roles = roles_of(setup, self._tampered, self._client)
+        self._server, self._clients, self._session, self._signer = roles
+        self._links: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
+        self._delayed: list[tuple[int, bytes]] = []  # deliveries before it, and the message
+        self._sent: dict[int, int] = defaultdict(int)
+        self._heard: dict[int, int] = defaultdict(int)
+        self._crashed: set[int] = set()
+        self._told: set[int] = set()  # crashed, and the server knows
+        self._lied: set[int] = set()
+        self._refused: list[str] = []
+        self._refused_of: set[int] = set()
+        self._carried: Counter[tuple[str, int, int]] = Counter()  # by type, sender and recipient
+        self._deliveries = 0
+
+    def run(self) -> Ending:
+        """Deliver until nothing is left and the server is done."""
+        error: SecFCError | None = None
+        try:
+            for client in self._clients:
+                self._post(client.start())
+            while self._server.state is not State.DONE or self._pending():
+                if self._pending():
+                    self._deliver()
+                else:
+                    self._deadline()
+        except SecFCError as stopped:
+            error = stopped
+        done = self._server.outcome if error is None else None
+        return Ending(
+            error=error,
+            clustering=done,
+            layout=None if done is None else self._server.layout,
+            labels={one.number: one.labels for one in self._clients if one.labels is not None},
+            faults=self._server.faults,
+            lied=tuple(sorted(self._lied | self._liars())),
+            refused=tuple(self._refused),
+            refused_of=tuple(sorted(self._refused_of)),
+            centres={one.number: one.centres for one in self._clients if one.centres is not None},
+            deliveries=self._deliveries,
+        )
+
+    def _client(self, *, number: int, **given: Any) -> Client:
+        lies = [lie for lie in self._lies if lie.client == number]
+        if not lies:
+            return Client(number=number, **given)
+        return LyingClient(lies=lies, rng=self._rng, number=number, **given)
+
+    def _liars(self) -> set[int]:
+        return {one.number for one in self._clients if isinstance(one, LyingClient) and one.lied}
+
+    def _pending(self) -> bool:
+        return bool(self._delayed) or any(self._links.values())
+
+    def _hit_by(self, kind: Kind, client: int, number: int) -> bool:
+        return any(f.kind == kind and f.client == client and f.hits(number) for f in self._faults)
+
+    def _tampered(self, client: int, kernels: Kernels) -> Kernels:
+        """The kernels of a client, which deals or keeps shares wrongly where a fault says so."""
+        victims: set[int] = set()
+        for fault in self._faults:
+            if fault.kind == "deal" and fault.client == client:
+                others = [(fault.at + step) % self._job.n + 1 for step in range(fault.count)]
+                victims.update(other for other in others if other != client)
+        rotten = [fault for fault in self._faults if fault.kind == "rot" and fault.client == client]
+        return cast(Kernels, _Tampering(kernels, victims, rotten)) if victims or rotten else kernels
+
+    def _post(self, messages: list[Message]) -> None:
+        for message in messages:
+            data = bytes(encode(message, k=self._job.k, signer=self._signer))
+            if message.sender == SERVER:
+                self._queue(message.sender, message.recipient, data)
+            elif message.sender not in self._crashed:
+                self._send(message, data)
+
+    def _send(self, message: Message, data: bytes) -> None:
+        """A client's message, and what goes wrong with it."""
+        client, number = message.sender, self._sent[message.sender]
+        self._sent[client] += 1
+        if self._hit_by("crash", client, number):
+            self._crashed.add(client)
+            return
+        if self._hit_by("mute", client, number):
+            return
+        if self._hit_by("lie", client, number) and isinstance(message, CodedDistances):
+            data = bytes(encode(self._lie(message), k=self._job.k))
+            self._lied.add(client)
+        if self._hit_by("corrupt", client, number):
+            data = self._flip(data)
+        for fault in self._faults:
+            if fault.kind == "delay" and fault.client == client and fault.hits(number):
+                self._delayed.append((self._deliveries + fault.count, data))
+                return
+        copies = 2 if self._hit_by("duplicate", client, number) else 1
+        for _ in range(copies):
+            self._queue(client, message.recipient, data)
+
+    def _queue(self, sender: int, recipient: int, data: bytes) -> None:
+        self._carried[self._kind_of(data), sender, recipient] += 1
+        self._links[sender, recipient].append(data)
+
+    def _kind_of(self, data: bytes) -> str:
+        try:
+            return envelope(data).kind
+        except MessageError:
+            return ""
+
+    def _deliver(self) -> None:
+        """Deliver a delayed message whose time has come, or the oldest of a link that is drawn."""
+        links = sorted(link for link, mail in self._links.items() if mail)
+        due = [entry for entry in self._delayed if entry[0] <= self._deliveries or not links]
+        if due:
+            self._delayed.remove(min(due))
+            data = min(due)[1]
+        else:
+            data = self._links[self._rng.choice(links)].popleft()
+        self._deliveries += 1
+        try:
+            recipient = envelope(data).recipient
+        except MessageError as error:
+            self._refused.append(str(error))
+            return
+        if recipient > self._job.n or recipient in self._crashed:
+            return
+        if recipient != SERVER:
+            self._heard[recipient] += 1
+            if self._hit_by("deaf", recipient, self._heard[recipient] - 1):
+                return
+        role = self._server if recipient == SERVER else self._clients[recipient - 1]
+        header = envelope(data)
+        try:
+            if isinstance(role, Client):
+                self._post(take(role, header, lambda: self._receive(role, data), note=self._refused.append))
+            else:
+                self._post(self._receive(role, data))
+        except MessageError as error:
+            self._refused.append(str(error))
+            blamed = error.client if isinstance(error, ResidueError) else header.sender
+            if recipient not in self._liars():
+                self._refused_of.add(blamed)
+
+    def _receive(self, role: Server | Client, data: bytes) -> list[Message]:
+        return role.receive(decode(data, k=self._job.k, session=self._session, most=role.sizes.most_bytes))
+
+    def _deadline(self) -> None:
+        """Nothing moves: those who crashed are absent or, if that is known already, those awaited."""
+        awaited = self._server.overdue(lambda *link: self._carried[link])
+        gone = sorted(self._crashed - self._told)
+        self._told.update(gone)
+        for client in gone or awaited:
+            self._post(self._server.absent(client))
+        if not gone and not awaited:
+            raise PartyError("the server waits for nobody and is not done")
+
+    def _lie(self, message: CodedDistances) -> CodedDistances:
+        """The answer with another residue in one place."""
+        primes, columns, rows = message.residues.shape
+        index = self._rng.randrange(primes)
+        at = BYTES_PER_RESIDUE * (index * columns * rows + self._rng.randrange(columns * rows))
+        payload = bytearray(message.residues.payload)
+        p, old = primes_of(primes)[index], payload[at : at + BYTES_PER_RESIDUE]
+        new = (int.from_bytes(old, "little") + self._rng.randrange(1, p)) % p
+        payload[at : at + BYTES_PER_RESIDUE] = new.to_bytes(BYTES_PER_RESIDUE, "little")
+        return replace(message, residues=PackedResidues(shape=message.residues.shape, payload=payload))
+
+    def _flip(self, data: bytes) -> bytes:
+        changed = bytearray(data)
+        changed[self._rng.randrange(len(changed))] ^= 1 << self._rng.randrange(8)
+        return bytes(changed)

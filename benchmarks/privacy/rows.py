@@ -1,0 +1,94 @@
+"""One measured attack: who attacks what, with which success."""
+
+from dataclasses import dataclass
+
+from benchmarks.costs.setting import Setting, stated
+from secfc.params import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackRow(Setting):
+    """A point of an attack.
+
+    Attributes
+    ----------
+    attack : str
+        Its name; `benchmarks.privacy.measure.ATTACKS` describes it.
+    adversary : str
+        Who attacks: "3 clients", "server", "server + client", ...
+    against : str
+        The disclosure or the method attacked: "coded", "distances", "any", "k-FED", ...
+    swept : str
+        What varies between the points of a line.
+    value : float
+        Its value here.
+    measure : str
+        What `success` is.
+    success : float
+    nothing, everything : float
+        What the measure is when nothing was learned and when everything was.
+    note : str
+    """
+
+    attack: str
+    adversary: str
+    against: str
+    swept: str
+    value: float
+    measure: str
+    success: float
+    nothing: float
+    everything: float
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A measure of success and its two ends."""
+
+    measure: str
+    nothing: float
+    everything: float
+
+    def row(
+        self,
+        success: float,
+        *,
+        job: Job,
+        m: int,
+        attack: str,
+        adversary: str,
+        against: str,
+        swept: str,
+        value: float,
+        note: str = "",
+    ) -> AttackRow:
+        """A row on this scale."""
+        return AttackRow(
+            **stated(job, m=m, residues=job.residues(m)),
+            attack=attack,
+            adversary=adversary,
+            against=against,
+            swept=swept,
+            value=float(value),
+            measure=self.measure,
+            success=float(success),
+            nothing=self.nothing,
+            everything=self.everything,
+            note=note,
+        )
+
+
+EXACT = Scale(measure="values recovered exactly", nothing=0.0, everything=1.0)
+PLACED = Scale(measure="error of placing the rows", nothing=1.0, everything=0.0)
+"""Root of the squared distances between placed and true rows, over those between the rows and their mean."""
+TOLD_APART = Scale(measure="accuracy of telling two datasets apart", nothing=0.5, everything=1.0)
+P_VALUE = Scale(measure="p-value of chi-square against uniform shares", nothing=1.0, everything=0.0)
+EQUATIONS = Scale(measure="equations about the rows, a column and prime", nothing=0.0, everything=1.0)
+COORDINATES = Scale(measure="correlation with the true values", nothing=0.0, everything=1.0)
+ANSWERED = Scale(measure="share of the server's questions that were answered", nothing=0.0, everything=1.0)
+PAIRS = Scale(measure="distances between two rows known to 0.1 %", nothing=0.0, everything=1.0)
+DISCLOSED = Scale(measure="rows disclosed as they are", nothing=0.0, everything=1.0)
+UNKNOWN_BITS = Scale(measure="share of a value's bits that stay unknown", nothing=1.0, everything=0.0)
+CENTRES = Scale(measure="error of placing the centres", nothing=1.0, everything=0.0)
+"""Root of the squared distances between placed and true centres, over those of these to their mean."""

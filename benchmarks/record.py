@@ -1,0 +1,111 @@
+"""Run every benchmark and store what it found, for benchmarks/RESULTS.md.
+
+Each benchmark is its own command (`python -m benchmarks NAME --json`, or the script of the peers), started
+with the interpreter that runs this. Its rows are stored with the machine, the commit and the command. One
+that fails is named at the end and keeps its old results.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.costs.machine import commit, machine
+from benchmarks.report import BENCHMARKS, write_report
+from secfc.errors import ParameterError
+
+HERE = Path(__file__).resolve().parent
+
+Rows = list[dict[str, Any]]
+
+
+def record_all(
+    only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Path, storage: Path | None
+) -> list[str]:
+    """Run benchmarks, store their results in a folder and write the page beside it.
+
+    Parameters
+    ----------
+    only, skip : sequences of str
+        Names of `BENCHMARKS`; all if `only` is empty.
+    quick : bool
+        Small sizes, a few minutes.
+    out : Path
+        The folder; it is made.
+    storage : Path or None
+        Folder with 30 GB free for "memory".
+
+    Returns
+    -------
+    list of str
+        The benchmarks that failed.
+    """
+    for name in (*only, *skip):
+        if name not in BENCHMARKS:
+            raise ParameterError(f"there is no benchmark {name!r}, only {', '.join(BENCHMARKS)}")
+    out.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in (one for one in only or BENCHMARKS if one not in skip):
+        print(f"{datetime.now():%H:%M:%S} {name}", file=sys.stderr, flush=True)
+        started, clock = datetime.now(UTC), time.perf_counter()
+        shown, rows = _peers(quick) if name == "peers" else _command(name, quick, storage)
+        if rows is None:
+            failed.append(name)
+            continue
+        seconds = time.perf_counter() - clock
+        path = out / f"{name}.json"
+        write_result(path, name, rows, command=shown, quick=quick, started=started, seconds=seconds)
+    write_report(out)
+    return failed
+
+
+def write_result(
+    path: Path, name: str, rows: Rows, *, command: str, quick: bool, started: datetime, seconds: float
+) -> None:
+    """Store the rows of a benchmark with what they were measured on; an old file stays until then."""
+    result = {
+        "benchmark": name,
+        "command": command,
+        "quick": quick,
+        "commit": commit(HERE.parent),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "machine": machine(),
+        "rows": rows,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    os.replace(draft, path)
+
+
+def _command(name: str, quick: bool, storage: Path | None) -> tuple[str, Rows | None]:
+    arguments = ["-m", "benchmarks", name, "--json", *(["--quick"] if quick else [])]
+    shown = " ".join(["python", *arguments])
+    if name == "memory" and storage is not None:
+        arguments += ["--storage", str(storage)]
+    path = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return shown, json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def _peers(quick: bool) -> tuple[str, Rows | None]:
+    sizes = ["a"] if quick else ["a", "b", "c"]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "peers.json"
+        command = ["sh", str(HERE / "peers" / "run.sh"), str(out), *sizes]
+        done = subprocess.run(command, env={**os.environ, "PYTHON": sys.executable}, check=False)
+        shown = " ".join(["benchmarks/peers/run.sh peers.json", *sizes])
+        return shown, json.loads(out.read_text(encoding="utf-8")) if done.returncode == 0 else None

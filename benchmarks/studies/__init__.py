@@ -1,0 +1,1 @@
+"""Measurements behind single decisions and constants of the protocol."""

@@ -1,1 +1,0 @@
-"""`secfc bench`: what a run costs beside plaintext, measured in one go."""
