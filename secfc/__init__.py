@@ -9,11 +9,9 @@ distances (docs/threat-model.md).
 >>> result.labels[0]  # doctest: +SKIP
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from secfc._predict import Prediction, predict
-from secfc._run import run
-from secfc.choose import Candidate, Choice, choose_k
 from secfc.errors import (
     AgreementError,
     ConvergenceWarning,
@@ -34,13 +32,16 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.protocol.progress import Faults, Progress
-from secfc.result import Result
 
 if TYPE_CHECKING:
+    from secfc._predict import Prediction, predict
+    from secfc._run import run
+    from secfc.choose import Candidate, Choice, choose_k
     from secfc.estimator import SecureKMeans
+    from secfc.limits import Limits
+    from secfc.params import Job
+    from secfc.protocol.progress import Faults, Progress
+    from secfc.result import Result
 
 __version__ = "0.1.0"
 
@@ -77,15 +78,26 @@ __all__ = [
     "run",
 ]
 
-_LATE = {"SecureKMeans": "secfc.estimator"}
-"""Names whose modules take a second to import (scikit-learn), so only who asks for them pays."""
+_LATE = {
+    **dict.fromkeys(("Prediction", "predict"), "secfc._predict"),
+    "run": "secfc._run",
+    **dict.fromkeys(("Candidate", "Choice", "choose_k"), "secfc.choose"),
+    "SecureKMeans": "secfc.estimator",
+    "Limits": "secfc.limits",
+    "Job": "secfc.params",
+    **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),
+    "Result": "secfc.result",
+}
+"""Names that are imported at their first use: scikit-learn takes a second, the protocol a third of one."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module 'secfc' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
-
     value = getattr(import_module(_LATE[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,10 +5,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from secfc.codes import Code, code_of_write
 from secfc.errors import ParameterError
+
+NO_JINJA = "Jinja is needed, pip install 'secfc[report]'"
 
 
 def check_new_folder(option: str, out: Path) -> None:
@@ -43,6 +46,18 @@ def check_new_file(option: str, path: Path | None) -> None:
     if path.exists():
         raise ParameterError(f"{option}: {path} is there already; name a new file")
     check_file(option, path)
+
+
+def check_report(path: Path | None) -> None:
+    """Refuse, before anything runs, a page of a run that cannot be written; None is none.
+
+    Raises
+    ------
+    ParameterError
+    """
+    check_new_file("--report", path)
+    if path is not None and find_spec("jinja2") is None:
+        raise ParameterError(f"--report: {NO_JINJA}")
 
 
 def check_file(option: str, path: Path) -> None:

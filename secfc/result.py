@@ -161,7 +161,7 @@ class Result:
         Raises
         ------
         ParameterError, DataError
-            Naming the argument that cannot be used.
+            Naming the argument that cannot be used, or the extra `report` where Jinja is not installed.
         """
         from secfc.report.html import write_report  # noqa: PLC0415 - only who wants a page pays
 

@@ -9,7 +9,6 @@ import secfc
 from secfc.cli.endings import plain_endings
 from secfc.cli.flare import flare
 from secfc.cli.grouped import grouped
-from secfc.cli.inputs import sources
 from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
 from secfc.cli.options import OPENED, Choosing, Files, Queries, Revealing, Running, Urls
@@ -58,6 +57,7 @@ def run(
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
     from secfc.cli.files import run_files  # noqa: PLC0415
+    from secfc.cli.inputs import sources  # noqa: PLC0415
 
     with plain_endings():
         run_files(sources(files or [], urls or [], queries or []), k, options, out=out, report=report)
@@ -97,6 +97,7 @@ def predict(
     FILES are those of the run: their rows are shared again with the labels in --run, and one round of
     distances decides. k, t, ell, precision and what else was agreed on are the run's.
     """
+    from secfc.cli.inputs import sources  # noqa: PLC0415
     from secfc.cli.predict import predict_files  # noqa: PLC0415
 
     with plain_endings():

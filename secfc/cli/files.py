@@ -14,7 +14,7 @@ from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.options import Clustering, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
-from secfc.outputs import check_new_file, check_new_folder, whole_folder
+from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.result import Result
 from secfc.sources.query import Query
 from secfc.tables import Table, read_tables, row_ids, write_centres, write_labels
@@ -33,7 +33,7 @@ def run_files(
         `out` is then as it was.
     """
     check_new_folder("--out", out)
-    check_new_file("--report", report)
+    check_report(report)
     options.check()
     opened = revealing(options, party_names(files))
     tables = read_tables(

@@ -11,7 +11,7 @@ import typer
 from secfc.cli.endings import plain_endings
 from secfc.cli.job import CoordinatorKey, Report
 from secfc.cli.render import console
-from secfc.outputs import check_new_file
+from secfc.outputs import check_new_file, check_report
 
 flare = typer.Typer(help="Runs across organisations on NVIDIA FLARE.", no_args_is_help=True)
 
@@ -96,7 +96,7 @@ def poc(
         files = in_order(agreement, sites)
         path = summary or job.with_suffix(".summary.json")
         check_new_file("--summary", path)
-        check_new_file("--report", report)
+        check_report(report)
         folder = workspace or Path(scratch) / "workspace"
         if folder.exists():
             raise ParameterError(f"--workspace: {folder} already exists")

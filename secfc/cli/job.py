@@ -12,7 +12,7 @@ from secfc.cli.endings import plain_endings
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
-from secfc.outputs import check_new_file
+from secfc.outputs import check_new_file, check_report
 from secfc.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def run(
         agreement = read_job(file)
         path = summary or file.with_suffix(".summary.json")
         check_new_file("--summary", path)
-        check_new_file("--report", report)
+        check_report(report)
         bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
         with our_warnings(), bar as progress:
             outcome = run_agreed(
@@ -232,7 +232,7 @@ def audit(
         from secfc.agreement.site_file import read_site  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415
 
-        check_new_file("--report", report)
+        check_report(report)
         if site is not None and report is None:
             raise ParameterError("--site: only with --report")
         agreement = read_job(job)

@@ -9,7 +9,6 @@ import typer
 from rich.table import Table
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.inputs import sources
 from secfc.cli.options import Dropped, Queries, Urls, names_of
 from secfc.cli.render import console
 from secfc.errors import ParameterError
@@ -47,6 +46,8 @@ def prepare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Check files against a schema and prepare all alike; means and deviations are opened as totals alone."""
+    from secfc.cli.inputs import sources  # noqa: PLC0415 - pyarrow takes a while to import
+
     with plain_endings():
         if (schema is None) == (by is None):
             raise ParameterError("--schema: name a schema, or the preparation of before with --by")

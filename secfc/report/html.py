@@ -13,6 +13,7 @@ import numpy as np
 
 from secfc.errors import ParameterError
 from secfc.kmeans.sets import set_sizes
+from secfc.outputs import NO_JINJA
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, curve
 from secfc.report.learned import Learned, who_learned_what
@@ -194,8 +195,17 @@ def page_of(
 
 
 def render(page: Page) -> str:
-    """The page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only who wants a page pays
+    """The page as text.
+
+    Raises
+    ------
+    ParameterError
+        When Jinja is not installed.
+    """
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ParameterError(f"report: {NO_JINJA}") from None
 
     import secfc  # noqa: PLC0415 - it imports what imports this
 

@@ -1,11 +1,7 @@
 """Published experiments: the registry, verdicts, the column of SecFC, files that are missing, the command."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,16 +310,6 @@ def test_the_dark_option_reaches_the_plot(monkeypatch, tmp_path):
     for options in ([], ["--dark"]):
         assert command("ffcm-table2", "--plot", str(tmp_path / "plot.png"), *options).exit_code == 0
     assert themes == [False, True]
-
-
-def test_importing_secfc_stays_light():
-    heavy = ("benchmarks.reproduce", "sklearn", "plaintext_baselines", "matplotlib")
-    code = f"import sys, secfc, secfc.cli.app; print([m for m in sys.modules if m.startswith({heavy})])"
-    environment = {**os.environ, "PYTHONPATH": str(Path(secfc.__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.data

@@ -1,0 +1,78 @@
+"""What importing secfc loads, and what it must not need."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import secfc
+from secfc.outputs import check_report
+
+PACKAGE = Path(secfc.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+HEAVY = [
+    *("jinja2", "matplotlib", "numba", "pandas", "pyarrow", "pydantic", "rich", "scipy", "sklearn", "typer"),
+    *("benchmarks", "plaintext_baselines"),
+]
+
+
+def loaded_after(statement):
+    code = f"import sys; {statement}; print(*(name for name in {HEAVY} if name in sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("statement", ["import secfc", "import secfc; secfc.run, secfc.Job, secfc.Result"])
+def test_importing_secfc_loads_no_heavy_module(statement):
+    assert loaded_after(statement) == set()
+
+
+def test_the_command_loads_what_shows_its_help_and_nothing_else():
+    assert loaded_after("import secfc.cli.app") == {"rich", "typer"}
+
+
+def test_every_public_name_is_there():
+    assert set(secfc.__all__) <= set(dir(secfc))
+    for name in secfc.__all__:
+        assert getattr(secfc, name).__name__ == name
+
+
+def test_a_name_that_there_is_not_is_an_error():
+    with pytest.raises(AttributeError, match="module 'secfc' has no attribute 'rum'"):
+        secfc.rum  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_the_package_does_not_import_its_laboratory(path):
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            imported.add(node.module.partition(".")[0])
+    assert imported.isdisjoint({"benchmarks", "tests"})
+
+
+def test_a_page_without_jinja_is_refused_before_anything_runs(monkeypatch, tmp_path):
+    check_report(tmp_path / "report.html")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(secfc.ParameterError, match=r"^--report: Jinja is needed, .*secfc\[report\]"):
+        check_report(tmp_path / "report.html")
+    check_report(None)
+
+
+def test_a_report_without_jinja_names_the_extra_and_writes_nothing(monkeypatch, tmp_path):
+    rows = [[0.0], [1.0]], [[5.0]], [[6.0]]
+    result = secfc.run(rows, 2, 1, 1, seed=1)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(secfc.ParameterError, match=r"^report: Jinja is needed, .*secfc\[report\]"):
+        result.report(tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
