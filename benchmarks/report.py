@@ -68,8 +68,8 @@ ABOUT = {
         "n >= R + S + 2A every run must end exact; beyond it theory promises nothing: more liars than "
         "max_liars may agree among themselves and be believed. Liars are not named whose answers came when "
         "enough others had agreed. Missed: the bound of "
-        "docs/faults.md, eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of sharing, with "
-        "the check over those without, turn by turn."
+        "docs/faults.md, eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of "
+        "sharing, with the check over those without, turn by turn."
     ),
     "bytes": (
         "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."
