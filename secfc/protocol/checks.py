@@ -86,7 +86,7 @@ class ShareChecks:
         TooManyFaultsError
             Too few are left to confirm a seed to each other.
         """
-        self._require(members, liars=0)
+        self._require(members)
         return self._challenge(0, columns_of(layout, self._parts), members)
 
     def begin_part(self, part: int) -> list[Message]:
@@ -118,20 +118,8 @@ class ShareChecks:
         inquiry = self._open[0]
         inquiry.drop(client)
         if any(inquiry.awaits_report_of(j) for j in members):
-            self._require(members, liars=0)
+            self._require(members)
         return self._compared(0, members)
-
-    def require_report(self, members: Collection[int]) -> None:
-        """Whether a client that has everybody's echo and does not report is at fault.
-
-        Raises
-        ------
-        TooManyFaultsError
-            It may be honest: the echoes of liars may be false, and the others are too few to confirm a seed.
-        """
-        # Of those who have gone, all beyond n - R - 2A were liars.
-        gone = max(0, self._job.threshold + 2 * self._job.max_liars - len(members))
-        self._require(members, liars=max(0, self._job.max_liars - gone))
 
     def receive(self, message: Report | Evidence, members: Collection[int]) -> list[Message]:
         """Take what a client says of its shares.
@@ -160,15 +148,13 @@ class ShareChecks:
         """Whether no check is open."""
         return not self._open
 
-    def _require(self, members: Collection[int], *, liars: int) -> None:
-        """Raise TooManyFaultsError unless the members but so many can confirm a seed to each other."""
+    def _require(self, members: Collection[int]) -> None:
+        """Raise TooManyFaultsError unless the members can confirm a seed to each other."""
         job = self._job
-        if len(members) - liars < quorum(job, self._planned):
-            vanished = self._planned - len(members)
-            lying, wrong = (" + 2A", f" + 2 * {liars}") if liars else ("", "")
+        if len(members) < quorum(job, self._planned):
             raise TooManyFaultsError(
-                f"to check shares, N > 2S{lying} + t must hold for the N clients of the plan: "
-                f"{self._planned} <= 2 * {vanished}{wrong} + {job.t}"
+                f"to check shares, N > 2S + t must hold for the N clients of the plan: "
+                f"{self._planned} <= 2 * {self._planned - len(members)} + {job.t}"
             )
 
     def _challenge(

@@ -367,6 +367,8 @@ class Client:
 
     def unreadable(self, sender: int) -> list[Message]:
         """Take it that another client sent what is no message, while its shares are awaited."""
+        if self.state in (State.IDENTIFY, State.UNION):
+            self._early_shares.spoilt.add(sender)
         if self.state is not State.SHARE or not self._sharing.unreadable(sender):
             return []
         return self._shared(self._sharing.ready())

@@ -42,6 +42,8 @@ class EarlyShares:
 
     def __init__(self) -> None:
         self._held: list[Share] = []
+        self.spoilt: set[int] = set()
+        """Clients that sent another part than their next one, where shares are checked."""
 
     def hold(self, message: Share, *, job: Job) -> None:
         """Keep a part that cannot be opened yet.
@@ -199,6 +201,8 @@ class ClientSharing:
             # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
             with suppress(MessageError):
                 messages += self.on_share(held)
+        if any([self.unreadable(sender) for sender in sorted(early.spoilt)]):
+            messages += self.ready()
         return messages
 
     def on_share(self, message: Share) -> list[Message]:

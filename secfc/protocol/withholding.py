@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from secfc.errors import TooManyFaultsError
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.messages import Echo, Share
 from secfc.row_layout import WINDOW, Layout, Parts
@@ -62,14 +61,11 @@ def withholding(
 ) -> tuple[int, ...]:
     """Of those who are awaited, who has to act; in place of one that waits for others, these.
 
-    A client waits for shares of the part that it is at, and for the others' echoes before it reports.
-
-    Raises
-    ------
-    TooManyFaultsError
-        A client has everything and does not report, and false echoes may be the reason.
+    A client waits for shares of the part that it is at, and for the others' echoes before it reports. One
+    that has all these and does not report is at fault: of those who are left a quorum is honest
+    (docs/faults.md, eq. 15'').
     """
-    withholders, behind, silent = set[int](), set[int](), set[int]()
+    found = set[int]()
     for client in awaited:
         others = [j for j in members if j != client]
         part, withheld = ready[client], set[int]()
@@ -78,15 +74,5 @@ def withholding(
             withheld = {j for j in dealers if carried(Share.__name__, j, client) <= part}
         asked = 0 if withheld else checks.echoes_before_report(client)
         withheld |= {j for j in others if carried(Echo.__name__, j, client) < asked}
-        withholders |= withheld
-        if not withheld:
-            (silent if asked else behind).add(client)
-    found = withholders | behind
-    if silent - withholders and not checks.by_part:
-        try:
-            checks.require_report(members)
-        except TooManyFaultsError:
-            if not found:
-                raise
-            silent = set()
-    return tuple(sorted(found | silent))
+        found |= withheld or {client}
+    return tuple(sorted(found))

@@ -17,10 +17,12 @@ def lie(client, what, how, **given):
     return Lie(client=client, what=what, how=how, **given)
 
 
-def kept(counts, *, liars, lies, faults=(), seed, **given):
+def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
     """A run of clients that hold so many rows, compared in every round."""
     n, values = len(counts), np.random.default_rng(seed)
-    job = Job(n=n, d=2, ell=1, bound=8.0, disclosure="coded", comparison="rounds", **given)
+    job = Job(
+        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded", "comparison": "rounds"} | given
+    )
     labels = np.split((np.arange(sum(counts)) % job.k).astype(np.int32), np.cumsum(counts)[:-1])
     return Drawn(
         setup=Setup(
@@ -32,7 +34,7 @@ def kept(counts, *, liars, lies, faults=(), seed, **given):
             seed=seed,
         ),
         scenario=Scenario(seed=seed, faults=faults, lies=lies),
-        part_rows=256,
+        part_rows=part_rows,
         liars=frozenset(liars),
         vanishing=frozenset(fault.client for fault in faults),
     )
@@ -77,6 +79,26 @@ KEPT = {
         ),
         seed=30103,
         **{"k": 2, "t": 2, "precision": 12, "max_liars": 2, "max_iter": 2, "n_init": 2, "init": "random"},
+    ),
+    "after two had vanished and one liar, the other ended the run: two liars were thought to be left": kept(
+        [2, 2, 2, 3, 3, 4, 2, 2, 3, 1],
+        liars={3, 8},
+        faults=(Fault(kind="crash", client=1, at=16), Fault(kind="crash", client=9, at=12)),
+        lies=(lie(3, "Report", "unsigned", count=2), lie(8, "Ready", "withhold", count=1)),
+        seed=43996,
+        **{"k": 3, "t": 1, "precision": 12, "max_liars": 2, "max_iter": 3, "init": "random"},
+    ),
+    "a client waited for the part that a liar had left out before the plan, and counted as absent": kept(
+        [1, 3, 2, 4, 3, 1, 2, 3, 0],
+        liars={3, 4},
+        lies=(
+            lie(4, "Share", "withhold", count=1),
+            lie(4, "Share", "garbage", towards=(2, 8)),
+            lie(3, "Echo", "garbage", towards=(2,)),
+        ),
+        part_rows=2,
+        seed=44175,
+        **{"k": 2, "t": 1, "ell": 2, "precision": 20, "max_liars": 2, "max_iter": 3, "init": "labels"},
     ),
 }
 """What the search found once."""
