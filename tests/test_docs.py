@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 from secfc.params import recovery_threshold
-from secfc.protocol import wire
-from secfc.protocol.states import CLIENT_TAKES, SERVER_TAKES, State
+from secfc.protocol.messages import KINDS, BetweenClients, FromServer, ToServer
+from secfc.protocol.states import State
+from secfc.protocol.turns import CLIENT_TAKES, SERVER_TAKES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -98,9 +99,14 @@ def test_table_of_clients_agrees_with_the_threshold():
             assert cell == (str(max(fitting)) if fitting else "–")
 
 
-def test_protocol_page_lists_the_messages_with_their_numbers():
-    listed = re.findall(r"^\| (\d+) \| (\w+) \|", PROTOCOL, flags=re.MULTILINE)
-    assert listed == [(str(number), kind.__name__) for number, (kind, _, _) in enumerate(wire._TYPES)]
+def test_protocol_page_lists_the_messages_with_their_numbers_ways_phases_and_purposes():
+    rows = re.findall(r"^\| (\d+) \| (\w+) \| (.+?) \| (.+?) \|(.*?)\|", PROTOCOL, flags=re.MULTILINE)
+    ways = {FromServer: "server → client", ToServer: "client → server", BetweenClients: "client → client"}
+    assert len(rows) == len(KINDS)
+    for (number, name, way, phases, purpose), kind in zip(rows, KINDS, strict=True):
+        assert (int(number), name, way) == (kind.number, kind.__name__, ways[kind.__base__])
+        assert kind.phase in phases.split(", ")
+        assert purpose.strip(" `").encode() == kind.purpose
 
 
 @pytest.mark.parametrize(("role", "table"), [("CLIENT", CLIENT_TAKES), ("SERVER", SERVER_TAKES)])

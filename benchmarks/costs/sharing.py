@@ -116,12 +116,12 @@ def share_once(job: Job, rows: Floats) -> Shared:
             made = time.process_time()
             payloads = [one.payload for j, one in enumerate(packed, 1) if j != client]
             sealed = [
-                own.seal("Share", part=part, payload=payload)
+                own.seal(b"share", part=part, payload=payload)
                 for (own, _), payload in zip(pairs, payloads, strict=True)
             ]
             done = time.process_time()
             for (_, other), one in zip(pairs, sealed, strict=True):
-                other.open("Share", part=part, sealed=one.payload)
+                other.open(b"share", part=part, sealed=one.payload)
             opening += time.process_time() - done
             sealing += done - made
             sharing += made - start

@@ -18,7 +18,7 @@ from secfc.field.residues import reduce
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER, CodedDistances, Evidence, Message, Report
+from secfc.protocol.messages import KINDS, SERVER, CodedDistances, Evidence, Message, Report
 from secfc.protocol.signed import report_statement
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Handshake
@@ -30,6 +30,8 @@ How = Literal[
 
 SEALED = ("Share", "Echo", "Witness", "CentreShare", "UnionCheck")
 """Types of messages from client to client, whose lies are sealed."""
+
+_BY_PURPOSE = {kind.purpose: kind.__name__ for kind in KINDS if kind.purpose}
 
 HOWS: dict[str, tuple[How, ...]] = {
     "Ready": ("withhold", "repeat"),
@@ -127,9 +129,9 @@ class LyingClient(Client):
         self.lied.update(what for _ in lies)
         return lies
 
-    def _sealed(self, purpose: str, peer: int, payload: bytes, seal: Callable[[bytes], Sealed]) -> Sealed:
+    def _sealed(self, purpose: bytes, peer: int, payload: bytes, seal: Callable[[bytes], Sealed]) -> Sealed:
         """What travels in place of a sealed payload."""
-        for lie in self._drawn(purpose, peer, sealing=True):
+        for lie in self._drawn(_BY_PURPOSE[purpose], peer, sealing=True):
             changed = bytearray(payload)
             match lie.how:
                 case "garbage":
@@ -287,7 +289,7 @@ class _Channel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._honest, name)
 
-    def seal(self, purpose: str, *, part: int, payload: Any, round_: int = 0) -> Sealed:
+    def seal(self, purpose: bytes, *, part: int, payload: Any, round_: int = 0) -> Sealed:
         """Seal a payload, or another."""
 
         def seal(changed: bytes) -> Sealed:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from secfc.errors import MessageError
 from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import KINDS, SERVER, Message, Share
 from secfc.protocol.wire import Envelope
 
-_NEEDED = frozenset({"Share", "UnionDeal", "UnionCheck"})
+_NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
 """Types of messages that a run cannot go on without, unless it tolerates liars."""
 
 
@@ -39,7 +39,7 @@ def take(
     try:
         return receive()
     except MessageError as error:
-        tolerant = client.tolerates_liars and header.kind == "Share"
+        tolerant = client.tolerates_liars and header.kind == Share.__name__
         if header.sender == SERVER or (header.kind in _NEEDED and not tolerant):
             raise
         note(f"dropped what client {header.sender} sent: {error}")

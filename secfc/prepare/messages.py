@@ -17,7 +17,8 @@ import struct
 from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
-from secfc.protocol.messages import RUN_ID_BYTES, Message, check_magic, magic_of
+from secfc.protocol.magic import check_magic, magic_of
+from secfc.protocol.messages import RUN_ID_BYTES, Message
 from secfc.protocol.wire import Envelope
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.channel import TAG_BYTES
@@ -49,17 +50,25 @@ class SealedMessage(Message):
 class Holds(SealedMessage):
     """Of which columns the sender has enough values."""
 
+    purpose = b"prepare holds"
+
 
 class Deal(SealedMessage):
     """The recipient's shares of what the sender adds to the totals."""
+
+    purpose = b"prepare deal"
 
 
 class Complete(SealedMessage):
     """The sender has everybody's shares; a digest of what all told it that they hold."""
 
+    purpose = b"prepare complete"
+
 
 class Opening(SealedMessage):
     """The sender's sum of all clients' shares."""
+
+    purpose = b"prepare opening"
 
 
 _SEALED: tuple[type[SealedMessage], ...] = (Holds, Deal, Complete, Opening)

@@ -282,19 +282,18 @@ class Preparer:
 
     def _sealed(self, kind: type[SealedMessage], payloads: Mapping[int, bytes]) -> list[Message]:
         """A message for each recipient."""
-        name = kind.__name__
         return [
             kind(
                 run=self._session.run,
                 sender=self.number,
                 recipient=j,
-                sealed=bytes(self._channels[j].seal(name, part=0, payload=payload).payload),
+                sealed=bytes(self._channels[j].seal(kind.purpose, part=0, payload=payload).payload),
             )
             for j, payload in payloads.items()
         ]
 
     def _opened(self, message: SealedMessage) -> bytes:
-        return self._channels[message.sender].open(type(message).__name__, part=0, sealed=message.sealed)
+        return self._channels[message.sender].open(message.purpose, part=0, sealed=message.sealed)
 
     def _on_holds(self, message: Holds) -> list[Message]:
         if not self._channels:

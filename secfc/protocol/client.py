@@ -36,7 +36,8 @@ from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.revealing import ClientReveal
 from secfc.protocol.sharing import Allocate, ClientSharing, EarlyShares, in_memory
 from secfc.protocol.sizes import Sizes
-from secfc.protocol.states import State, check_envelope
+from secfc.protocol.states import State
+from secfc.protocol.turns import check_envelope
 from secfc.protocol.union import ClientUnion, EarlyDeals, check_ids
 from secfc.protocol.witness import END, Witnesses, check_outcome, quorum
 from secfc.psu.plan import salt_of

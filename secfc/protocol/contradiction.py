@@ -9,14 +9,14 @@ import json
 from dataclasses import dataclass
 
 from secfc.errors import MessageError, SealError
-from secfc.protocol.messages import SERVER, Assignment, Challenge, Finish, Message, Plan
+from secfc.protocol.messages import KINDS, SERVER
 from secfc.protocol.wire import HEADER_BYTES, Envelope, envelope, run_of
 from secfc.sealing.handshake import DIGEST_BYTES, Session
 from secfc.sealing.identity import SIGNATURE_BYTES, Roster
 from secfc.sealing.proof import Proof
 
 _FORMAT = "secfc evidence 1"
-_ALIKE: tuple[type[Message], ...] = (Plan, Challenge, Assignment, Finish)
+_ALIKE = frozenset(kind.__name__ for kind in KINDS if kind.alike)
 _SIZES = {"header": HEADER_BYTES, "digest": DIGEST_BYTES, "signature": SIGNATURE_BYTES}
 
 
@@ -43,7 +43,7 @@ class Contradiction:
                 raise SealError(f"evidence: {error}") from None
         (run, one), (other_run, other) = headers
         same = (run, one.kind, one.round) == (other_run, other.kind, other.round)
-        alike = one.sender == SERVER and one.kind in {kind.__name__ for kind in _ALIKE}
+        alike = one.sender == SERVER and one.kind in _ALIKE
         if not (same and alike) or self.first.digest == self.second.digest:
             raise SealError("evidence: the two messages do not contradict each other")
         return other

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping
 
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.protocol.messages import Challenge, Echo, Message
-from secfc.protocol.shown import SHOWN_BYTES, proof_of, shown, with_evidence
+from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Session
-from secfc.sealing.proof import Proof
+from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 
 class Echoes:
@@ -72,7 +72,7 @@ class Echoes:
                 sender=self._number,
                 recipient=j,
                 round=check,
-                sealed=channel.seal(Echo.__name__, part=0, payload=shown(proof), round_=check),
+                sealed=channel.seal(Echo.purpose, part=0, payload=shown(proof), round_=check),
             )
             for j, channel in self._channels.items()
             if j not in left_out
@@ -106,7 +106,7 @@ class Echoes:
             )
         if len(sealed) != SHOWN_BYTES + TAG_BYTES:
             raise MessageError(f"Echo: {len(sealed)} sealed bytes from client {sender}")
-        payload = self._channels[sender].open(Echo.__name__, part=0, sealed=sealed, round_=check)
+        payload = self._channels[sender].open(Echo.purpose, part=0, sealed=sealed, round_=check)
         self._next[sender] += 1
         if check < self._over:
             return

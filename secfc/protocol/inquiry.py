@@ -12,8 +12,8 @@ from secfc.protocol.dealing import (
     combined_payload,
     covers_of,
 )
-from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report, SignedReport
-from secfc.protocol.signed import report_statement, share_statement
+from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
+from secfc.protocol.signed import SignedReport, report_statement, share_statement
 from secfc.row_layout import Parts
 from secfc.sealing.handshake import Session
 

@@ -1,5 +1,6 @@
 """The messages of a run. Frozen, keyword-only; what they hold of shares and labels never shows in a repr.
 
+Each class declares all that there is to know of its type: see `Message`. Its base tells who sends it to whom.
 Labels that were received stay packed until a role has checked who sent them and how many they are.
 """
 
@@ -9,14 +10,38 @@ from typing import ClassVar, Literal
 from secfc._arrays import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
-from secfc.params import PROTOCOL
+from secfc.protocol.bounds import MOST_DEALT_BYTES
+from secfc.protocol.encodings import (
+    CLIENT,
+    COUNT,
+    FOUND,
+    INTRODUCTION,
+    INTRODUCTIONS,
+    LABELS,
+    REAL,
+    REPORTS,
+    SETS,
+    START,
+    VERDICT,
+    Body,
+    clients,
+    elements,
+    flag,
+    octets,
+    residues,
+    rest,
+    sealed,
+)
 from secfc.protocol.label_packing import PackedLabels
+from secfc.protocol.signed import SignedReport
+from secfc.protocol.states import State
 from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import Introduction
-from secfc.sealing.proof import Proof
+from secfc.sealing.handshake import DIGEST_BYTES, Introduction
+from secfc.sealing.identity import SIGNATURE_BYTES
+from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "reveal"]
 PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
@@ -28,32 +53,9 @@ RUN_ID_BYTES = 16
 SEED_BYTES = 32
 
 
-def magic_of(name: str) -> bytes:
-    """What a format's messages begin with: three letters and the version of the protocol."""
-    return f"{name}{PROTOCOL}".encode()
-
-
-def check_magic(found: bytes, magic: bytes) -> None:
-    """Refuse what is not of a format, or of another version of the protocol.
-
-    Raises
-    ------
-    MessageError
-        With both versions, if it is another version.
-    """
-    if found == magic:
-        return
-    version = bytes(found[len(magic) - 1 :])
-    if found[: len(magic) - 1] == magic[:-1] and version.isdigit():
-        raise MessageError(
-            f"a message of version {version.decode()} of the protocol; this party has version {PROTOCOL}"
-        )
-    raise MessageError("not a secfc message, or not where it belongs")
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """What every message says of itself.
+    """What every message says of itself, and what every type declares.
 
     Parameters
     ----------
@@ -66,11 +68,35 @@ class Message:
         are added up, from 1; 0 elsewhere.
     """
 
+    number: ClassVar[int]
+    """Of the type, in the header. No two types have the same, and none changes."""
+
+    body: ClassVar[Body]
+    """The fields behind the header, in this order: how each is encoded and how large it can be in a job."""
+
     phase: ClassVar[Phase]
-    """Phase in which the message travels."""
+    """Phase in which the message travels, whose costs it counts to."""
 
     work: ClassVar[Phase]
     """Phase that its handling belongs to."""
+
+    states: ClassVar[frozenset[State]]
+    """States of the recipient in which it may arrive."""
+
+    purpose: ClassVar[bytes] = b""
+    """What keys are derived for that seal it, a stable literal that no other type has. Empty if unsealed."""
+
+    rounds: ClassVar[bool] = False
+    """Whether `round` may be another than 0."""
+
+    alike: ClassVar[bool] = False
+    """Whether the server sends the same to all clients, so that two different ones prove that it cheats."""
+
+    needed: ClassVar[bool] = False
+    """Whether a run ends for a client that refuses one: nobody can replace it, unless liars are tolerated."""
+
+    waited_for: ClassVar[bool] = False
+    """Whether other clients wait for it, so that whoever carries messages counts how many there were."""
 
     run: bytes = field(repr=False)
     sender: int
@@ -86,7 +112,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FromServer(Message):
-    """What the server sends. It signs every message.
+    """What the server sends to clients. It signs every message.
 
     Parameters
     ----------
@@ -97,14 +123,26 @@ class FromServer(Message):
     proof: Proof | None = field(default=None, repr=False)
 
 
+class ToServer(Message):
+    """What a client sends to the server."""
+
+
+class BetweenClients(Message):
+    """What a client sends to another."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Hello(Message):
-    """Client to server: its introduction and, for given starts, the labels of its rows.
+class Hello(ToServer):
+    """Its introduction and, for given starts, the labels of its rows.
 
     `agreement` is the digest of what the client agreed on, so that a difference has a name.
     """
 
+    number = 0
     phase = work = "identify"
+    states = frozenset({State.IDENTIFY})
+    body = Body(agreement=octets(DIGEST_BYTES), introduction=INTRODUCTION, start=START)
+
     agreement: bytes = field(repr=False)
     introduction: Introduction
     start: Labels | PackedLabels | None = field(default=None, repr=False)
@@ -112,143 +150,269 @@ class Hello(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(FromServer):
-    """Server to clients: every client's introduction, client 1's first."""
+    """Every client's introduction, client 1's first."""
 
+    number = 1
     phase = "identify"
     work = "share"
+    states = frozenset({State.IDENTIFY})
+    alike = True
+    body = Body(introductions=INTRODUCTIONS)
+
     introductions: tuple[Introduction | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnionDeal(Message):
-    """Client to client, sealed: the recipient's shares of what the sender deals for a part of a stage.
+class Share(BetweenClients):
+    """The recipient's shares of some of the sender's rows."""
 
-    `round` is the stage of the union, from 1.
-    """
+    number = 2
+    phase = work = "share"
+    # It may overtake the Plan that both act on, or the union's end; to a client that was left out it comes
+    # from one that does not know yet.
+    states = frozenset({State.IDENTIFY, State.UNION, State.SHARE, State.DONE})
+    purpose = b"share"
+    needed = waited_for = True
+    body = Body(part=COUNT, sealed=sealed(lambda of: of.share))
 
-    phase = work = "union"
     part: int
     sealed: Sealed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnionOpening(Message):
-    """Client to server: its share of what is opened of a part of a stage, elements of the union's field."""
+class Ready(ToServer):
+    """The client holds this part of every other client's shares."""
 
+    number = 3
+    phase = work = "share"
+    states = frozenset({State.SHARE})
+    body = Body(part=COUNT)
+
+    part: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Continue(FromServer):
+    """Send this part, of shares in round 0, of the round's answer otherwise.
+
+    Parts before `secfc.row_layout.WINDOW` are asked for by Plan and Assignment themselves.
+    """
+
+    number = 4
+    phase = work = "iterate"
+    states = frozenset({State.SHARE, State.ITERATE})
+    rounds = True
+    body = Body(part=COUNT)
+
+    part: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assignment(FromServer):
+    """The sets whose centres are asked about, -1 for a row in no set.
+
+    With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
+    and who was left out, ascending, is in it too.
+    """
+
+    number = 5
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    rounds = alike = True
+    body = Body(
+        sets=SETS,
+        responders=clients(lambda of: of.job.threshold),
+        left_out=clients(lambda of: of.job.n),
+    )
+
+    sets: Labels | PackedLabels = field(repr=False)
+    responders: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CodedDistances(ToServer):
+    """Coded distances of some rows to every centre, (primes, k, rows)."""
+
+    number = 6
+    phase = work = "iterate"
+    # The server may hear from a client after it has gone on without it.
+    states = frozenset({State.ITERATE, State.DONE})
+    rounds = True
+    body = Body(part=COUNT, residues=residues(lambda of: of.answer))
+
+    part: int
+    residues: PackedResidues
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Finish(FromServer):
+    """The labels of all rows and how the search ended.
+
+    Who was left out is in it, as in an Assignment.
+    """
+
+    number = 7
+    phase = work = "reveal"
+    states = frozenset({State.ITERATE})
+    alike = True
+    body = Body(
+        n_iter=COUNT,
+        converged=flag("Finish: converged"),
+        inertia=REAL,
+        labels=LABELS,
+        left_out=clients(lambda of: of.job.n),
+    )
+
+    labels: Labels | PackedLabels = field(repr=False)
+    n_iter: int
+    converged: bool
+    inertia: float
+    left_out: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionDeal(BetweenClients):
+    """The recipient's shares of what the sender deals for a part of a stage.
+
+    `round` is the stage of the union, from 1.
+    """
+
+    number = 8
     phase = work = "union"
+    states = frozenset({State.IDENTIFY, State.UNION})  # it may overtake the Plan
+    purpose = b"union deal"
+    rounds = needed = True
+    body = Body(part=COUNT, sealed=sealed(lambda of: MOST_DEALT_BYTES))
+
+    part: int
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnionOpening(ToServer):
+    """The client's share of what is opened of a part of a stage, elements of the union's field."""
+
+    number = 9
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+    body = Body(part=COUNT, values=elements(lambda of: MOST_DEALT_BYTES))
+
     part: int
     values: Elements = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionContinue(FromServer):
-    """Server to clients: deal this part of the stage; parts before `secfc.row_layout.WINDOW` need no word."""
+    """Deal this part of the stage; parts before `secfc.row_layout.WINDOW` need no word."""
 
+    number = 10
     phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+    body = Body(part=COUNT)
+
     part: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionFound(FromServer):
-    """Server to clients: the poles in each bin of the stage's table."""
+    """The poles in each bin of the stage's table."""
 
+    number = 11
     phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+    body = Body(found=FOUND)
+
     found: Found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionVerdict(FromServer):
-    """Server to clients: whether the union is whole and every ID in it held once."""
+    """Whether the union is whole and every ID in it held once."""
 
+    number = 12
     phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+    body = Body(verdict=VERDICT)
+
     verdict: Verdict
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnionCheck(Message):
-    """Client to client, sealed: its share of what the check opens: nobody has to believe the server."""
-
-    phase = work = "union"
-    sealed: Sealed
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Share(Message):
-    """Client to client, sealed: the recipient's shares of some of the sender's rows."""
-
-    phase = work = "share"
-    part: int
-    sealed: Sealed
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Ready(Message):
-    """Client to server: it holds this part of every other client's shares."""
-
-    phase = work = "share"
-    part: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LeaveOut(FromServer):
-    """Server to clients, before the first assignment: this client's rows are not in."""
+    """Before the first assignment: this client's rows are not in."""
 
+    number = 13
     phase = work = "share"
+    # A client that has everything may still hear that another does not.
+    states = frozenset({State.SHARE, State.ITERATE})
+    body = Body(client=COUNT)
+
     client: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Witness(BetweenClients):
+    """The server's proofs of what it gave the sender.
+
+    In a round: of its assignment. In round 0: of the result, and of every assignment.
+    """
+
+    number = 14
+    phase = work = "reveal"
+    states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
+    purpose = b"witness"
+    rounds = True
+    body = Body(sealed=sealed(lambda of: of.witness))
+
+    sealed: Sealed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Challenge(FromServer):
-    """Server to clients: what coefficients of the check of shares follow from.
+    """What coefficients of the check of shares follow from.
 
     With membership privacy each part is checked by itself, `round` is its number from 1; else 0, for all.
     """
 
+    number = 15
     phase = work = "check"
+    # With membership privacy parts are checked while others are shared.
+    states = frozenset({State.SHARE, State.ITERATE})
+    rounds = alike = True
+    body = Body(seed=octets(SEED_BYTES))
+
     seed: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Echo(Message):
-    """Client to client, sealed: the server's proof of its Challenge of this round to the sender."""
+class Report(ToServer):
+    """Combinations of the client's shares, (primes, combinations, parts of all dealers), signed."""
 
+    number = 16
     phase = work = "check"
-    sealed: Sealed
+    states = frozenset({State.SHARE, State.CHECK})
+    rounds = True
+    body = Body(signature=octets(SIGNATURE_BYTES), residues=residues(lambda of: of.report))
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SignedReport:
-    """What a client reports of the shares that it was dealt.
-
-    Parameters
-    ----------
-    client : int
-        Who reports, 1 to n.
-    residues : PackedResidues
-        Combinations of its shares, (primes, combinations, parts of all dealers).
-    signature : bytes of length 64
-        Of `secfc.protocol.signed.report_statement`.
-    """
-
-    client: int
-    residues: PackedResidues
-    signature: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Report(Message):
-    """Client to server: combinations of its shares, (primes, combinations, parts of all dealers), signed."""
-
-    phase = work = "check"
     residues: PackedResidues
     signature: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dispute(FromServer):
-    """Server to a client whose report differs from the others': all reports, by number of the client."""
+    """To a client whose report differs from the others': all reports, by number of the client."""
 
+    number = 17
     phase = work = "check"
+    states = frozenset({State.SHARE, State.ITERATE})
+    rounds = True
+    body = Body(reports=REPORTS)
+
     reports: tuple[SignedReport, ...]
 
     def __post_init__(self) -> None:
@@ -258,10 +422,17 @@ class Dispute(FromServer):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence(Message):
-    """Client to server: a part of the shares that it was dealt, with covers, as the dealer signed it."""
+class Evidence(ToServer):
+    """A part of the shares that the client was dealt, with covers, as the dealer signed it."""
 
+    number = 18
     phase = work = "check"
+    states = frozenset({State.SHARE, State.CHECK})
+    rounds = True
+    body = Body(
+        dealer=CLIENT, part=COUNT, signature=octets(SIGNATURE_BYTES), payload=rest(lambda of: of.dealt)
+    )
+
     dealer: int
     part: int
     payload: bytes | memoryview = field(repr=False)
@@ -269,71 +440,53 @@ class Evidence(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Continue(FromServer):
-    """Server to clients: send this part, of shares in round 0, of the round's answer otherwise.
-
-    Parts before `secfc.row_layout.WINDOW` are asked for by Plan and Assignment themselves.
-    """
-
-    phase = work = "iterate"
-    part: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Assignment(FromServer):
-    """Server to clients: the sets whose centres are asked about, -1 for a row in no set.
-
-    With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
-    and who was left out, ascending, is in it too.
-    """
-
-    phase = work = "iterate"
-    sets: Labels | PackedLabels = field(repr=False)
-    responders: tuple[int, ...] = ()
-    left_out: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Witness(Message):
-    """Client to client, sealed: the server's proofs of what it gave the sender.
-
-    In a round: of its assignment. In round 0: of the result, and of every assignment.
-    """
-
-    phase = work = "reveal"
-    sealed: Sealed
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CodedDistances(Message):
-    """Client to server: coded distances of some rows to every centre, (primes, k, rows)."""
-
-    phase = work = "iterate"
-    part: int
-    residues: PackedResidues
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CentreShare(Message):
-    """Client to client, sealed: its shares of the sums over the final clusters, (primes, width, k).
+class CentreShare(BetweenClients):
+    """The sender's shares of the sums over the final clusters, (primes, width, k).
 
     Where spreads are opened, (primes, 2 width, k): below them those of the sums of squares.
     """
 
+    number = 19
     phase = work = "reveal"
+    states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
+    purpose = b"centre share"
+    body = Body(sealed=sealed(lambda of: of.revealed(of.job.sums_revealed)))
+
     sealed: Sealed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Finish(FromServer):
-    """Server to clients: the labels of all rows and how the search ended.
+class UnionCheck(BetweenClients):
+    """The sender's share of what the check opens: nobody has to believe the server."""
 
-    Who was left out is in it, as in an Assignment.
-    """
+    number = 20
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    purpose = b"union check"
+    rounds = needed = True
+    body = Body(sealed=sealed(lambda of: of.union_check))
 
-    phase = work = "reveal"
-    labels: Labels | PackedLabels = field(repr=False)
-    n_iter: int
-    converged: bool
-    inertia: float
-    left_out: tuple[int, ...] = ()
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Echo(BetweenClients):
+    """The server's proof of its Challenge of this round to the sender."""
+
+    number = 21
+    phase = work = "check"
+    states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
+    purpose = b"echo"
+    rounds = waited_for = True
+    body = Body(sealed=sealed(lambda of: SHOWN_BYTES))
+
+    sealed: Sealed
+
+
+KINDS: tuple[type[Message], ...] = tuple(
+    sorted(
+        (kind for base in (FromServer, ToServer, BetweenClients) for kind in base.__subclasses__()),
+        key=lambda kind: kind.number,
+    )
+)
+"""All types of messages; the position is the number."""

@@ -64,7 +64,7 @@ def open_share(
             f"Share: {size} sealed bytes from client {message.sender}, shape {shape} takes {expected}"
         )
     channel = channels[message.sender]
-    payload = memoryview(channel.open(Share.__name__, part=message.part, sealed=message.sealed.payload))
+    payload = memoryview(channel.open(Share.purpose, part=message.part, sealed=message.sealed.payload))
     size, signed = packed_bytes(shape), packed_bytes(shape) + packed_bytes(covers)
     dealt = Dealt(
         residues=PackedResidues(shape=shape, payload=payload[:size]),

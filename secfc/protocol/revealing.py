@@ -104,7 +104,7 @@ class ClientReveal:
             if j == self._number:
                 self._shares[j] = own
             elif j not in self._sharing.left_out:
-                sealed = self._channels[j].seal(CentreShare.__name__, part=0, payload=own.payload)
+                sealed = self._channels[j].seal(CentreShare.purpose, part=0, payload=own.payload)
                 messages.append(CentreShare(run=self._run, sender=self._number, recipient=j, sealed=sealed))
         self._open()
         return messages
@@ -142,7 +142,7 @@ class ClientReveal:
                 f"CentreShare: {len(sealed)} sealed bytes from client {sender}, shape {self._shape} takes "
                 f"{expected}"
             )
-        payload = self._channels[sender].open(CentreShare.__name__, part=0, sealed=sealed)
+        payload = self._channels[sender].open(CentreShare.purpose, part=0, sealed=sealed)
         residues = PackedResidues(shape=self._shape, payload=payload)
         for plane, p in zip(residues.planes(), self._sharing.primes, strict=True):
             if not self._sharing.kernels.below(plane.reshape(-1), p):

@@ -40,7 +40,8 @@ from secfc.protocol.messages import (
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.sizes import Sizes
 from secfc.protocol.standing import stand, standing_of
-from secfc.protocol.states import State, check_envelope
+from secfc.protocol.states import State
+from secfc.protocol.turns import check_envelope
 from secfc.protocol.union import ServerUnion
 from secfc.protocol.unread import Pair, apart, open_pairs
 from secfc.protocol.withholding import Carried, awaited_for_shares, preparing_late, withholding

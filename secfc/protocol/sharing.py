@@ -397,7 +397,7 @@ class ClientSharing:
                 payload = signed + testimony.sign(recipient=j, part=part, payload=signed)
             if zeros:
                 payload = b"".join((payload, zeros[j].payload))
-            sealed = self._channels[j].seal(Share.__name__, part=part, payload=payload)
+            sealed = self._channels[j].seal(Share.purpose, part=part, payload=payload)
             shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
         return shares + self.ready()
 

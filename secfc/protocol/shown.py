@@ -10,11 +10,7 @@ from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.wire import header_of
 from secfc.sealing.handshake import DIGEST_BYTES, Session
-from secfc.sealing.identity import SIGNATURE_BYTES
 from secfc.sealing.proof import Proof
-
-SHOWN_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-"""Bytes of a proof that is shown."""
 
 
 def shown(proof: Proof) -> bytes:

@@ -14,6 +14,7 @@ client, so a statement belongs to one run, even if a run identifier is used twic
 import hashlib
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from secfc.field.packing import PackedResidues
 from secfc.protocol.dealing import Column
@@ -22,6 +23,25 @@ _SHARE = struct.Struct("<HHI")
 _REPORTER = struct.Struct("<H")
 _COLUMN = struct.Struct("<HI")
 _SHAPE = struct.Struct("<BII")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SignedReport:
+    """What a client reports of the shares that it was dealt.
+
+    Parameters
+    ----------
+    client : int
+        Who reports, 1 to n.
+    residues : PackedResidues
+        Combinations of its shares, (primes, combinations, parts of all dealers).
+    signature : bytes of length 64
+        Of `report_statement`.
+    """
+
+    client: int
+    residues: PackedResidues
+    signature: bytes = field(repr=False)
 
 
 def share_statement(

@@ -9,6 +9,7 @@ import numpy as np
 from secfc.codes import Code
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import Job
+from secfc.protocol.bounds import MOST_DEALT_BYTES
 from secfc.protocol.messages import (
     SERVER,
     Message,
@@ -20,35 +21,16 @@ from secfc.protocol.messages import (
     UnionVerdict,
 )
 from secfc.psu.course import Verdict
-from secfc.psu.plan import PART_BYTES, UnionPlan
+from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, UnionServer, check_elements
-from secfc.psu.tokens import SALT_BYTES, RowIds
+from secfc.psu.tokens import RowIds
 from secfc.randomness import MaskSource
 from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES, Channel
 
-_MOST_BYTES = 2 * PART_BYTES
-"""More than a sealed part of any stage takes."""
-
 _FOUND = struct.Struct("<I")  # bins
 _VERDICT = struct.Struct("<?q")  # unique, excess (-1: not counted)
-
-
-def most_dealt_bytes() -> int:
-    """More bytes than a part of any stage takes."""
-    return _MOST_BYTES
-
-
-def most_found_bytes(job: Job) -> int:
-    """Bytes that say what a table holds, at most; none where there are no IDs."""
-    if job.ids_cap is None:
-        return 0
-    plan = UnionPlan.of(job, bytes(SALT_BYTES))  # how much is told does not depend on the salt
-    table = plan.table(1, plan.cap)  # no later one is larger
-    series = plan.method == "series"
-    poles = table.bins * table.capacity if series else 3 * table.cells
-    return _FOUND.size + 4 * table.bins + 8 * poles
 
 
 class EarlyDeals:
@@ -73,10 +55,10 @@ class EarlyDeals:
                 f"UnionDeal: part {message.part} of stage {message.round} from client {message.sender}, "
                 "out of turn"
             )
-        if len(message.sealed.payload) > _MOST_BYTES + TAG_BYTES:
+        if len(message.sealed.payload) > MOST_DEALT_BYTES + TAG_BYTES:
             raise MessageError(
                 f"UnionDeal: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
-                f"no part has more than {_MOST_BYTES + TAG_BYTES}"
+                f"no part has more than {MOST_DEALT_BYTES + TAG_BYTES}"
             )
         self._held.append(message)
 
@@ -167,7 +149,7 @@ class ClientUnion:
                 f"UnionDeal: {size} sealed bytes from client {message.sender}, part {part} has {expected}"
             )
         payload = self._channels[message.sender].open(
-            UnionDeal.__name__, round_=message.round, part=part, sealed=message.sealed.payload
+            UnionDeal.purpose, round_=message.round, part=part, sealed=message.sealed.payload
         )
         if payload[: len(head)] != head:
             raise self._differs(message.sender)
@@ -225,9 +207,7 @@ class ClientUnion:
             raise MessageError(
                 f"UnionCheck: {len(sealed)} sealed bytes from client {sender}, {size + TAG_BYTES} are needed"
             )
-        payload = self._channels[sender].open(
-            UnionCheck.__name__, round_=message.round, part=0, sealed=sealed
-        )
+        payload = self._channels[sender].open(UnionCheck.purpose, round_=message.round, part=0, sealed=sealed)
         values = np.frombuffer(payload, dtype="<u8").astype(np.uint64, copy=False)
         check_elements(values, values.size, sender)
         self._checks[sender] = values
@@ -262,7 +242,7 @@ class ClientUnion:
         messages: list[Message] = []
         for j, channel in self._channels.items():
             payload = self._head(part) + shares[j - 1].tobytes()
-            sealed = channel.seal(UnionDeal.__name__, round_=stage, part=part, payload=payload)
+            sealed = channel.seal(UnionDeal.purpose, round_=stage, part=part, payload=payload)
             messages.append(
                 UnionDeal(
                     run=self._run, sender=self._number, recipient=j, round=stage, part=part, sealed=sealed
@@ -301,7 +281,7 @@ class ClientUnion:
         self._checks[self._number] = values
         payload = values.astype("<u8").tobytes()
         for j, channel in self._channels.items():
-            sealed = channel.seal(UnionCheck.__name__, round_=stage, part=part, payload=payload)
+            sealed = channel.seal(UnionCheck.purpose, round_=stage, part=part, payload=payload)
             messages.append(
                 UnionCheck(run=self._run, sender=self._number, recipient=j, round=stage, sealed=sealed)
             )

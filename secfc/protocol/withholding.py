@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 
 from secfc.protocol.checks import ShareChecks
-from secfc.protocol.messages import Echo, Share
+from secfc.protocol.messages import KINDS, Echo, Share
 from secfc.row_layout import WINDOW, Layout, Parts
 
 Carried = Callable[[str, int, int], int]
@@ -12,7 +12,7 @@ Carried = Callable[[str, int, int], int]
 PREPARING = ("Introduce", "Holds", "Deal", "Complete", "Opening")
 """Messages of a preparation, one from each client to each other, in this order."""
 
-WAITED_FOR = frozenset({*PREPARING, Share.__name__, Echo.__name__})
+WAITED_FOR = frozenset({*PREPARING, *(kind.__name__ for kind in KINDS if kind.waited_for)})
 """Types whose numbers `preparing_late` and `withholding` ask for."""
 
 

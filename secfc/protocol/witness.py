@@ -10,11 +10,12 @@ from collections.abc import Collection, Mapping
 
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
+from secfc.protocol.bounds import most_witness_bytes
 from secfc.protocol.messages import Assignment, Finish, Message, Witness
-from secfc.protocol.shown import SHOWN_BYTES, proof_of, shown, with_evidence
+from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import Session
-from secfc.sealing.proof import Proof
+from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 END = MAX_ROUNDS + 1
 """Stands for the end of the run, after every round; a Witness of round 0 is about it."""
@@ -45,11 +46,6 @@ def check_outcome(finish: Finish, job: Job) -> None:
             f"Finish: 0 to {job.max_iter} iterations and a sum of squares are needed, "
             f"{finish.n_iter} and {finish.inertia} were sent"
         )
-
-
-def most_witness_bytes(job: Job) -> int:
-    """No payload is larger."""
-    return SHOWN_BYTES + (_ROUND.size + SHOWN_BYTES) * job.max_rounds
 
 
 class Witnesses:
@@ -102,7 +98,7 @@ class Witnesses:
                 sender=self._me,
                 recipient=j,
                 round=0 if round_ == END else round_,
-                sealed=channel.seal(Witness.__name__, part=0, payload=payload, round_=round_),
+                sealed=channel.seal(Witness.purpose, part=0, payload=payload, round_=round_),
             )
             for j, channel in self._channels.items()
             if j not in left_out
@@ -138,7 +134,7 @@ class Witnesses:
             raise MessageError(f"Witness: of round {message.round}, at most {self._job.max_rounds} are asked")
         if len(sealed) > most_witness_bytes(self._job) + TAG_BYTES:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
-        payload = self._channels[sender].open(Witness.__name__, part=0, sealed=sealed, round_=round_)
+        payload = self._channels[sender].open(Witness.purpose, part=0, sealed=sealed, round_=round_)
         self._check(sender, round_, payload)
         self._heard[sender] = round_
         if round_ in self._own or any(number > round_ for number in self._own):

@@ -63,8 +63,8 @@ class Channel:
 
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
         self._secret, self._transcript, self._me, self._peer = secret, transcript, me, peer
-        self._ciphers: dict[tuple[int, str], tuple[AESGCM, bytes]] = {}  # by sender and purpose
-        self._sealed: dict[str, tuple[int, int]] = {}  # last place, by purpose
+        self._ciphers: dict[tuple[int, bytes], tuple[AESGCM, bytes]] = {}  # by sender and purpose
+        self._sealed: dict[bytes, tuple[int, int]] = {}  # last place, by purpose
         self._process = os.getpid()
 
     def __repr__(self) -> str:
@@ -74,14 +74,14 @@ class Channel:
         raise SecFCError("a Channel cannot be copied or pickled: its nonces would repeat")
 
     def seal(
-        self, purpose: str, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
+        self, purpose: bytes, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
     ) -> Sealed:
         """Seal a payload for a place that comes after all places sealed before.
 
         Parameters
         ----------
-        purpose : str
-            The message's type.
+        purpose : bytes
+            Of the message's type, which declares it.
         part : int
             Below 2**64.
         payload : bytes-like
@@ -98,7 +98,8 @@ class Channel:
         place = round_, part
         if place <= self._sealed.get(purpose, (-1, -1)):
             raise SecFCError(
-                f"{purpose}: part {part} of round {round_} to client {self._peer} is not after the last"
+                f"{purpose.decode()}: part {part} of round {round_} to client {self._peer} is not after the "
+                "last"
             )
         self._sealed[purpose] = place
         sealed, nonce = Sealed.empty(len(payload)), _NONCE.pack(*place)
@@ -107,7 +108,7 @@ class Channel:
         return sealed
 
     def open(
-        self, purpose: str, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
+        self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
     ) -> bytes:
         """The payload that the other client sealed for this place.
 
@@ -122,8 +123,8 @@ class Channel:
             return cipher.decrypt(nonce, sealed, associated + nonce)
         except InvalidTag:
             raise SealError(
-                f"{purpose}: part {part} of round {round_} from client {self._peer} was not sealed by it for "
-                f"client {self._me} and this place in this run"
+                f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "
+                f"by it for client {self._me} and this place in this run"
             ) from None
 
     def mask_key(self, *, round_: int, index: int, question: bytes) -> bytes:
@@ -142,10 +143,10 @@ class Channel:
         link = _MASK_LABEL + pair + _NONCE.pack(round_, index) + question
         return HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
 
-    def _cipher(self, sender: int, recipient: int, purpose: str) -> tuple[AESGCM, bytes]:
+    def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and how the associated data of all its messages begins."""
         if (sender, purpose) not in self._ciphers:
-            link = _LABEL + _LINK.pack(sender, recipient) + purpose.encode()
+            link = _LABEL + _LINK.pack(sender, recipient) + purpose
             key = HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
             self._ciphers[sender, purpose] = AESGCM(key), link + b"\0"
         return self._ciphers[sender, purpose]

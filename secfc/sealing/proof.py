@@ -12,11 +12,14 @@ import hashlib
 from dataclasses import dataclass, field
 
 from secfc.errors import ParameterError
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity
+from secfc.sealing.handshake import DIGEST_BYTES, Session
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity
 
 _STATEMENT = b"secfc server 1"
 SERVER = 0
+
+SHOWN_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
+"""Of a proof that is shown to others (`secfc.protocol.shown`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

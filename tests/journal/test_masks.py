@@ -231,7 +231,7 @@ class TestTheRecords:
     def test_show_a_nonce_used_for_other_bytes(self, uses):
         def seal(payload):
             made = channel.Channel(secret=bytes(32), transcript=bytes(32), me=1, peer=2)
-            made.seal("Share", part=0, payload=payload)
+            made.seal(b"share", part=0, payload=payload)
 
         seal(b"one")
         seal(b"one")

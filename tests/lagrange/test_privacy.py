@@ -226,7 +226,7 @@ class TestStatistics:
 
         def opened(share: Share) -> Floats:
             payload = channels[share.recipient - 1][1].open(
-                "Share", part=share.part, sealed=share.sealed.payload
+                b"share", part=share.part, sealed=share.sealed.payload
             )
             rows = parts.share_rows(1, share.part)
             shape = (primes, 1, rows.stop - rows.start)

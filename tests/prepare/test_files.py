@@ -311,7 +311,7 @@ def test_messages_that_are_changed_on_their_way_are_refused(folder, monkeypatch)
 
     before = listing(folder)
     carried_by(monkeypatch, flip)
-    with pytest.raises(secfc.SealError, match=r"Deal: .* from client 1 was not sealed by it"):
+    with pytest.raises(secfc.SealError, match=r"prepare deal: .* from client 1 was not sealed by it"):
         run(folder)
     assert listing(folder) == before
 

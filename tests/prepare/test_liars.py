@@ -41,7 +41,7 @@ def refusals(net, change=lambda message: message):
 def sealed_again(net, message, payload):
     channel = net.parties[message.sender]._channels[message.recipient]
     channel._sealed.clear()
-    sealed = channel.seal(type(message).__name__, part=0, payload=payload)
+    sealed = channel.seal(message.purpose, part=0, payload=payload)
     return type(message)(**vars(message) | {"sealed": bytes(sealed.payload)})
 
 
@@ -217,7 +217,7 @@ def test_nothing_of_an_earlier_preparation_with_the_same_run_identifier_is_taken
     one.receive(introduce)  # it is client 2's, and signed for this run
     again.post(one.receive(again.take(3, 1)))
     assert {type(message) for message in sealed} == {Holds, Deal, Complete, Opening}
-    with pytest.raises(SealError, match=r"Holds: .* from client 2 was not sealed by it"):
+    with pytest.raises(SealError, match=r"prepare holds: .* from client 2 was not sealed by it"):
         one.receive(sealed[0])
     for message in sealed[1:]:
         with pytest.raises(MessageError, match="out of turn"):

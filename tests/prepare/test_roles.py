@@ -304,8 +304,7 @@ def resealed(net, message, payload):
     """A message with other content that its sender sealed."""
     channel = net.parties[message.sender]._channels[message.recipient]
     channel._sealed.clear()
-    kind = type(message).__name__
-    sealed = channel.seal(kind, part=0, payload=payload)
+    sealed = channel.seal(message.purpose, part=0, payload=payload)
     return replace(message, sealed=bytes(sealed.payload))
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from secfc.errors import MessageError
 from secfc.params import Job
-from secfc.protocol import messages, states
+from secfc.protocol import messages, turns
 from secfc.protocol.client import Client
 from secfc.protocol.server import Server
 from secfc.protocol.sizes import Sizes
-from secfc.protocol.wire import _NUMBERS, HEADER_BYTES, MAGIC, decode, encode
+from secfc.protocol.wire import HEADER_BYTES, MAGIC, decode, encode
 from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -30,7 +30,7 @@ SIGNER = Signer(SESSION, COORDINATOR)
 LISTS = {messages.Assignment: 4, messages.Finish: 2}
 """Bytes of the lists of clients after labels, if they are empty."""
 
-KINDS = sorted(_NUMBERS, key=_NUMBERS.get)
+KINDS = messages.KINDS
 NAMES = [kind.__name__ for kind in KINDS]
 
 
@@ -48,8 +48,7 @@ def sizes_of(k, kind):
 
 
 def header(kind):
-    number = _NUMBERS[kind]
-    return MAGIC + bytes([number]) + bytes(16) + bytes([3, 0, 2, 0]) + bytes(4)
+    return MAGIC + bytes([kind.number]) + bytes(16) + bytes([3, 0, 2, 0]) + bytes(4)
 
 
 def signed(kind, data):
@@ -75,7 +74,7 @@ def bodies(kind, k, room):
         part = 4 * (kind is messages.CodedDistances)
         rows = (room - part - 9 - 64) // 3
         shape = bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little")
-        yield bytes(part) + shape + bytes(64 * (kind is messages.Report)) + bytes(3 * rows)
+        yield bytes(part + 64 * (kind is messages.Report)) + shape + bytes(3 * rows)
     elif kind is messages.Dispute:
         rows = (room - 9) // 5 // 3 - 22
         reports = (bytes([j, 0]) + bytes(64) + bytes(3 * rows) for j in range(1, 6))
@@ -89,7 +88,7 @@ def bodies(kind, k, room):
 @pytest.fixture(autouse=True)
 def fewer_rows(monkeypatch):
     """Start labels come before it is known how many rows there are."""
-    monkeypatch.setattr("secfc.protocol.sizes.MAX_ROWS", 5 * ROWS)
+    monkeypatch.setattr("secfc.protocol.bounds.MAX_ROWS", 5 * ROWS)
 
 
 @pytest.mark.parametrize("k", [1, 2, 16])
@@ -146,7 +145,7 @@ def test_start_labels_stay_packed_until_the_introduction_is_verified(wire, k):
 
 def test_every_type_that_a_role_takes_has_a_bound(wire):
     net = wire([np.zeros((2, 2))] * 3)
-    taken = set().union(*states.CLIENT_TAKES.values(), *states.SERVER_TAKES.values())
+    taken = set().union(*turns.CLIENT_TAKES.values(), *turns.SERVER_TAKES.values())
     assert taken == set(KINDS)
     for role in (net.server, net.clients[1]):
         assert isinstance(role, Server | Client)

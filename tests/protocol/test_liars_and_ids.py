@@ -270,7 +270,7 @@ class TestSeeds:
             if isinstance(message, Echo) and message.sender == 3:
                 if shown is None:
                     continue
-                sealed = net.seal(3, message.recipient, 0, shown, "Echo", round_=message.round)
+                sealed = net.seal(3, message.recipient, 0, shown, b"echo", round_=message.round)
                 message = replace(message, sealed=sealed)
             net.deliver(message)
         assert net.server.faults.cheats == ()

@@ -16,7 +16,7 @@ from secfc.sealing.identity import Identity
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0]], [[0.2, 1.0], [3.0, 1.0]]]
 STARTS = [[0, 1], [0, 1], [1, 0]]
-NOT_SEALED = "^Share: part {} of round 0 from client {} was not sealed by it for client {} and this place in "
+NOT_SEALED = "^share: part {} of round 0 from client {} was not sealed by it for client {} and this place in "
 
 
 @pytest.fixture
@@ -285,11 +285,11 @@ def test_nobody_but_the_recipient_opens_a_share(net):
         for reader, channels in net._channels.items():
             for channel in channels.values():
                 if (reader, channel._peer) == (recipient, sender):
-                    payload = channel.open("Share", part=part, sealed=share.sealed.payload)
+                    payload = channel.open(b"share", part=part, sealed=share.sealed.payload)
                     assert len(payload) == len(share.sealed.payload) - TAG_BYTES
                 else:
                     with pytest.raises(SealError):
-                        channel.open("Share", part=part, sealed=share.sealed.payload)
+                        channel.open(b"share", part=part, sealed=share.sealed.payload)
 
 
 def test_a_server_with_all_it_sees_and_keys_of_its_own_opens_nothing(net):
@@ -301,7 +301,7 @@ def test_a_server_with_all_it_sees_and_keys_of_its_own_opens_nothing(net):
         for secret in (own.exchange(key), introduction.ephemeral, bytes(32)):
             channel = Channel(secret=secret, transcript=transcript, me=1, peer=2)
             with pytest.raises(SealError):
-                channel.open("Share", part=0, sealed=share.sealed.payload)
+                channel.open(b"share", part=0, sealed=share.sealed.payload)
 
 
 def test_a_client_drops_its_ephemeral_key_when_it_has_its_channels(net):

@@ -176,7 +176,7 @@ class TestRefused:
     def share(self, net, *, sender=2, payload=None, recipient=1):
         shape = (net.job.residues(net.m), net.job.width, net.job.k)
         payload = bytes(3 * np.prod(shape)) if payload is None else payload
-        sealed = net.seal(sender, recipient, 0, payload, "CentreShare")
+        sealed = net.seal(sender, recipient, 0, payload, b"centre share")
         return net.message(CentreShare, sender=sender, recipient=recipient).__class__(
             run=net.session.run, sender=sender, recipient=recipient, sealed=sealed
         )
@@ -211,7 +211,7 @@ class TestRefused:
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
         message = replace(self.share(net, sender=2, recipient=3), recipient=1)
-        refuses(net.clients[1], message, SealError, "^CentreShare: part 0")
+        refuses(net.clients[1], message, SealError, "^centre share: part 0")
 
     def test_from_a_client_left_out(self, four, refuses):
         net = four()
@@ -319,7 +319,7 @@ class TestWrongShares:
                 channel = net.clients[message.sender]._channels[3]
                 channel._sealed.clear()
                 wrong = bytes(len(message.sealed.payload) - TAG_BYTES)
-                message = replace(message, sealed=channel.seal("CentreShare", part=0, payload=wrong))
+                message = replace(message, sealed=channel.seal(b"centre share", part=0, payload=wrong))
             if isinstance(message, CentreShare) and message.sender in (6, 7):
                 late.append(message)
             elif message.sender not in (8, 9) and message.recipient not in (8, 9):

@@ -15,7 +15,8 @@ from secfc.lagrange.points import evaluation_points
 from secfc.protocol import client as client_module
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report, SignedReport
+from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report
+from secfc.protocol.signed import SignedReport
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(4, 7)).round(2), *[np.empty((0, 7))] * 4]

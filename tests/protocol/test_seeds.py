@@ -188,7 +188,7 @@ class TestHonestServer:
         while links := net.pending():
             message = net.take(links[0])
             if isinstance(message, Echo) and message.sender == liar:
-                message = replace(message, sealed=net.seal(liar, message.recipient, 0, bytes(96), "Echo"))
+                message = replace(message, sealed=net.seal(liar, message.recipient, 0, bytes(96), b"echo"))
             net.deliver(message)
         self.assert_exact(net)
         assert all(client.state is State.DONE for client in net.clients.values())
@@ -288,7 +288,7 @@ class TestHonestServer:
             if isinstance(message, Echo):
                 carried["Echo", message.sender, message.recipient] += 1
                 if message.sender == 1:
-                    message = replace(message, sealed=net.seal(1, message.recipient, 0, bytes(96), "Echo"))
+                    message = replace(message, sealed=net.seal(1, message.recipient, 0, bytes(96), b"echo"))
             net.deliver(message)
         assert net.server.overdue(lambda *link: carried[link]) == (6, 7)
         for j in (6, 7):
@@ -385,7 +385,7 @@ class TestProofs:
             5: shown(net.proof(Challenge(**head, recipient=5, round=1, seed=seed_of(0)))),
             6: shown(net.proof(Continue(**head, recipient=6, part=1))),
         }[echo.sender]
-        return replace(echo, sealed=net.seal(echo.sender, echo.recipient, 0, payload, "Echo"))
+        return replace(echo, sealed=net.seal(echo.sender, echo.recipient, 0, payload, b"echo"))
 
     def test_an_equal_seed_without_a_proof_is_not_counted(self, wire):
         net = wire(SEVEN, t=1, ell=2, max_liars=1)
@@ -401,7 +401,7 @@ class TestProofs:
             net.deliver(echo)
         assert not net.clients[2]._sharing._echoes.confirmed(0)
         for echo in held[enough - 2 :]:
-            sealed = net.seal(echo.sender, 2, 0, digest + bytes(64), "Echo")
+            sealed = net.seal(echo.sender, 2, 0, digest + bytes(64), b"echo")
             net.deliver(replace(echo, sealed=sealed))
         assert not net.clients[2]._sharing._echoes.confirmed(0)
         assert not net.clients[2]._sharing._testimony.reported

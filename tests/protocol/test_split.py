@@ -66,7 +66,7 @@ class Coalition:
             self.net.deliver(replace(finish, recipient=j))
             for spy in self.spies:
                 payload = shown(self.net.proof(replace(finish, recipient=spy)))
-                sealed = self.net.seal(spy, j, 0, payload, "Witness", round_=END)
+                sealed = self.net.seal(spy, j, 0, payload, b"witness", round_=END)
                 self.net.deliver(Witness(run=finish.run, sender=spy, recipient=j, round=0, sealed=sealed))
 
     def relay(self, passes):
@@ -84,7 +84,7 @@ class Coalition:
     def _read(self, message):
         job, primes = self.net.job, self.spy._sharing.primes
         channel = self.net._channels[message.recipient][message.sender]
-        payload = channel.open("CentreShare", part=0, sealed=message.sealed.payload)
+        payload = channel.open(b"centre share", part=0, sealed=message.sealed.payload)
         shape = len(primes), job.sums_revealed * job.width, job.k
         self.told[message.sender] = unpack(PackedResidues(shape=shape, payload=payload).planes())
 

@@ -218,7 +218,7 @@ class TestRefused:
         net = five()
         share = net.hold(Share, recipient=1, sender=2)
         channel = net._channels[1][2]
-        return net, share, bytearray(channel.open("Share", part=0, sealed=share.sealed.payload))
+        return net, share, bytearray(channel.open(b"share", part=0, sealed=share.sealed.payload))
 
     def test_a_first_part_without_zeros(self, five, refuses):
         net, share, payload = self.hold(five)

@@ -197,7 +197,7 @@ class TestRefusals:
 
         def sealed(payload):
             channel._sealed.clear()
-            one = channel.seal("UnionCheck", round_=message.round, part=0, payload=payload)
+            one = channel.seal(b"union check", round_=message.round, part=0, payload=payload)
             return replace(message, sealed=Sealed(payload=bytes(one.payload)))
 
         refuses(client, sealed(bytes(24)), MessageError, "40 sealed bytes from client .*, 32 are needed$")

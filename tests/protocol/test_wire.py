@@ -15,6 +15,7 @@ from secfc.field.packing import PackedResidues
 from secfc.protocol import wire
 from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
+    KINDS,
     Assignment,
     CentreShare,
     Challenge,
@@ -32,7 +33,6 @@ from secfc.protocol.messages import (
     Ready,
     Report,
     Share,
-    SignedReport,
     UnionCheck,
     UnionContinue,
     UnionDeal,
@@ -41,6 +41,7 @@ from secfc.protocol.messages import (
     UnionVerdict,
     Witness,
 )
+from secfc.protocol.signed import SignedReport
 from secfc.protocol.wire import MAGIC, envelope
 from secfc.psu.course import Verdict
 from secfc.psu.found import Found
@@ -62,36 +63,12 @@ def encode(message, *, k):
 
 def decode(data, *, k, **more):
     """The message of these bytes, which the server has signed if they are of a type that it sends."""
-    known = len(data) >= HEADER and data[:4] == MAGIC and data[4] < len(wire._TYPES)
-    if known and issubclass(wire._TYPES[data[4]][0], FromServer):
+    known = len(data) >= HEADER and data[:4] == MAGIC and data[4] < len(KINDS)
+    if known and issubclass(KINDS[data[4]], FromServer):
         data = bytes(data) + SIGNER.sign(bytes(data[:HEADER]), bytes(data[HEADER:])).signature
     return wire.decode(data, k=k, session=SESSION, **more)
 
 
-KINDS = [
-    Hello,
-    Plan,
-    Share,
-    Ready,
-    Continue,
-    Assignment,
-    CodedDistances,
-    Finish,
-    UnionDeal,
-    UnionOpening,
-    UnionContinue,
-    UnionFound,
-    UnionVerdict,
-    UnionCheck,
-    LeaveOut,
-    Witness,
-    Challenge,
-    Report,
-    Dispute,
-    Evidence,
-    CentreShare,
-    Echo,
-]
 HEADER = 29
 """4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
 LABELS = HEADER + 4
@@ -572,7 +549,7 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 8, U32, 1)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, U32, 3)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 1, 3, U32)),
-        ("Report", HEADER, struct.pack("<BII", 255, U32, U32)),
+        ("Report", HEADER + 64, struct.pack("<BII", 255, U32, U32)),
         ("Dispute", HEADER, struct.pack("<BII", 255, U32, U32)),
         ("UnionFound", HEADER, struct.pack("<I", U32)),
         ("Assignment", LABELS + 2, struct.pack("<H", U16)),
@@ -625,7 +602,7 @@ def test_reports_of_two_shapes_or_none_are_no_dispute():
 def test_a_report_and_evidence_are_laid_out_as_documented():
     report, evidence = (encode(examples()[name], k=3) for name in ("Report", "Evidence"))
     assert report[4] == 16
-    assert report[HEADER:] == struct.pack("<BII", 2, 2, 3) + bytes(range(64)) + b"\x01\x02\x03" * 12
+    assert report[HEADER:] == bytes(range(64)) + struct.pack("<BII", 2, 2, 3) + b"\x01\x02\x03" * 12
     assert evidence[4] == 18
     assert evidence[HEADER:] == struct.pack("<HI", 2, 5) + bytes(range(64)) + bytes(range(42))
 
@@ -679,14 +656,14 @@ def test_repr_of_a_decoded_message_shows_as_little(message):
 @pytest.mark.parametrize("name", ["Assignment", "Finish", "Hello with start"])
 def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked(monkeypatch, name):
     data = encode(examples()[name], k=3)
-    monkeypatch.setattr("secfc.protocol.wire.MAX_ROWS", 2)
-    monkeypatch.setattr("secfc.protocol.wire.PackedLabels", None)
+    monkeypatch.setattr("secfc.protocol.encodings.MAX_ROWS", 2)
+    monkeypatch.setattr("secfc.protocol.encodings.PackedLabels", None)
     with pytest.raises(MessageError, match=r"^labels of \d rows, at most 2 are possible$"):
         decode(data, k=3)
 
 
 def test_a_plan_of_more_clients_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
     data = encode(examples()["Plan"], k=3)
-    monkeypatch.setattr("secfc.protocol.wire.MAX_CLIENTS", 2)
+    monkeypatch.setattr("secfc.protocol.encodings.MAX_CLIENTS", 2)
     with pytest.raises(MessageError, match=r"^Plan: of 3 clients, at most 2 are possible$"):
         decode(data, k=3)

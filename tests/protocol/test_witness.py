@@ -177,7 +177,7 @@ def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_client
             )
             proof = net.decode(net.encode(asked)).proof  # of the server, which works with this client
             sealed = net._channels[helper][j].seal(
-                "Witness", part=0, payload=proof.digest + proof.signature, round_=1
+                b"witness", part=0, payload=proof.digest + proof.signature, round_=1
             )
             head = {"run": net.session.run, "sender": helper, "recipient": j}
             mail.append(Witness(**head, round=1, sealed=Sealed(payload=bytes(sealed.payload))))
@@ -208,7 +208,7 @@ def test_as_many_as_may_lie_are_not_believed_against_the_rest(wire):
         if isinstance(message, Witness) and message.sender == 4:
             channel = net.clients[4]._channels[message.recipient]
             channel._sealed.clear()
-            sealed = channel.seal("Witness", part=0, payload=bytes(96), round_=message.round or END)
+            sealed = channel.seal(b"witness", part=0, payload=bytes(96), round_=message.round or END)
             return replace(message, sealed=Sealed(payload=bytes(sealed.payload)))
         return message
 
@@ -248,7 +248,7 @@ def test_a_payload_that_is_no_list_of_proofs_is_refused(wire, refuses, size):
     message = net.hold(Witness, recipient=1)
     channel = net.clients[message.sender]._channels[1]
     channel._sealed.clear()
-    sealed = channel.seal("Witness", part=0, payload=bytes(size), round_=END)
+    sealed = channel.seal(b"witness", part=0, payload=bytes(size), round_=END)
     bad = replace(message, sealed=Sealed(payload=bytes(sealed.payload)))
     refuses(net.clients[1], bad, MessageError, "are no proofs")
 
@@ -273,7 +273,7 @@ def forged(net, message, *, payload):
     """A Witness with another payload, sealed by its sender."""
     channel = net.clients[message.sender]._channels[message.recipient]
     channel._sealed.clear()
-    sealed = channel.seal("Witness", part=0, payload=payload, round_=message.round or END)
+    sealed = channel.seal(b"witness", part=0, payload=payload, round_=message.round or END)
     return replace(message, sealed=Sealed(payload=bytes(sealed.payload)))
 
 

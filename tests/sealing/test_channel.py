@@ -33,7 +33,7 @@ def hkdf(secret, salt, info):
 
 @given(
     st.binary(max_size=200),
-    st.text(max_size=10),
+    st.binary(max_size=10),
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**64 - 1),
 )
@@ -48,29 +48,29 @@ def test_what_one_client_seals_the_other_opens(payload, purpose, round_, part):
 def test_both_directions_and_many_purposes_share_a_channel():
     one, other = pair()
     for channel, peer in ((one, other), (other, one)):
-        for purpose in ("Share", "Seeds"):
+        for purpose in (b"share", b"seeds"):
             for part in range(3):
                 sealed = channel.seal(purpose, part=part, payload=b"abc")
                 assert peer.open(purpose, part=part, sealed=sealed.payload) == b"abc"
 
 
 def test_sealing_is_what_its_documentation_says():
-    link = b"secfc seal 1" + struct.pack("<HH", 1, 2) + b"Share"
+    link = b"secfc seal 1" + struct.pack("<HH", 1, 2) + b"share"
     nonce = struct.pack("<IQ", 7, 9)
     expected = AESGCM(hkdf(SECRET, TRANSCRIPT, link)).encrypt(nonce, b"payload", link + b"\0" + nonce)
-    assert bytes(pair()[0].seal("Share", part=9, payload=b"payload", round_=7).payload) == expected
+    assert bytes(pair()[0].seal(b"share", part=9, payload=b"payload", round_=7).payload) == expected
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_any_bytes_like_payload_is_sealed_and_opened(kind):
     one, other = pair()
-    sealed = one.seal("Share", part=0, payload=kind(b"payload"))
-    assert other.open("Share", part=0, sealed=kind(bytes(sealed.payload))) == b"payload"
+    sealed = one.seal(b"share", part=0, payload=kind(b"payload"))
+    assert other.open(b"share", part=0, sealed=kind(bytes(sealed.payload))) == b"payload"
 
 
 def test_a_payload_is_not_changed_and_nowhere_in_what_is_sealed():
     payload = bytearray(range(200))
-    sealed = bytes(pair()[0].seal("Share", part=0, payload=payload).payload)
+    sealed = bytes(pair()[0].seal(b"share", part=0, payload=payload).payload)
     assert payload == bytes(range(200))
     assert not any(bytes(payload[at : at + 4]) in sealed for at in range(196))
 
@@ -78,21 +78,21 @@ def test_a_payload_is_not_changed_and_nowhere_in_what_is_sealed():
 def test_equal_payloads_are_sealed_differently_for_every_place_purpose_and_link():
     sealed = set()
     for channel in (*pair(), *pair(one=1, other=3), *pair(transcript=bytes(32)), *pair(secret=bytes(32))):
-        for purpose in ("Share", "Seeds"):
+        for purpose in (b"share", b"seeds"):
             for round_, part in ((0, 0), (0, 1), (1, 0)):
                 sealed.add(bytes(channel.seal(purpose, part=part, payload=bytes(50), round_=round_).payload))
     assert len(sealed) == 8 * 2 * 3
 
 
-TEXT = "^Share: part 4 of round 3 from client 1 was not sealed by it for client 2 and this place in this run$"
+TEXT = "^share: part 4 of round 3 from client 1 was not sealed by it for client 2 and this place in this run$"
 
 
 @pytest.mark.parametrize(
     "place",
     [
-        {"purpose": "Seeds"},
-        {"purpose": "Share\0"},
-        {"purpose": ""},
+        {"purpose": b"seeds"},
+        {"purpose": b"share\0"},
+        {"purpose": b""},
         {"part": 5},
         {"part": 3},
         {"round_": 2},
@@ -103,10 +103,10 @@ TEXT = "^Share: part 4 of round 3 from client 1 was not sealed by it for client 
 )
 def test_it_does_not_open_in_another_place(place):
     one, other = pair()
-    sealed = one.seal("Share", part=4, payload=b"payload", round_=3)
+    sealed = one.seal(b"share", part=4, payload=b"payload", round_=3)
     with pytest.raises(SealError, match="was not sealed by it for client 2"):
-        other.open(**{"purpose": "Share", "part": 4, "round_": 3} | place, sealed=sealed.payload)
-    assert other.open("Share", part=4, sealed=sealed.payload, round_=3) == b"payload"
+        other.open(**{"purpose": b"share", "part": 4, "round_": 3} | place, sealed=sealed.payload)
+    assert other.open(b"share", part=4, sealed=sealed.payload, round_=3) == b"payload"
 
 
 @pytest.mark.parametrize(
@@ -120,43 +120,43 @@ def test_it_does_not_open_in_another_place(place):
     ],
 )
 def test_it_opens_for_nobody_else(reader):
-    sealed = pair()[0].seal("Share", part=4, payload=b"payload", round_=3)
+    sealed = pair()[0].seal(b"share", part=4, payload=b"payload", round_=3)
     with pytest.raises(SealError):
-        reader.open("Share", part=4, sealed=sealed.payload, round_=3)
+        reader.open(b"share", part=4, sealed=sealed.payload, round_=3)
 
 
 @pytest.mark.parametrize("at", range(7 + TAG_BYTES))
 @pytest.mark.parametrize("bit", [1, 128])
 def test_every_flipped_bit_is_found(at, bit):
     one, other = pair()
-    sealed = bytearray(one.seal("Share", part=4, payload=b"payload", round_=3).payload)
+    sealed = bytearray(one.seal(b"share", part=4, payload=b"payload", round_=3).payload)
     sealed[at] ^= bit
     with pytest.raises(SealError, match=TEXT):
-        other.open("Share", part=4, sealed=sealed, round_=3)
+        other.open(b"share", part=4, sealed=sealed, round_=3)
 
 
 @pytest.mark.parametrize("size", range(7 + TAG_BYTES))
 def test_every_truncation_is_found(size):
     one, other = pair()
-    sealed = one.seal("Share", part=4, payload=b"payload", round_=3).payload
+    sealed = one.seal(b"share", part=4, payload=b"payload", round_=3).payload
     for part in (sealed[:size], sealed[len(sealed) - size :]):
         with pytest.raises(SealError, match=TEXT):
-            other.open("Share", part=4, sealed=part, round_=3)
+            other.open(b"share", part=4, sealed=part, round_=3)
 
 
 def test_an_appended_byte_is_found():
     one, other = pair()
-    sealed = bytes(one.seal("Share", part=4, payload=b"payload", round_=3).payload)
+    sealed = bytes(one.seal(b"share", part=4, payload=b"payload", round_=3).payload)
     with pytest.raises(SealError, match=TEXT):
-        other.open("Share", part=4, sealed=sealed + b"\0", round_=3)
+        other.open(b"share", part=4, sealed=sealed + b"\0", round_=3)
 
 
 def test_an_error_holds_neither_payload_nor_cause():
     one, other = pair()
-    sealed = bytearray(one.seal("Share", part=0, payload=b"payload").payload)
+    sealed = bytearray(one.seal(b"share", part=0, payload=b"payload").payload)
     sealed[-1] ^= 1
     with pytest.raises(MessageError) as caught:
-        other.open("Share", part=0, sealed=sealed)
+        other.open(b"share", part=0, sealed=sealed)
     assert caught.value.__cause__ is None
     assert "payload" not in str(caught.value)
 
@@ -164,13 +164,13 @@ def test_an_error_holds_neither_payload_nor_cause():
 @pytest.mark.parametrize("place", [(2, 5), (2, 4), (2, 0), (1, 9), (0, 0)])
 def test_no_place_is_sealed_twice_or_out_of_order(place):
     one, _ = pair()
-    one.seal("Share", part=5, payload=b"payload", round_=2)
-    text = f"^Share: part {place[1]} of round {place[0]} to client 2 is not after the last$"
+    one.seal(b"share", part=5, payload=b"payload", round_=2)
+    text = f"^share: part {place[1]} of round {place[0]} to client 2 is not after the last$"
     with pytest.raises(SecFCError, match=text):
-        one.seal("Share", part=place[1], payload=b"other", round_=place[0])
-    one.seal("Share", part=6, payload=b"other", round_=2)
-    one.seal("Share", part=0, payload=b"other", round_=3)
-    one.seal("Seeds", part=0, payload=b"other")
+        one.seal(b"share", part=place[1], payload=b"other", round_=place[0])
+    one.seal(b"share", part=6, payload=b"other", round_=2)
+    one.seal(b"share", part=0, payload=b"other", round_=3)
+    one.seal(b"seeds", part=0, payload=b"other")
 
 
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -181,7 +181,7 @@ def test_a_channel_cannot_be_copied_or_pickled(take):
 
 def seal_in_a_fork(channel, outcome):
     try:
-        channel.seal("Share", part=0, payload=b"payload")
+        channel.seal(b"share", part=0, payload=b"payload")
     except SecFCError as error:
         outcome.put(str(error))
     else:
@@ -201,18 +201,18 @@ def test_a_channel_seals_nothing_in_a_forked_process():
 
 def test_repr_shows_numbers_only():
     one, _ = pair()
-    sealed = one.seal("Share", part=0, payload=b"payload")
+    sealed = one.seal(b"share", part=0, payload=b"payload")
     assert repr(one) == "Channel(client 1 and client 2)"
     assert repr(sealed) == f"Sealed(size={7 + TAG_BYTES})"
 
 
 def test_sealed_bytes_are_framed_without_a_copy_once():
     one, other = pair()
-    sealed = one.seal("Share", part=0, payload=b"payload")
+    sealed = one.seal(b"share", part=0, payload=b"payload")
     first, second = sealed.framed(b"header"), sealed.framed(b"header")
     assert bytes(first) == bytes(second) == b"header" + bytes(sealed.payload)
     assert first.obj is sealed.payload.obj
-    assert other.open("Share", part=0, sealed=first[6:]) == b"payload"
+    assert other.open(b"share", part=0, sealed=first[6:]) == b"payload"
 
 
 def test_documented_derivation_of_a_key_is_rfc_5869():

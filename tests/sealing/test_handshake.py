@@ -78,9 +78,9 @@ def group():
 
 def opens(one, other, payload=b"payload"):
     """Whether what client 1 seals with its channel opens with client 2's."""
-    sealed = one[2].seal("Share", part=0, payload=payload)
+    sealed = one[2].seal(b"share", part=0, payload=payload)
     try:
-        return other[1].open("Share", part=0, sealed=sealed.payload) == payload
+        return other[1].open(b"share", part=0, sealed=sealed.payload) == payload
     except SealError:
         return False
 
@@ -90,8 +90,8 @@ def test_every_pair_of_clients_has_a_channel(group):
     assert {j: sorted(one) for j, one in channels.items()} == {1: [2, 3], 2: [1, 3], 3: [1, 2]}
     for one, others in channels.items():
         for other, channel in others.items():
-            sealed = channel.seal("Share", part=0, payload=b"payload")
-            assert channels[other][one].open("Share", part=0, sealed=sealed.payload) == b"payload"
+            sealed = channel.seal(b"share", part=0, payload=b"payload")
+            assert channels[other][one].open(b"share", part=0, sealed=sealed.payload) == b"payload"
 
 
 def test_statement_and_transcript_are_what_their_documentation_says(group):

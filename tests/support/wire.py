@@ -42,12 +42,11 @@ from secfc.protocol.messages import (
     Ready,
     Report,
     Share,
-    SignedReport,
     Witness,
 )
 from secfc.protocol.server import Server
-from secfc.protocol.shown import SHOWN_BYTES, shown
-from secfc.protocol.signed import report_statement, share_statement
+from secfc.protocol.shown import shown
+from secfc.protocol.signed import SignedReport, report_statement, share_statement
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
 from secfc.psu.tokens import row_ids
@@ -56,7 +55,7 @@ from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Introduction, Session, start_digest
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
-from secfc.sealing.proof import Proof, Signer
+from secfc.sealing.proof import SHOWN_BYTES, Proof, Signer
 
 RUN = bytes(range(16))
 Link = tuple[int, int]
@@ -173,7 +172,7 @@ class Wire:
         recipient: int,
         part: int,
         payload: bytes,
-        purpose: str = "Share",
+        purpose: bytes = b"share",
         round_: int = 0,
     ) -> Sealed:
         """What the sender would seal, whatever it has sealed before."""
@@ -184,7 +183,7 @@ class Wire:
     def opened(self, share: Share) -> PackedResidues:
         """The residues of a share, as its recipient reads them."""
         channel = self._channels[share.recipient][share.sender]
-        payload = channel.open("Share", part=share.part, sealed=share.sealed.payload)
+        payload = channel.open(b"share", part=share.part, sealed=share.sealed.payload)
         rows = self.parts().share_rows(share.sender, share.part)
         shape = (self.job.residues(self.m), self.job.width, rows.stop - rows.start)
         return PackedResidues(shape=shape, payload=payload)
@@ -360,19 +359,19 @@ class Wire:
             return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
         sets = np.zeros(self.m, dtype=np.int32)
         given = Assignment(run=self.server.run, sender=SERVER, recipient=sender, round=300, sets=sets)
-        return self.seal(sender, recipient, 0, shown(self.proof(given)), "Witness", round_=300)
+        return self.seal(sender, recipient, 0, shown(self.proof(given)), b"witness", round_=300)
 
     def _echo(self, sender: int, recipient: int) -> Sealed:
         """What is no proof of a challenge."""
         if SERVER in (sender, recipient):
             return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
-        return self.seal(sender, recipient, 0, bytes(SHOWN_BYTES), "Echo")
+        return self.seal(sender, recipient, 0, bytes(SHOWN_BYTES), b"echo")
 
     def echo(self, sender: int, recipient: int, seed: bytes, *, round_: int = 0) -> Echo:
         """A client's echo of a challenge with this seed, which the server signed for it."""
         at = {"run": self.server.run, "round": round_}
         given = Challenge(**at, sender=SERVER, recipient=sender, seed=seed)
-        sealed = self.seal(sender, recipient, 0, shown(self.proof(given)), "Echo", round_=round_)
+        sealed = self.seal(sender, recipient, 0, shown(self.proof(given)), b"echo", round_=round_)
         return Echo(**at, sender=sender, recipient=recipient, sealed=sealed)
 
     def share_signature(self, sender: int, recipient: int, part: int, payload: bytes) -> bytes:
@@ -484,7 +483,7 @@ class Wire:
         payload = zeros((self.job.residues(self.m), self.job.width, self.job.k)).payload
         if SERVER in (sender, recipient):
             return Sealed(payload=bytes(payload) + bytes(TAG_BYTES))
-        return self.seal(sender, recipient, 0, bytes(payload), "CentreShare")
+        return self.seal(sender, recipient, 0, bytes(payload), b"centre share")
 
     def _share(self, sender: int, recipient: int, part: int) -> Sealed:
         rows = self.parts().share_rows(max(sender, 1), part)

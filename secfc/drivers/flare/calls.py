@@ -25,7 +25,8 @@ from enum import IntEnum
 from typing import Any
 
 from secfc.errors import MessageError
-from secfc.protocol.messages import RUN_ID_BYTES, check_magic, magic_of
+from secfc.protocol.magic import check_magic, magic_of
+from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 

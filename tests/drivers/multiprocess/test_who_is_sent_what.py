@@ -84,7 +84,7 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
         real(self, party, payload)
 
     monkeypatch.setattr(carrier.Parties, "_carry", carry)
-    text = r"^client 2 \(parties\[1\]\): Share: part 0 of round 0 from client [13] was not sealed by it "
+    text = r"^client 2 \(parties\[1\]\): share: part 0 of round 0 from client [13] was not sealed by it "
     with pytest.raises(SealError, match=text):
         run_multiprocess(setup_of((5, 5, 5)))
 

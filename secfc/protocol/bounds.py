@@ -1,0 +1,113 @@
+"""How large the parts of messages can be in a job, which messages declare their sizes by.
+
+The bounds follow from the job alone until the rows are known, and from these then.
+"""
+
+from dataclasses import dataclass
+
+from secfc.field.packing import packed_bytes
+from secfc.field.primes import PRIMES
+from secfc.params import MAX_ROWS, Job
+from secfc.protocol.dealing import by_part, covers_of, proof_bytes
+from secfc.psu.plan import PART_BYTES, UnionPlan
+from secfc.psu.stages import CHECKS
+from secfc.psu.tokens import SALT_BYTES
+from secfc.row_layout import PART_ROWS, Layout, most_answer_bytes, most_share_bytes
+from secfc.sealing.proof import SHOWN_BYTES
+
+MOST_DEALT_BYTES = 2 * PART_BYTES
+"""More than a part of any stage of a union takes."""
+
+ROUND_BYTES = 4
+"""Of the number of a round, before the proof of its assignment."""
+
+
+def most_witness_bytes(job: Job) -> int:
+    """Bytes of the proofs of the result and of all assignments."""
+    return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * job.max_rounds
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of a job's values as they are encoded, in bytes where nothing else is said.
+
+    Parameters
+    ----------
+    job : Job
+    layout : Layout, optional
+        The rows as planned, once they are known.
+    """
+
+    job: Job
+    layout: Layout | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows in all, at most."""
+        if self.layout is not None:
+            return self.layout.m
+        return MAX_ROWS if self.job.ids_cap is None else self.job.ids_cap
+
+    @property
+    def primes(self) -> int:
+        """Primes that residues are of, at most."""
+        return len(PRIMES) if self.layout is None else self.job.residues(self.layout.m)
+
+    @property
+    def dealt(self) -> int:
+        """Residues, covers and signature of a part of shares."""
+        columns = self.primes * self.job.width
+        longest = self.rows if self.layout is None else max(self.layout.counts)
+        return min(most_share_bytes(columns), packed_bytes((columns, longest, 1))) + proof_bytes(
+            self.job, self.primes
+        )
+
+    @property
+    def share(self) -> int:
+        """A part of shares, with zeros where spreads are opened."""
+        return self.dealt + (0 if self.job.reveal_spread is None else self.revealed(1))
+
+    @property
+    def answer(self) -> int:
+        """Residues of a part of an answer."""
+        columns = self.primes * self.job.k
+        return min(most_answer_bytes(columns), packed_bytes((columns, self.rows, 1)))
+
+    @property
+    def columns(self) -> int:
+        """Parts of shares that a report is about, in number."""
+        if by_part(self.job):
+            return self.job.n
+        if self.layout is None:
+            return self.job.n + self.rows // PART_ROWS
+        share = self.layout.parts(self.job).share
+        return sum(-(-count // share) for count in self.layout.counts)
+
+    @property
+    def report(self) -> int:
+        """Residues of a report."""
+        return packed_bytes((self.primes, covers_of(self.job), self.columns))
+
+    def revealed(self, sums: int) -> int:
+        """Residues of sums over clusters, of so many kinds."""
+        return packed_bytes((self.primes, sums * self.job.width, self.job.k))
+
+    @property
+    def found(self) -> int:
+        """What a table of a union holds, counts of bins and poles; none where there are no IDs."""
+        if self.job.ids_cap is None:
+            return 0
+        plan = UnionPlan.of(self.job, bytes(SALT_BYTES))  # how much is told does not depend on the salt
+        table = plan.table(1, plan.cap)  # no later one is larger
+        poles = table.bins * table.capacity if plan.method == "series" else 3 * table.cells
+        return 4 * table.bins + 8 * poles
+
+    @property
+    def union_check(self) -> int:
+        """A share of what the check of a union opens."""
+        return 8 * (CHECKS + self.job.count_duplicates)
+
+    @property
+    def witness(self) -> int:
+        """Proofs of the result and of all assignments."""
+        return most_witness_bytes(self.job)

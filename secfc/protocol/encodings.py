@@ -1,0 +1,317 @@
+"""How the fields of messages are encoded, and the bodies that are made of them.
+
+All integers are little endian. There is one encoding of every value: whatever else comes is refused.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from secfc._arrays import Labels
+from secfc._payload import Payload
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.params import MAX_CLIENTS, MAX_ROWS
+from secfc.protocol.bounds import Bounds
+from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
+from secfc.protocol.reader import Reader
+from secfc.protocol.signed import SignedReport
+from secfc.psu.course import Verdict
+from secfc.psu.found import OVERFULL, Found
+from secfc.psu.prime import Elements
+from secfc.sealing.channel import TAG_BYTES, Sealed
+from secfc.sealing.handshake import DIGEST_BYTES, Introduction
+from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
+
+Most = Callable[[Bounds], int]
+"""A bound that follows from the job and its rows."""
+
+_COUNT = struct.Struct("<I")
+_CLIENT = struct.Struct("<H")
+_SHAPE = struct.Struct("<BII")  # primes, columns, rows
+# rows, digest of start labels, ephemeral key, signature
+_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
+_REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
+_VERDICT = struct.Struct("<Bq")  # unique, excess (-1: not counted)
+_ELEMENT_BYTES = 8
+_BIN_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a field is encoded.
+
+    Parameters
+    ----------
+    pack : callable
+        The bytes of a value, given the job's k; of a bulk what comes before it.
+    unpack : callable
+        Takes a value from a reader, given k.
+    most : callable
+        Bytes of the largest value of a job.
+    bulk : bool
+        The value is a `Payload`, the last of its message: the rest is put before it without a copy.
+    """
+
+    pack: Callable[[Any, int], bytes | memoryview]
+    unpack: Callable[[Reader, int], Any]
+    most: Most
+    bulk: bool = False
+
+
+class Body:
+    """The fields of a message as they follow each other.
+
+    Parameters
+    ----------
+    fields : Encoding
+        By name of the field, in their order. Only the last may take all bytes that are left.
+    """
+
+    def __init__(self, **fields: Encoding) -> None:
+        self.fields = fields
+
+    def pack(self, message: object, k: int) -> tuple[bytes, Payload | None]:
+        """The bytes of a message's fields and, if its last is a bulk, that."""
+        bulk, parts = None, []
+        for name, encoding in self.fields.items():
+            value = getattr(message, name)
+            parts.append(encoding.pack(value, k))
+            bulk = value if encoding.bulk else None
+        return b"".join(parts), bulk
+
+    def unpack(self, reader: Reader, k: int) -> dict[str, Any]:
+        """The fields, by name."""
+        return {name: encoding.unpack(reader, k) for name, encoding in self.fields.items()}
+
+    def most(self, bounds: Bounds) -> int:
+        """Bytes of the largest one of a job."""
+        return sum(encoding.most(bounds) for encoding in self.fields.values())
+
+
+def _one(layout: str) -> Encoding:
+    """A value that `struct` packs."""
+    form = struct.Struct(layout)
+
+    def unpack(reader: Reader, k: int) -> Any:
+        (value,) = reader.unpack(form)
+        return value
+
+    return Encoding(lambda value, k: form.pack(value), unpack, lambda of: form.size)
+
+
+COUNT = _one("<I")
+CLIENT = _one("<H")
+REAL = _one("<d")
+
+
+def flag(name: str) -> Encoding:
+    """A truth value, one byte of 0 or 1."""
+
+    def unpack(reader: Reader, k: int) -> bool:
+        (value,) = reader.take(1)
+        if value > 1:
+            raise MessageError(f"{name} is 0 or 1, {value} was sent")
+        return bool(value)
+
+    return Encoding(lambda value, k: bytes([value]), unpack, lambda of: 1)
+
+
+def octets(size: int) -> Encoding:
+    """So many bytes."""
+    return Encoding(lambda value, k: value, lambda reader, k: bytes(reader.take(size)), lambda of: size)
+
+
+def rest(most: Most) -> Encoding:
+    """All bytes that are left; a view of them."""
+    return Encoding(lambda value, k: value, lambda reader, k: reader.take(reader.left), most)
+
+
+def sealed(most: Most) -> Encoding:
+    """A sealed payload, all that is left; a view of it. `most` is of the payload without its tag."""
+
+    def unpack(reader: Reader, k: int) -> Sealed:
+        if reader.left < TAG_BYTES:
+            raise MessageError(f"a sealed message of {reader.left} bytes, at least {TAG_BYTES} are needed")
+        return Sealed(payload=reader.take(reader.left))
+
+    return Encoding(lambda value, k: b"", unpack, lambda of: most(of) + TAG_BYTES, bulk=True)
+
+
+def residues(most: Most) -> Encoding:
+    """Their shape, and residues, all that is left; a view of them. `most` is of the residues alone."""
+
+    def unpack(reader: Reader, k: int) -> PackedResidues:
+        shape = reader.unpack(_SHAPE)
+        return PackedResidues(shape=shape, payload=reader.take(reader.left))
+
+    return Encoding(
+        lambda value, k: _SHAPE.pack(*value.shape), unpack, lambda of: _SHAPE.size + most(of), bulk=True
+    )
+
+
+def clients(most: Most) -> Encoding:
+    """How many, then their numbers. `most` is how many there can be."""
+
+    def unpack(reader: Reader, k: int) -> tuple[int, ...]:
+        (count,) = reader.unpack(_CLIENT)
+        return tuple(client for (client,) in _CLIENT.iter_unpack(reader.take(_CLIENT.size * count)))
+
+    return Encoding(
+        lambda value, k: b"".join(map(_CLIENT.pack, (len(value), *value))),
+        unpack,
+        lambda of: _CLIENT.size * (1 + most(of)),
+    )
+
+
+def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:
+    """Labels 0 to `largest`; with `none` that stands for -1, "in no set"."""
+    if isinstance(labels, PackedLabels):
+        if (labels.largest, labels.none) != (largest, none):
+            return _pack_labels(labels.unpack(), largest, none=none)
+        return b"".join((_COUNT.pack(labels.size), labels.payload))
+    values = np.where(labels < 0, largest, labels) if none else labels
+    return _COUNT.pack(labels.size) + pack_labels(values.astype(np.uint16), bits_of(largest))
+
+
+def _unpack_labels(reader: Reader, largest: int, *, none: bool) -> PackedLabels:
+    (count,) = reader.unpack(_COUNT)
+    if count > MAX_ROWS:
+        raise MessageError(f"labels of {count} rows, at most {MAX_ROWS} are possible")
+    payload = reader.take(packed_size(count, bits_of(largest)))
+    return PackedLabels(payload=payload, size=count, largest=largest, none=none)
+
+
+def _most_labels(of: Bounds, largest: int) -> int:
+    return _COUNT.size + packed_size(of.rows, bits_of(largest))
+
+
+LABELS = Encoding(
+    lambda value, k: _pack_labels(value, k - 1, none=False),
+    lambda reader, k: _unpack_labels(reader, k - 1, none=False),
+    lambda of: _most_labels(of, of.job.k - 1),
+)
+"""Labels of all rows, 0 to k - 1; as they are received they stay packed."""
+
+SETS = Encoding(
+    lambda value, k: _pack_labels(value, k, none=True),
+    lambda reader, k: _unpack_labels(reader, k, none=True),
+    lambda of: _most_labels(of, of.job.k),
+)
+"""Likewise the set of each row, 0 to k - 1, or -1 for none."""
+
+START = Encoding(
+    lambda value, k: b"" if value is None else SETS.pack(value, k),
+    lambda reader, k: SETS.unpack(reader, k) if reader.left else None,
+    lambda of: SETS.most(of) if of.job.init == "labels" else 0,
+)
+"""Sets, or nothing where no bytes are left."""
+
+
+def _pack_introduction(one: Introduction) -> bytes:
+    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.signature)
+
+
+def _unpack_introduction(reader: Reader) -> Introduction:
+    rows, start, ephemeral, signature = reader.unpack(_INTRODUCTION)
+    return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
+
+
+_NOBODY = bytes(_INTRODUCTION.size)
+"""All zeros, which no client can sign, stand for one that sent no Hello."""
+
+
+def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, ...]:
+    count, more = divmod(reader.left, _INTRODUCTION.size)
+    if more:
+        raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
+    if count > MAX_CLIENTS:
+        raise MessageError(f"Plan: of {count} clients, at most {MAX_CLIENTS} are possible")
+    read = [_unpack_introduction(reader) for _ in range(count)]
+    return tuple(None if _pack_introduction(one) == _NOBODY else one for one in read)
+
+
+INTRODUCTION = Encoding(
+    lambda value, k: _pack_introduction(value),
+    lambda reader, k: _unpack_introduction(reader),
+    lambda of: _INTRODUCTION.size,
+)
+INTRODUCTIONS = Encoding(
+    lambda value, k: b"".join(_NOBODY if one is None else _pack_introduction(one) for one in value),
+    _unpack_introductions,
+    lambda of: _INTRODUCTION.size * of.job.n,
+)
+"""Of every client, or zeros."""
+
+
+def _pack_reports(reports: Sequence[SignedReport], k: int) -> bytes:
+    parts = (_REPORT.pack(one.client, one.signature) + one.residues.payload for one in reports)
+    return _SHAPE.pack(*reports[0].residues.shape) + b"".join(parts)
+
+
+def _unpack_reports(reader: Reader, k: int) -> tuple[SignedReport, ...]:
+    shape = reader.unpack(_SHAPE)
+    reports: list[SignedReport] = []
+    while reader.left:
+        client, signature = reader.unpack(_REPORT)
+        if reports and client <= reports[-1].client:
+            raise MessageError(f"Dispute: the report of client {client} after that of {reports[-1].client}")
+        payload = reader.take(packed_bytes(shape))
+        residues = PackedResidues(shape=shape, payload=payload)
+        reports.append(SignedReport(client=client, residues=residues, signature=signature))
+    return tuple(reports)
+
+
+REPORTS = Encoding(
+    _pack_reports, _unpack_reports, lambda of: _SHAPE.size + of.job.n * (_REPORT.size + of.report)
+)
+"""The shape of all, then of each the client, the signature and the residues; clients ascend."""
+
+
+def _pack_elements(values: Elements) -> bytes:
+    return values.astype("<u8").tobytes()
+
+
+def _unpack_elements(reader: Reader) -> Elements:
+    if reader.left % _ELEMENT_BYTES:
+        raise MessageError(f"elements of {reader.left} bytes, {_ELEMENT_BYTES} each are needed")
+    return np.frombuffer(reader.take(reader.left), dtype="<u8").astype(np.uint64)
+
+
+def elements(most: Most) -> Encoding:
+    """Elements of the union's field, all that is left."""
+    return Encoding(lambda value, k: _pack_elements(value), lambda reader, k: _unpack_elements(reader), most)
+
+
+def _pack_found(found: Found, k: int) -> bytes:
+    counts = found.counts
+    return _COUNT.pack(counts.size) + counts.astype("<i4").tobytes() + _pack_elements(found.poles)
+
+
+def _unpack_found(reader: Reader, k: int) -> Found:
+    (bins,) = reader.unpack(_COUNT)
+    counts = np.frombuffer(reader.take(_BIN_BYTES * bins), dtype="<i4").astype(np.int64)
+    if counts.size and counts.min() < OVERFULL:
+        raise MessageError(f"UnionFound: a bin of {counts.min()} IDs")
+    return Found(counts=counts, poles=_unpack_elements(reader))
+
+
+FOUND = Encoding(_pack_found, _unpack_found, lambda of: _COUNT.size + of.found)
+"""How many bins, the IDs in each, and their poles, all that is left."""
+
+
+def _pack_verdict(verdict: Verdict, k: int) -> bytes:
+    return _VERDICT.pack(verdict.unique, -1 if verdict.excess is None else verdict.excess)
+
+
+def _unpack_verdict(reader: Reader, k: int) -> Verdict:
+    unique, excess = reader.unpack(_VERDICT)
+    if unique > 1 or excess < -1:
+        raise MessageError("UnionVerdict: unique is 0 or 1, and an excess is not below 0")
+    return Verdict(unique=bool(unique), excess=None if excess == -1 else excess)
+
+
+VERDICT = Encoding(_pack_verdict, _unpack_verdict, lambda of: _VERDICT.size)

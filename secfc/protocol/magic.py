@@ -1,0 +1,27 @@
+"""What the bytes of a format begin with: its name and the version of the protocol."""
+
+from secfc.errors import MessageError
+from secfc.params import PROTOCOL
+
+
+def magic_of(name: str) -> bytes:
+    """What a format's messages begin with: three letters and the version of the protocol."""
+    return f"{name}{PROTOCOL}".encode()
+
+
+def check_magic(found: bytes, magic: bytes) -> None:
+    """Refuse what is not of a format, or of another version of the protocol.
+
+    Raises
+    ------
+    MessageError
+        With both versions, if it is another version.
+    """
+    if found == magic:
+        return
+    version = bytes(found[len(magic) - 1 :])
+    if found[: len(magic) - 1] == magic[:-1] and version.isdigit():
+        raise MessageError(
+            f"a message of version {version.decode()} of the protocol; this party has version {PROTOCOL}"
+        )
+    raise MessageError("not a secfc message, or not where it belongs")

@@ -1,0 +1,51 @@
+"""Who may send what to whom, and when: tables that follow from what messages declare.
+
+docs/protocol.md draws its diagram from them.
+"""
+
+from secfc.errors import MessageError
+from secfc.protocol.messages import KINDS, SERVER, FromServer, Message, ToServer
+from secfc.protocol.states import State
+
+Takes = dict[State, frozenset[type[Message]]]
+"""Types of messages that a role takes in each state."""
+
+
+def _takes(*, server: bool) -> Takes:
+    heard = [kind for kind in KINDS if issubclass(kind, ToServer) == server]
+    return {state: frozenset(kind for kind in heard if state in kind.states) for state in State}
+
+
+CLIENT_TAKES = _takes(server=False)
+SERVER_TAKES = _takes(server=True)
+SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
+
+
+def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State | None) -> None:
+    """Refuse a message that party `me` must not take in this state, before anything in it is used.
+
+    A state of None stands for all of the server's: what comes from a client that was left out is dropped,
+    whatever it answers.
+
+    Raises
+    ------
+    MessageError
+        Another run, another recipient, a sender that cannot send it, or a type out of turn.
+    """
+    kind = type(message).__name__
+    if message.run != run:
+        raise MessageError(f"{kind}: of another run")
+    if message.recipient != me:
+        raise MessageError(f"{kind}: for party {message.recipient}, received by party {me}")
+    if message.sender > n:
+        raise MessageError(f"{kind}: from party {message.sender}, the clients are 1 to {n}")
+    if (message.sender == SERVER) != isinstance(message, FromServer):
+        raise MessageError(f"{kind}: party {message.sender} does not send this")
+    takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES
+    allowed = SERVER_HEARS if state is None else takes[state]
+    if type(message) not in allowed:
+        raise MessageError(
+            f"{kind}: from party {message.sender}, out of turn in state {state and state.value}"
+        )
+    if message.round and not message.rounds:
+        raise MessageError(f"{kind}: round {message.round}, this type has none")

@@ -1,0 +1,54 @@
+"""What types of messages declare. docs/protocol.md pins numbers and purposes (tests/test_docs.py)."""
+
+from dataclasses import fields
+
+import pytest
+
+from secfc.protocol.messages import (
+    KINDS,
+    BetweenClients,
+    FromServer,
+    Message,
+    ToServer,
+)
+from secfc.protocol.states import State
+
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def test_no_two_types_have_one_number_and_none_is_left_out():
+    assert [kind.number for kind in KINDS] == list(range(len(KINDS)))
+
+
+def test_no_two_types_have_one_purpose():
+    purposes = [kind.purpose for kind in KINDS if kind.purpose]
+    assert len(purposes) == len(set(purposes)) > 1
+
+
+@kinds
+def test_a_type_has_a_purpose_exactly_if_it_is_sealed(kind):
+    assert bool(kind.purpose) == ("sealed" in kind.body.fields)
+    assert not kind.purpose or issubclass(kind, BetweenClients)
+
+
+@kinds
+def test_a_body_has_every_field_of_its_type_and_no_other(kind):
+    header = {one.name for base in (Message, FromServer) for one in fields(base)}
+    assert set(kind.body.fields) == {one.name for one in fields(kind)} - header
+
+
+@kinds
+def test_a_type_declares_all_by_itself(kind):
+    assert {"number", "body", "phase", "work", "states"} <= vars(kind).keys()
+    assert kind.__base__ in (FromServer, ToServer, BetweenClients)
+
+
+@kinds
+def test_a_type_arrives_somewhere_and_never_after_an_error(kind):
+    assert kind.states
+    assert State.ENDED not in kind.states
+
+
+@kinds
+def test_only_what_the_server_sends_is_sent_alike(kind):
+    assert not kind.alike or issubclass(kind, FromServer)
