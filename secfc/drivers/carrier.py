@@ -13,7 +13,6 @@ from dataclasses import asdict
 from typing import Any, BinaryIO, cast
 
 from secfc.drivers import framing
-from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
 from secfc.drivers.counts import Carried
 from secfc.drivers.outbox import Frame, Outbox
@@ -25,7 +24,7 @@ from secfc.errors import MessageError, PartyError, SecFCError, StorageError
 from secfc.journal.ledger import Stands
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.protocol.sizes import Sizes
-from secfc.protocol.wire import Envelope
+from secfc.protocol.wire import envelope
 from secfc.protocol.withholding import WAITED_FOR
 from secfc.row_layout import MAX_MESSAGE_BYTES, MAX_PREPARE_BYTES
 
@@ -182,7 +181,7 @@ class Parties:
         if self._folder is None:
             return
         count = sum(
-            kind == framing.MESSAGE and self._envelope(payload).sender == SERVER for kind, payload in frames
+            kind == framing.MESSAGE and envelope(payload).sender == SERVER for kind, payload in frames
         )
         if count:
             self._settled[party] += count
@@ -278,13 +277,12 @@ class Parties:
     def _prepares(self) -> bool:
         return self._setup.sites is not None and self._setup.sites.prepares
 
-    def _envelope(self, payload: bytes) -> Envelope:
-        return envelope(payload, prepares=self._prepares)
-
     def _carry(self, party: int, payload: bytes) -> None:
-        header = self._envelope(payload)
+        header = envelope(payload)
         if header.sender != party or header.recipient > self._setup.job.n:
             raise MessageError("a forged sender or unknown recipient")
+        if header.phase == "prepare" and not self._prepares:
+            raise MessageError("a message of a preparation, in a job without one")
         with self._lock:
             self._meter.sent(header, len(payload))
         self._carried.add(party, header.recipient)

@@ -31,7 +31,6 @@ from secfc.agreement.statement import (
     statement_of,
 )
 from secfc.codes import Code, code_of_write
-from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
@@ -45,7 +44,7 @@ from secfc.prepare.transform import Preparation
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode
+from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds, row_ids
 from secfc.public_errors import Told
 from secfc.randomness import KEY_BYTES, MaskSource
@@ -358,7 +357,7 @@ class Participant:
         if self._preparing is not None:
             return self._prepare(self._preparing, data)
         assert self._client is not None
-        header = envelope(data, prepares=False)
+        header = envelope(data)
         with self.meter.work(header.work, self.number):
             replies = take(self._client, header, lambda: self._receive(data), note=_LOG.warning)
             return self._encoded(replies)
@@ -471,7 +470,7 @@ class Participant:
 
     def _counted(self, messages: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
         for data in messages:
-            self.meter.sent(envelope(data, prepares=bool(self.agreement.opened)), len(data))
+            self.meter.sent(envelope(data), len(data))
         return list(messages)
 
     def _statement(self, run: bytes, ended: str) -> Statement:

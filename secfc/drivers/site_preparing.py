@@ -1,10 +1,10 @@
 """A site's part in the phase *prepare* of an agreed job: encoded messages in and out, until all is opened."""
 
 from secfc.agreement.job_file import Agreement
-from secfc.prepare.messages import decode, encode
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.tables import Checked
 from secfc.prepare.transform import Preparation, sums_of
+from secfc.prepare.wire import decode, encode
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity
 
@@ -60,11 +60,11 @@ class SitePreparing:
     def __repr__(self) -> str:
         return f"SitePreparing(done={self.preparation is not None})"
 
-    def start(self) -> list[bytes]:
+    def start(self) -> list[bytes | memoryview]:
         """The first messages."""
         return list(map(encode, self._preparer.start()))
 
-    def receive(self, data: bytes) -> list[bytes]:
+    def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message, return those it causes, encoded.
 
         Raises

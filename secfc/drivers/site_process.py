@@ -12,14 +12,13 @@ import numpy as np
 from secfc.agreement.statement import COMPLETE, LEFT_OUT
 from secfc.codes import Code
 from secfc.drivers import framing
-from secfc.drivers.carried import envelope
 from secfc.drivers.failures import as_error
 from secfc.drivers.line import Line
 from secfc.drivers.participant import Participant
 from secfc.drivers.site_log import log_error
 from secfc.errors import PartyError, StorageError
 from secfc.journal.records import Buffer
-from secfc.protocol.wire import Envelope
+from secfc.protocol.wire import envelope
 from secfc.public_errors import Told
 
 
@@ -128,14 +127,11 @@ class _Site:
 
     def sender(self, kind: bytes, payload: bytes) -> int | None:
         """Who sent a frame, if it is another party's message."""
-        return self._envelope(payload).sender if kind == framing.MESSAGE else None
+        return envelope(payload).sender if kind == framing.MESSAGE else None
 
     def recipient(self, message: Buffer) -> int:
         """Whom a message is to."""
-        return self._envelope(message).recipient
-
-    def _envelope(self, message: Buffer) -> Envelope:
-        return envelope(message, prepares=bool(self._participant.agreement.opened))
+        return envelope(message).recipient
 
 
 def _state(outbox: BinaryIO, participant: Participant, ended: str) -> None:

@@ -21,7 +21,6 @@ from secfc.drivers.failures import error_of
 from secfc.drivers.processes import end_programs, how_it_ended, start_program
 from secfc.errors import CheatError, DataError, MessageError, PartyError, SecFCError
 from secfc.outputs import whole_folder
-from secfc.prepare.messages import envelope
 from secfc.prepare.party import checked_file, told_of, write_prepared
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
@@ -30,6 +29,7 @@ from secfc.prepare.summary import SUMMARY, read_summary, write_summary
 from secfc.prepare.tables import Checked
 from secfc.prepare.transform import Preparation
 from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.protocol.wire import envelope
 from secfc.sources.query import Query
 
 

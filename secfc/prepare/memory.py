@@ -8,11 +8,11 @@ from typing import Any
 
 from secfc._arrays import Floats
 from secfc.errors import ParameterError
-from secfc.prepare.messages import decode, encode
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, as_table, checked
 from secfc.prepare.transform import Preparation, sums_of
+from secfc.prepare.wire import decode, encode
 from secfc.protocol.messages import RUN_ID_BYTES, Message
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity, Roster
@@ -110,7 +110,7 @@ def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:
 
 def _deliver(preparers: dict[int, Preparer]) -> None:
     """Carry messages, encoded as between processes, in the order they were sent, until there are none."""
-    post: deque[bytes] = deque()
+    post: deque[bytes | memoryview] = deque()
 
     def send(messages: list[Message]) -> None:
         post.extend(map(encode, messages))

@@ -18,11 +18,11 @@ from secfc._arrays import Floats
 from secfc.drivers import framing
 from secfc.drivers.processes import speak
 from secfc.errors import DataError
-from secfc.prepare.messages import decode, encode
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked, read
 from secfc.prepare.transform import Preparation, sums_of
+from secfc.prepare.wire import decode, encode
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity, Roster
 from secfc.sources.query import Origin, Query

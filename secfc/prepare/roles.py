@@ -16,11 +16,10 @@ from functools import cached_property
 from secfc.codes import Code
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, ParameterError, ThresholdError
 from secfc.params import MAX_CLIENTS, PROTOCOL_BYTES
-from secfc.prepare.messages import Complete, Deal, Holds, Introduce, Opening, SealedMessage
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Statistics, Sums
 from secfc.prepare.summation import Summation
-from secfc.protocol.messages import Message
+from secfc.protocol.messages import PREPARING, Complete, Deal, Holds, Introduce, Message, Opening
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import DIGEST_BYTES, Handshake, Introduction, Session, start_digest
@@ -84,6 +83,9 @@ class Terms:
         return Session(run=run, agreement=agreement, roster=roster)
 
 
+SealedMessage = Holds | Deal | Complete | Opening
+
+
 class Preparer:
     """One party.
 
@@ -141,7 +143,7 @@ class Preparer:
             Complete: DIGEST_BYTES,
             Opening: self._summation.size,
         }
-        self._order: list[type[Message]] = [Introduce, *(self._sizes if self._columns else ())]
+        self._order: list[type[Message]] = list(PREPARING) if self._columns else [Introduce]
         self._others = [j for j in range(1, terms.n + 1) if j != number]
         self._heard = dict.fromkeys(self._others, 0)  # messages taken, which come in this order
         # Neither start labels nor a number of rows: how many rows a party holds stays hidden here.
@@ -241,11 +243,9 @@ class Preparer:
         if due is not type(message) or message.round or early:
             raise MessageError(f"{kind}: of round {message.round} from client {sender}, out of turn")
         if isinstance(message, SealedMessage):
-            expected = self._sizes[type(message)] + TAG_BYTES
-            if len(message.sealed) != expected:
-                raise MessageError(
-                    f"{kind}: {len(message.sealed)} sealed bytes from client {sender}, {expected} are needed"
-                )
+            size, expected = len(message.sealed.payload), self._sizes[type(message)] + TAG_BYTES
+            if size != expected:
+                raise MessageError(f"{kind}: {size} sealed bytes from client {sender}, {expected} are needed")
 
     def _on_introduce(self, message: Introduce) -> list[Message]:
         sender, introduction = message.sender, message.introduction
@@ -287,13 +287,13 @@ class Preparer:
                 run=self._session.run,
                 sender=self.number,
                 recipient=j,
-                sealed=bytes(self._channels[j].seal(kind.purpose, part=0, payload=payload).payload),
+                sealed=self._channels[j].seal(kind.purpose, part=0, payload=payload),
             )
             for j, payload in payloads.items()
         ]
 
     def _opened(self, message: SealedMessage) -> bytes:
-        return self._channels[message.sender].open(message.purpose, part=0, sealed=message.sealed)
+        return self._channels[message.sender].open(message.purpose, part=0, sealed=message.sealed.payload)
 
     def _on_holds(self, message: Holds) -> list[Message]:
         if not self._channels:

@@ -22,6 +22,7 @@ from secfc.protocol.signed import SignedReport
 from secfc.psu.course import Verdict
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.prime import Elements
+from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.channel import TAG_BYTES, Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
@@ -139,6 +140,10 @@ def sealed(most: Most) -> Encoding:
         return Sealed(payload=reader.take(reader.left))
 
     return Encoding(lambda value, k: b"", unpack, lambda of: most(of) + TAG_BYTES, bulk=True)
+
+
+PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
+"""What is sealed in a preparation, whose size follows from the schema."""
 
 
 def residues(most: Most) -> Encoding:

@@ -18,6 +18,7 @@ from secfc.protocol.encodings import (
     INTRODUCTION,
     INTRODUCTIONS,
     LABELS,
+    PREPARED,
     REAL,
     REPORTS,
     SETS,
@@ -80,8 +81,8 @@ class Message:
     work: ClassVar[Phase]
     """Phase that its handling belongs to."""
 
-    states: ClassVar[frozenset[State]]
-    """States of the recipient in which it may arrive."""
+    states: ClassVar[frozenset[State]] = frozenset()
+    """States of the recipient in which it may arrive. None of a preparation's, which has an order instead."""
 
     purpose: ClassVar[bytes] = b""
     """What keys are derived for that seal it, a stable literal that no other type has. Empty if unsealed."""
@@ -483,6 +484,74 @@ class Echo(BetweenClients):
     sealed: Sealed
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Introduce(BetweenClients):
+    """Who a client is: its key for a preparation, signed, and the digest of what it agreed on.
+
+    The number of rows in it is 0 and the digest of start labels that of nothing: a preparation hides both.
+    """
+
+    number = 22
+    phase = work = "prepare"
+    needed = waited_for = True
+    body = Body(agreement=octets(DIGEST_BYTES), introduction=INTRODUCTION)
+
+    agreement: bytes = field(repr=False)
+    introduction: Introduction
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Holds(BetweenClients):
+    """Of which columns the sender has enough values, a byte of 1 or 0 for each."""
+
+    number = 23
+    phase = work = "prepare"
+    purpose = b"prepare holds"
+    needed = waited_for = True
+    body = Body(sealed=PREPARED)
+
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deal(BetweenClients):
+    """The recipient's shares of what the sender adds to the totals."""
+
+    number = 24
+    phase = work = "prepare"
+    purpose = b"prepare deal"
+    needed = waited_for = True
+    body = Body(sealed=PREPARED)
+
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Complete(BetweenClients):
+    """The sender has everybody's shares; a digest of what all told it that they hold."""
+
+    number = 25
+    phase = work = "prepare"
+    purpose = b"prepare complete"
+    needed = waited_for = True
+    body = Body(sealed=PREPARED)
+
+    sealed: Sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Opening(BetweenClients):
+    """The sender's sum of all clients' shares."""
+
+    number = 26
+    phase = work = "prepare"
+    purpose = b"prepare opening"
+    needed = waited_for = True
+    body = Body(sealed=PREPARED)
+
+    sealed: Sealed
+
+
 KINDS: tuple[type[Message], ...] = tuple(
     sorted(
         (kind for base in (FromServer, ToServer, BetweenClients) for kind in base.__subclasses__()),
@@ -490,3 +559,9 @@ KINDS: tuple[type[Message], ...] = tuple(
     )
 )
 """All types of messages; the position is the number."""
+
+PREPARING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase == "prepare")
+"""Those of a preparation, one from each client to each other, in this order: there are no states."""
+
+RUNNING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase != "prepare")
+"""Those of a run with rows as they are clustered."""

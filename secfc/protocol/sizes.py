@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from secfc.errors import MessageError
 from secfc.protocol.bounds import Bounds
-from secfc.protocol.messages import KINDS, FromServer, Message, ToServer
+from secfc.protocol.messages import RUNNING, FromServer, Message, ToServer
 from secfc.protocol.states import State
 from secfc.protocol.wire import HEADER_BYTES
 from secfc.row_layout import MAX_MESSAGE_BYTES
@@ -15,19 +16,27 @@ class Sizes(Bounds):
     """Bounds of a job's messages."""
 
     def most_bytes(self, kind: type[Message]) -> int:
-        """Bytes of the largest message of a type."""
+        """Bytes of the largest message of a type.
+
+        Raises
+        ------
+        MessageError
+            For a type that is of no run.
+        """
+        if kind not in RUNNING:
+            raise MessageError(f"{kind.__name__}: a message of a preparation, where rows are clustered")
         signature = SIGNATURE_BYTES if issubclass(kind, FromServer) else 0
         return min(MAX_MESSAGE_BYTES, HEADER_BYTES + kind.body.most(self) + signature)
 
     @property
     def most_from_client(self) -> int:
         """Bytes of the largest message that a client sends, to whomever."""
-        return max(self.most_bytes(kind) for kind in KINDS if not issubclass(kind, FromServer))
+        return max(self.most_bytes(kind) for kind in RUNNING if not issubclass(kind, FromServer))
 
     @property
     def most_to_client(self) -> int:
         """Bytes of the largest message that a client takes: no round begins before the rows are known."""
-        taken = [kind for kind in KINDS if not issubclass(kind, ToServer)]
+        taken = [kind for kind in RUNNING if not issubclass(kind, ToServer)]
         if self.layout is None:
             taken = [kind for kind in taken if kind.states != {State.ITERATE}]
         return max(map(self.most_bytes, taken))

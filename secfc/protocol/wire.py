@@ -76,7 +76,7 @@ def _no_more(kind: type[Message]) -> int:
     return MAX_MESSAGE_BYTES
 
 
-def decode(data: bytes | memoryview, *, k: int, session: Session, most: Most = _no_more) -> Message:
+def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: Most = _no_more) -> Message:
     """The message of these bytes.
 
     Parameters
@@ -85,8 +85,9 @@ def decode(data: bytes | memoryview, *, k: int, session: Session, most: Most = _
         Residues, labels and sealed bytes in the message keep a view of it; the rest is copied.
     k : int
         Clusters of the job.
-    session : Session
-        Whose server must have signed what the server sends: that is verified before the body is read.
+    session : Session or None
+        Whose server must have signed what the server sends: that is verified before the body is read. None
+        where nothing of a server is taken.
     most : callable
         Bytes of the largest message of a type that the recipient takes; larger ones are refused unread.
 
@@ -102,6 +103,8 @@ def decode(data: bytes | memoryview, *, k: int, session: Session, most: Most = _
         raise MessageError(f"oversized message: {kind.__name__} of {len(data)} bytes, at most {most(kind)}")
     proof: dict[str, Any] = {}
     if issubclass(kind, FromServer):
+        if session is None:
+            raise MessageError(f"{kind.__name__}: from a server, and there is none")
         proof["proof"] = _read_proof(memoryview(data), session)
         reader = Reader(memoryview(data)[:-SIGNATURE_BYTES], at=HEADER_BYTES)
     fields = kind.body.unpack(reader, k) | proof

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Collection, Mapping
 
 from secfc.protocol.checks import ShareChecks
-from secfc.protocol.messages import KINDS, Echo, Share
+from secfc.protocol.messages import KINDS, PREPARING, Echo, Share
 from secfc.row_layout import WINDOW, Layout, Parts
 
 Carried = Callable[[str, int, int], int]
 """How many messages of a type, given by name, have been carried from one client to another."""
 
-PREPARING = ("Introduce", "Holds", "Deal", "Complete", "Opening")
-"""Messages of a preparation, one from each client to each other, in this order."""
-
-WAITED_FOR = frozenset({*PREPARING, *(kind.__name__ for kind in KINDS if kind.waited_for)})
+WAITED_FOR = frozenset(kind.__name__ for kind in KINDS if kind.waited_for)
 """Types whose numbers `preparing_late` and `withholding` ask for."""
 
 
@@ -23,7 +20,7 @@ def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tup
     """
     clients = range(1, n + 1)
     for kind in PREPARING:
-        late = [i for i in awaited if any(not carried(kind, i, j) for j in clients if j != i)]
+        late = [i for i in awaited if any(not carried(kind.__name__, i, j) for j in clients if j != i)]
         if late:
             return tuple(late)
     return tuple(awaited)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from secfc.prepare import Column, Schema
-from secfc.prepare.messages import decode, encode
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.statistics import Sums
+from secfc.prepare.wire import decode, encode
 from secfc.randomness import MaskSource
 from secfc.sealing.identity import Identity, Roster
 
@@ -54,7 +54,7 @@ class Wire:
 
     def post(self, messages):
         for message in messages:
-            data = encode(message)
+            data = bytes(encode(message))
             self.sent.append(data)
             self.links[message.sender, message.recipient].append(data)
 

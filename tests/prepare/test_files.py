@@ -305,7 +305,7 @@ def test_a_party_that_dies_is_named_and_nothing_left_behind(folder, monkeypatch)
 def test_messages_that_are_changed_on_their_way_are_refused(folder, monkeypatch):
     def flip(_, party, payload):
         changed = bytearray(payload)
-        if party == 1 and payload[4] == 2:  # sealed shares
+        if party == 1 and payload[4] == 24:  # sealed shares
             changed[-1] ^= 1
         return bytes(changed)
 

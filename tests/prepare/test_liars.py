@@ -7,7 +7,8 @@ import pytest
 
 from secfc.errors import CheatError, LimitError, MessageError, SealError
 from secfc.prepare import Column
-from secfc.prepare.messages import Complete, Deal, Holds, Opening, decode, encode
+from secfc.prepare.wire import decode, encode
+from secfc.protocol.messages import Complete, Deal, Holds, Opening
 from secfc.sealing.channel import TAG_BYTES
 
 AGE = Column(name="age", low=0, high=120, scale="standardise")
@@ -42,7 +43,7 @@ def sealed_again(net, message, payload):
     channel = net.parties[message.sender]._channels[message.recipient]
     channel._sealed.clear()
     sealed = channel.seal(message.purpose, part=0, payload=payload)
-    return type(message)(**vars(message) | {"sealed": bytes(sealed.payload)})
+    return type(message)(**vars(message) | {"sealed": sealed})
 
 
 # Who holds values
@@ -121,7 +122,7 @@ def test_who_says_otherwise_after_an_error_has_ended_the_preparation_is_refused(
             net.deliver(message)
         links = [link for link in net.pending() if link != (3, 1)] or net.pending()
         message = net.take(*links[0])
-    wrong = sealed_again(net, message, bytes(len(message.sealed) - TAG_BYTES))
+    wrong = sealed_again(net, message, bytes(len(message.sealed.payload) - TAG_BYTES))
     with pytest.raises((LimitError, CheatError)):
         net.deliver(wrong)
     with pytest.raises(MessageError, match=r"from client 3, after the preparation has ended$"):

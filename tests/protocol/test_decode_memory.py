@@ -30,7 +30,7 @@ SIGNER = Signer(SESSION, COORDINATOR)
 LISTS = {messages.Assignment: 4, messages.Finish: 2}
 """Bytes of the lists of clients after labels, if they are empty."""
 
-KINDS = messages.KINDS
+KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]
 
 

@@ -8,7 +8,7 @@ import pytest
 from secfc.errors import CheatError, LimitError, MessageError, TooManyFaultsError
 from secfc.limits import Limits
 from secfc.protocol.messages import (
-    KINDS,
+    RUNNING,
     SERVER,
     Assignment,
     CentreShare,
@@ -98,7 +98,7 @@ ENDINGS = [
 
 def of_every_kind(net):
     """A well-formed message of each type that a client ever takes, to client 1, in several rounds."""
-    for kind in KINDS:
+    for kind in RUNNING:
         if kind.phase == "union":
             continue
         sender = SERVER if issubclass(kind, FromServer) else 2

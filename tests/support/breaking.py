@@ -3,7 +3,7 @@
 import signal
 
 from secfc.drivers import carrier, framing
-from secfc.drivers.carried import envelope
+from secfc.protocol.wire import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
@@ -18,7 +18,7 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
     def write_frame(stream, what, payload):
         process = started[client]
         told = what == framing.MESSAGE and stream is process.stdin and not hit
-        if told and envelope(payload, prepares=True).kind == kind:
+        if told and envelope(payload).kind == kind:
             hit.append(process)
             process.send_signal(number)
         write(stream, what, payload)

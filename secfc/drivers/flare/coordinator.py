@@ -14,7 +14,6 @@ import secfc
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import COMPLETE, SignedStatement, statement_of, write_summary
 from secfc.codes import Code
-from secfc.drivers.carried import envelope
 from secfc.drivers.costs import Meter, Role
 from secfc.drivers.failures import as_error, detail, ends_run
 from secfc.drivers.flare import line as lines
@@ -27,7 +26,7 @@ from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import PHASES, SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode
+from secfc.protocol.wire import decode, encode, envelope
 from secfc.public_errors import Told
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Identity
@@ -243,9 +242,11 @@ class Coordinator:
     def _carry(self, client: int, data: bytes) -> None:
         """Take a message to whom it is for."""
         try:
-            header = envelope(data, prepares=bool(self._agreement.opened))
+            header = envelope(data)
             if header.sender != client or header.recipient > self._job.n:
                 raise MessageError("a forged sender or unknown recipient")
+            if header.phase == "prepare" and not self._agreement.opened:
+                raise MessageError("a message of a preparation, in a job without one")
             self.meter.sent(header, len(data))
             if header.recipient != SERVER:
                 self._carried[header.kind, client, header.recipient] += 1
@@ -270,7 +271,7 @@ class Coordinator:
                 continue
             with self.meter.work(message.work, SERVER):
                 data = encode(message, k=self._job.k, signer=self._signer)
-            self.meter.sent(envelope(data, prepares=False), len(data))
+            self.meter.sent(envelope(data), len(data))
             self._lines[message.recipient].put(data)
         self._mark()
         if self._on_progress is not None:

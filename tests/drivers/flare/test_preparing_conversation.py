@@ -15,8 +15,10 @@ from secfc.drivers.flare.calls import Kind
 from secfc.drivers.flare.jobs import export_job, of_argument, to_argument
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.errors import CheatError, DataError, MessageError, TooManyFaultsError
-from secfc.prepare.messages import Complete, Deal, Holds, Opening, decode, encode
 from secfc.prepare.summary import SUMMARY, read_summary
+from secfc.prepare.wire import decode, encode
+from secfc.protocol.messages import Complete, Deal, Holds, Opening
+from secfc.sealing.channel import Sealed
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -132,8 +134,9 @@ def test_a_site_that_adds_up_wrongly_is_found_and_named_where_enough_others_are_
 def test_messages_of_a_preparation_are_refused_in_a_job_without_one(organisations):
     made = organisations(20, 10, 30)
     network = Network(made)
-    data = b"SFP2" + bytes(60)
-    with pytest.raises(MessageError, match="not a secfc message"):
+    sealed = Sealed(payload=bytes(60))
+    data = encode(Deal(run=bytes(16), sender=1, recipient=2, sealed=sealed))
+    with pytest.raises(MessageError, match="a message of a preparation, in a job without one"):
         network.coordinator._carry(1, data)
 
 

@@ -1,0 +1,31 @@
+"""Messages of a preparation as bytes: in the encoding of all messages, and those alone."""
+
+from secfc.errors import MessageError
+from secfc.protocol import wire
+from secfc.protocol.messages import PREPARING, Message
+from secfc.row_layout import MAX_PREPARE_BYTES
+
+_K = 1
+"""There are no labels, so the number of clusters does not matter."""
+
+
+def encode(message: Message) -> bytes | memoryview:
+    """The bytes of a message."""
+    return wire.encode(message, k=_K)
+
+
+def decode(data: bytes | memoryview) -> Message:
+    """The message of these bytes.
+
+    Raises
+    ------
+    MessageError
+        For everything that `encode` would not have written, and for a message of another phase.
+    """
+    return wire.decode(data, k=_K, session=None, most=_most_bytes)
+
+
+def _most_bytes(kind: type[Message]) -> int:
+    if kind not in PREPARING:
+        raise MessageError(f"{kind.__name__}: not a message of a preparation")
+    return MAX_PREPARE_BYTES
