@@ -11,6 +11,7 @@ from secfc._arrays import Bools, Floats, Ints, Labels, Objects
 from secfc.errors import LimitError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES
+from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Clustering, Search
 from secfc.kmeans.sets import set_sizes
@@ -170,8 +171,8 @@ class WatchedServer(Server):
         super().__init__(job=job, session=session, rng=rng)
         self.view, self._script = ServerView(), script
 
-    def _new_search(self) -> Search:
-        recorder = _Recorder(super()._new_search(), self.view, self._job, self._script)
+    def _new_search(self, kernels: Kernels) -> Search:
+        recorder = _Recorder(super()._new_search(kernels), self.view, self._job, self._script)
         return cast(Search, recorder)
 
     def receive(self, message: Message) -> list[Message]:

@@ -4,31 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from secfc.errors import MessageError, ParameterError, TooManyFaultsError
-from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues
-from secfc.field.primes import primes_of
+from secfc.errors import MessageError, ParameterError
 from secfc.kernels import Choose, Kernels, choose
-from secfc.kernels.interface import Bytes
-from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.search import Clustering, Search, silhouette
-from secfc.kmeans.sets import asked_about
+from secfc.kmeans.search import Clustering, Search
 from secfc.params import Job
 from secfc.protocol.checks import ShareChecks
-from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import covers_of
-from secfc.protocol.disclosure import BLOCK_ELEMENTS, Decoder, ResidueError
 from secfc.protocol.dispensable import check_dispensable
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.iterating import Iterating, continue_with
 from secfc.protocol.messages import (
     SERVER,
-    Assignment,
     CodedDistances,
-    Continue,
     Evidence,
-    Finish,
     Hello,
     LeaveOut,
     Message,
@@ -102,7 +92,7 @@ class Server:
         self._gathering = Gathering(job)
         self._checks: ShareChecks | None = None
         self._unread: list[Pair] = []  # in which nobody can tell who lies
-        self._search: Search | None = None
+        self._iterating: Iterating | None = None
         self._union: ServerUnion | None = None
         self._planned: Layout | None = None  # with the rows of those who are left out later
 
@@ -144,14 +134,15 @@ class Server:
     @property
     def progress(self) -> Progress:
         """Where the run stands."""
-        history = self._search.current.history if self._search else []
+        search = self._iterating.search if self._iterating else None
+        history = search.current.history if search else []
         phase: Phase = "reveal" if self.state is State.DONE else self.state.value
         return Progress(
             phase=phase,
             waiting_for=self._gathering.waiting_for if self.state is State.ITERATE else len(self.awaited),
             round=self._gathering.round,
             iteration=len(history),
-            moved=self._search.moved if self._search else 0,
+            moved=search.moved if search else 0,
             inertia=self._job.in_data_units(history[-1]) if history else None,
         )
 
@@ -258,22 +249,24 @@ class Server:
             return []
         if self.state is State.ITERATE:
             gathering.absent.add(client)
+            assert self._iterating is not None
             # Masks cancel among the round's responders alone: the same is asked in a new round, of others.
-            return self._ask() if client in gathering.responders else self._advance()
+            again = client in gathering.responders
+            return self._iterated(self._iterating.ask() if again else self._iterating.advance())
         return self._leave_out(client, "absent")
 
     def standing(self) -> memoryview:
         """When it has just asked: where it stands, for a server that takes its place (`stand`)."""
-        assert self._search is not None
-        return standing_of(self._gathering, self._search, self._secret)
+        assert self._iterating is not None
+        return standing_of(self._gathering, self._iterating.search, self._secret)
 
     def stand(self, state: bytes) -> list[Message]:
         """Stand where a server with the same secrets stood, which came as far as the first question by the
         same messages; what it asked there.
         """
-        assert self._search is not None
-        stand(state, self._gathering, self._search, self._secret)
-        return self._questions()
+        assert self._iterating is not None
+        stand(state, self._gathering, self._iterating.search, self._secret)
+        return self._iterating.questions()
 
     def _leave_out(self, client: int, reason: str) -> list[Message]:
         self._check_dispensable(client, reason)
@@ -351,14 +344,20 @@ class Server:
         if left_out:
             self._arrange(self._layout.without(left_out))
             self._parts = self._layout.parts(job)
-        self._kernels: Kernels = self._choose(self._layout.answer_residues(job))
-        self._decoder = Decoder(job, self._kernels)
-        self._check = ConsistencyCheck(job, self._secret, self._kernels)
-        self._search = self._new_search()
+        kernels = self._choose(self._layout.answer_residues(job))
+        self._iterating = Iterating(
+            job=job,
+            run=self._run,
+            parts=self._parts,
+            gathering=self._gathering,
+            search=self._new_search(kernels),
+            secret=self._secret,
+            kernels=kernels,
+        )
         self.state = State.ITERATE
-        return self._ask()
+        return self._iterating.ask()
 
-    def _new_search(self) -> Search:
+    def _new_search(self, kernels: Kernels) -> Search:
         job = self._job
         return Search(
             m=self._layout.m,
@@ -368,7 +367,7 @@ class Server:
             n_init=job.n_init,
             init=job.init,
             rng=self._rng,
-            kernels=self._kernels,
+            kernels=kernels,
             within=RangeCheck(radius=job.radius, layout=self._layout, max_liars=job.max_liars),
             start=self._introductions.start(self._layout) if job.init == "labels" else None,
             predict=job.predict,
@@ -393,7 +392,7 @@ class Server:
             if self._checks.by_part:
                 messages += self._checks.begin_part(part)
             else:
-                messages += self._continue(part + WINDOW, self._parts.shares)
+                messages += self._continue(part + WINDOW)
         if after < self._parts.shares:
             return messages
         if not covers_of(self._job):
@@ -408,7 +407,7 @@ class Server:
         before = self._checks.settled
         messages = self._checks.receive(message, self._gathering.members)
         for part in range(before, self._checks.settled):
-            messages += self._continue(part + WINDOW, self._parts.shares)
+            messages += self._continue(part + WINDOW)
         return messages + self._checked()
 
     def _checked(self) -> list[Message]:
@@ -432,123 +431,18 @@ class Server:
         self._gathering.silence({recipient for _, recipient in unread}.union(*pairs), len(pairs))
         return told + self._begin()
 
-    def _continue(self, part: int, parts: int) -> list[Message]:
-        """Ask everybody for another part, if there is one."""
-        if part >= parts:
-            return []
-        round_ = self._gathering.round
-        return [
-            Continue(run=self._run, sender=SERVER, recipient=j, round=round_, part=part)
-            for j in self._gathering.responders or self._gathering.members
-        ]
-
-    def _ask(self) -> list[Message]:
-        assert self._search is not None
-        self._gathering.begin()
-        return self._questions()
-
-    def _questions(self) -> list[Message]:
-        """The question of this round, to everybody."""
-        assert self._search is not None
-        self._primes = primes_of(self._job.residues(int(self._search.sizes().max())))
-        self._asked = asked_about(self._search.sizes())
-        round_, sets = self._gathering.round, self._search.sets
-        return [
-            Assignment(
-                run=self._run,
-                sender=SERVER,
-                recipient=j,
-                round=round_,
-                sets=sets,
-                responders=self._gathering.responders,
-                left_out=tuple(sorted(self._gathering.left_out)),
-            )
-            for j in self._gathering.members
-        ]
+    def _continue(self, part: int) -> list[Message]:
+        """Ask everybody for another part of its shares, if there is one."""
+        return continue_with(part, self._parts.shares, self._gathering, self._run)
 
     def _on_distances(self, message: CodedDistances) -> list[Message]:
-        useful = self._gathering.expects(message) and self.state is State.ITERATE
-        if useful:
-            rows = self._parts.answer_rows(message.part)
-            expected = (len(self._primes), self._asked, rows.stop - rows.start)
-            if message.residues.shape != expected:
-                raise MessageError(
-                    f"CodedDistances: of shape {message.residues.shape} from client {message.sender}, "
-                    f"expected {expected}"
-                )
-        self._gathering.take(message, self._parts.answers, keep=useful)
-        return self._advance() if useful else []
+        assert self._iterating is not None
+        return self._iterated(self._iterating.take(message))
 
-    def _advance(self) -> list[Message]:
-        """Decode every part that enough clients have answered."""
-        messages: list[Message] = []
-        while self.state is State.ITERATE:
-            try:
-                answers = self._gathering.complete()
-                if answers is None or not self._decode_head(answers):
-                    break
-            except (ResidueError, TooManyFaultsError) as error:
-                if isinstance(error, ResidueError):
-                    # Found where it is cheap, while decoding. The client's answers from this part on are
-                    # dropped, so that it can send them again; or another's take their place.
-                    self._gathering.retract(error.client)
-                if messages:
-                    break  # these must go out; what is wrong shows again with the next answer
-                raise
-            part = self._gathering.head
-            self._gathering.advance()
-            assert self._search is not None
-            if self._gathering.head < self._parts.answers:
-                messages += self._continue(part + WINDOW, self._parts.answers)
-            else:
-                messages += self._ask() if self._search.end_round() else self._finish()
+    def _iterated(self, messages: list[Message]) -> list[Message]:
+        """Note the end after a step of the iterations that may be the last; what it sends."""
+        assert self._iterating is not None
+        if self._iterating.outcome is not None:
+            self.found, self.outcome = self._iterating.search.found, self._iterating.outcome
+            self.state = State.DONE
         return messages
-
-    def _decode_head(self, answers: dict[int, PackedResidues]) -> bool:
-        """Decode from R answers that agree with all others; False when more answers must tell which do."""
-        planes = {j: residues.planes() for j, residues in answers.items()}
-        if self._job.max_liars and not self._check.agree(planes, self._primes):
-            most = self._gathering.locatable(len(planes))
-            liars = self._check.liars(planes, self._primes, most=most) if most else None
-            if not liars:
-                self._gathering.disagree()
-                return False
-            for liar in liars:
-                self._gathering.exclude(liar, f"its answer in round {self._gathering.round} was wrong")
-                del planes[liar]
-        self._decode({j: planes[j] for j in sorted(planes)[: self._job.threshold]})
-        return True
-
-    def _decode(self, answers: dict[int, Bytes]) -> None:
-        """Decode the head from R answers, block by block."""
-        assert self._search is not None
-        sizes, radix = self._search.sizes()[: self._asked], MixedRadix(self._primes)
-        first = self._parts.answer_rows(self._gathering.head)
-        step = max(1, BLOCK_ELEMENTS // self._asked)
-        for start in range(0, first.stop - first.start, step):
-            stop = min(start + step, first.stop - first.start)
-            residues = self._decoder.decode(answers, start, stop, self._primes)
-            distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
-            self._search.add(slice(first.start + start, first.start + stop), distances)
-
-    def _finish(self) -> list[Message]:
-        assert self._search is not None
-        self.found = self._search.found
-        # Of several k the one whose simplified silhouette is greatest, the least of equals.
-        best = self.outcome = max(self.found, key=silhouette)
-        self._gathering.close()
-        self.state = State.DONE
-        return [
-            Finish(
-                run=self._run,
-                sender=SERVER,
-                recipient=j,
-                labels=best.labels,
-                n_iter=best.n_iter,
-                converged=best.converged,
-                inertia=self._job.in_data_units(best.inertia),
-                left_out=tuple(sorted(self._gathering.left_out)),
-            )
-            for j in range(1, self._job.n + 1)
-            if j not in self._gathering.left_out
-        ]

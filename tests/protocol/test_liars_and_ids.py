@@ -127,7 +127,7 @@ class TestBadDealers:
             net.run()
         assert net.server.faults.cheats == (client,)
         assert net.server.outcome is None
-        assert net.server._search is None  # no question was asked
+        assert net.server._iterating is None  # no question was asked
 
     @pytest.mark.parametrize("victims", [(1, 4), (1, 4, 5), (1, 4, 5, 6)])
     def test_a_dealer_with_more_victims_than_liars_are_tolerated_is_named_without_evidence(self, victims):

@@ -66,9 +66,16 @@ def test_a_dict_that_looks_like_something_else_stays_a_dict():
     assert unpack(pack({"plain": value, "half": Fraction(1, 2)})) == {"plain": value, "half": Fraction(1, 2)}
 
 
-CHANGES = {"_gathering", "_search", "_rng", "_secret"}
+CHANGES = {"_gathering", "search", "_rng", "_secret"}
 """What a server's further messages depend on, written down in its standing; the rest follows from it."""
 FOLLOWS = {"_primes", "_asked", "_decoder", "_check"}
+
+
+def attributes(server, pictured):
+    """Pictures of what a server has, and of what its rounds have."""
+    whole = vars(server) | vars(server._iterating)
+    del whole["_iterating"]
+    return {name: pictured(value) for name, value in whole.items()}
 
 
 @pytest.mark.parametrize("more", [{}, {"disclosure": "distances"}, {"max_liars": 1}, {"compared": (2, 3)}])
@@ -76,19 +83,19 @@ def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, mo
     rows = [[[0.0, 0.0]] * 2, [[5.0, 1.0]] * 3, [[9.0, 4.0], [1.0, 7.0]], [[3.0, 3.0]], [[2.0, 8.0]] * 2]
     net = wire(rows, k=3, n_init=3, **more)
     net.run(until=lambda: net.server.progress.round == 1)
-    first = {name: pictured(value) for name, value in vars(net.server).items()}
+    first = attributes(net.server, pictured)
     net.run(until=lambda: net.server.progress.round == 4)
-    later = {name: pictured(value) for name, value in vars(net.server).items()}
+    later = attributes(net.server, pictured)
     assert first.keys() == later.keys()
     assert {name for name in first if first[name] != later[name]} <= CHANGES | FOLLOWS
-    assert {"_gathering", "_search"} <= {name for name in first if first[name] != later[name]}
+    assert {"_gathering", "search"} <= {name for name in first if first[name] != later[name]}
 
 
 def test_a_standing_has_every_attribute_that_it_should_have(wire):
     """Whoever adds an attribute decides here whether a server that is started again needs it."""
     net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2, init="k-means++")
     net.run(until=lambda: net.server.progress.round == 1)
-    gathering, search = net.server._gathering, net.server._search
+    gathering, search = net.server._gathering, net.server._iterating.search
     # Who is silent follows from the check of shares, before the first round.
     given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
     assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]

@@ -219,7 +219,11 @@ def test_all_parts_of_an_old_round_are_taken_in_order_and_dropped(many, expected
     net.run(drop=hold, until=lambda: net.server.progress.round == 2 and len(late) >= 14)
     old = [message for message in late if message.round == 1]
     assert [message.part for message in old] == list(range(14))
-    before = net.server._search.sets.copy(), net.server._gathering.head, dict(net.server._gathering._answers)
+    before = (
+        net.server._iterating.search.sets.copy(),
+        net.server._gathering.head,
+        dict(net.server._gathering._answers),
+    )
     for message in old:
         assert net.server.receive(message) == []
         refuses(
@@ -229,7 +233,7 @@ def test_all_parts_of_an_old_round_are_taken_in_order_and_dropped(many, expected
             f"^CodedDistances: part {message.part} of round 1 from client 5",
         )
     assert net.server._gathering._expected[5] == (2, 0)
-    np.testing.assert_array_equal(net.server._search.sets, before[0])
+    np.testing.assert_array_equal(net.server._iterating.search.sets, before[0])
     assert (net.server._gathering.head, net.server._gathering._answers) == before[1:]
     assert ending(net, drop=hold) == expected
     for message in (one for one in late if one.round > 1):

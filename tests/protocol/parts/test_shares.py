@@ -9,7 +9,7 @@ from support.parts import MANY, P, ending, sharing
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
-from secfc.protocol import server
+from secfc.protocol import iterating
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
@@ -157,7 +157,7 @@ def test_a_bad_part_of_an_answer_can_be_sent_again(many, expected, part):
 @pytest.mark.parametrize("rows", [2, 7, 28])
 def test_a_bad_answer_counts_no_near_tie_twice(wire, monkeypatch, part_rows, rows):
     part_rows(rows)
-    monkeypatch.setattr(server, "BLOCK_ELEMENTS", 4)  # one row is decoded at a time, the bad one last
+    monkeypatch.setattr(iterating, "BLOCK_ELEMENTS", 4)  # one row is decoded at a time, the bad one last
     ties = [np.ones_like(part) for part in MANY]
     whole = ending(wire(ties, k=4, seed=3))
     assert whole[3] > 0
