@@ -41,7 +41,7 @@ _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Encoding:
     """How a field is encoded.
 
