@@ -3,16 +3,17 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc._options import Asking, taking
-from secfc._run import is_number, limits_of, run, run_outcome
+from secfc._run import is_number, limits_of, run_outcome
+from secfc.calls import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.limits import Limits
+from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job, check_positive
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
@@ -47,22 +48,28 @@ class Prediction:
     run_id: str
 
 
-@taking(Asking, like=run)
-def predict(
-    parties: Sequence[Any],
-    labels: Sequence[Any],
-    new_rows: Sequence[Any],
-    k: int,
-    t: int = 4,
-    ell: int = 2,
-    **options: Unpack[Asking],
-) -> Prediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Predict(PredictOptions):
+    """A call of `predict`."""
+
+    parties: Sequence[Any]
+    labels: Sequence[Any]
+    new_rows: Sequence[Any]
+    k: int
+    t: int = again(Threshold, "t")
+    ell: int = again(Threshold, "ell")
+
+
+@called_with(_Predict)
+def predict(call: _Predict) -> Prediction:
     """The nearest centre of rows that were not in a run, shown to nobody, of centres shown to nobody.
 
     The centres are the means of the rows of `parties` by their `labels`; new rows count in none. All rows are
     shared anew, and one round of distances decides, in exact arithmetic on the quantised rows, ties to the
     lowest cluster. The server learns the distance of every row, old and new, to every centre; all parties
-    learn the labels of all rows and which are new (docs/threat-model.md, What predicting gives away).
+    learn the labels of all rows and which are new (docs/threat-model.md, What predicting gives away). In
+    `limits` every party must consent by ``Limits(predict=True)``, and `smallest_set` holds for the clusters;
+    `bound` is of the rows old and new.
 
     Parameters
     ----------
@@ -75,11 +82,8 @@ def predict(
         One a party, with the columns of `parties`; a party may have none.
     k : int
         Clusters of the run.
-    t, ell
-        As for `secfc.run`.
     **options
-        As for `secfc.run`, with its defaults, but: `bound` is of the rows old and new; in `limits` every
-        party must consent by ``Limits(predict=True)``, and `smallest_set` holds for the clusters.
+        `secfc.options.PredictOptions`, after `t` and `ell`.
 
     Returns
     -------
@@ -107,26 +111,26 @@ def predict(
     >>> [found.tolist() for found in prediction.labels]
     [[0], [], [1, 0]]
     """
-    members, added = _members(parties, new_rows)
-    return predict_members(members, added, labels, k, t=t, ell=ell, **options)
+    members, added = _members(call.parties, call.new_rows)
+    return predict_members(members, added, call.labels, call, k=call.k, t=call.t, ell=call.ell)
 
 
 def predict_members(
     members: list[Party],
     added: list[Party],
     labels: Sequence[Any],
-    k: int,
+    options: PredictOptions,
     *,
+    k: int,
     t: int,
     ell: int,
-    **options: Unpack[Asking],
 ) -> Prediction:
     """`predict` for parties, with their old rows and with their new ones, that have names of their own."""
     check_positive("k", k)
     if not sum(new.rows.shape[0] for new in added):
         raise ParameterError("new_rows: no party has one")
-    _check_consent(limits_of(options.get("limits"), members), members)
-    bound = options.get("bound")
+    _check_consent(limits_of(options.limits, members), members)
+    bound = options.bound
     if is_number(bound) and 0 <= bound <= sys.float_info.max:
         for one in (*members, *added):
             check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound))
@@ -137,17 +141,8 @@ def predict_members(
         rows = np.concatenate([member.rows[kept], new.rows])
         both.append(Party(name=member.name, rows=rows, columns=member.columns or new.columns))
         starts.append(np.concatenate([of_old[kept], np.full(new.rows.shape[0], -1, dtype=np.int32)]))
-    outcome, job, _ = run_outcome(
-        both,
-        init=starts,
-        k=k,
-        t=t,
-        ell=ell,
-        max_iter=1,
-        predict=True,
-        stacklevel=5,
-        **options,
-    )
+    everything = RunOptions(**shared(options, PredictOptions), init=starts, max_iter=1)
+    outcome, job, _ = run_outcome(both, everything, k=k, t=t, ell=ell, predict=True)
     return Prediction(
         labels=[
             new.align(found[start < 0])

@@ -1,17 +1,17 @@
 """`run`: k-means over the rows of several parties, from arrays to labels."""
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeGuard, Unpack, cast, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
 from secfc._arrays import Labels
 from secfc._membership import Membership, membership
-from secfc._options import Clustering, Driver, Recipients, Watcher
+from secfc.calls import called_with
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume
@@ -27,48 +27,35 @@ from secfc.errors import (
 )
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
-from secfc.params import Comparison, Disclosure, Job, Start, UnionMethod, fitting, recovery_threshold
+from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
+from secfc.params import Job, Start, check_choice, fitting, recovery_threshold
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.row_layout import Layout
 from secfc.rows import check_labels, check_rows, few_steps, largest_norm, rounded_away
 
-_NAMED_STARTS = ("random", "separation", "k-means++")
+_CALLER = 5
+"""Calls from a warning in `run_outcome` up to the line that it is about, of who called `run` and its like."""
+
+_NAMED_STARTS = options_of(RunOptions)["init"][1].choices
 _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
     "in-process": run_in_process,
     "multiprocess": run_multiprocess,
 }
 
 
-def run(
-    parties: Sequence[Any],
-    k: int,
-    t: int = 4,
-    ell: int = 2,
-    *,
-    init: str | Sequence[Any] = "random",
-    n_init: int = 1,
-    max_iter: int = 300,
-    precision: int = 32,
-    bound: float | None = None,
-    ids: Sequence[Any] | None = None,
-    id_key: bytes | None = None,
-    ids_cap: int | None = None,
-    union: UnionMethod = "series",
-    count_duplicates: bool = False,
-    disclosure: Disclosure = "distances",
-    reveal_centres: Recipients = None,
-    reveal_spread: bool = False,
-    limits: Limits | Sequence[Limits] | None = None,
-    storage: str | os.PathLike[str] | None = None,
-    resume: bool | None = None,
-    driver: Driver = "in-process",
-    max_liars: int = 0,
-    comparison: Comparison = "end",
-    deadline: float | None = None,
-    seed: int | None = None,
-    progress: Watcher = None,
-) -> Result:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Run(RunOptions):
+    """A call of `run`."""
+
+    parties: Sequence[Any]
+    k: int
+    t: int = again(Threshold, "t")
+    ell: int = again(Threshold, "ell")
+
+
+@called_with(_Run)
+def run(call: _Run) -> Result:
     """Cluster the rows of all parties as Lloyd's k-means would if they were pooled (SecFC).
 
     Parameters
@@ -78,81 +65,8 @@ def run(
         zeros to leave out.
     k : int
         Clusters.
-    t : int
-        Clients that may collude and still learn nothing about other clients' rows.
-    ell : int
-        Segments a row is split in: more make shares and iterations cheaper and need more clients. At least
-        2(ell + t) - 1 clients are needed.
-    init : {"random", "separation", "k-means++"} or sequence of integer arrays of shape (m_j,)
-        "random": the means of a random partition (the paper). "separation": the cores after one Lloyd step
-        from a random partition, rows at most a third as far from their centre as from any other (the paper,
-        section 5). "k-means++": single rows drawn by their distance to those drawn before, of several
-        candidates the best, as scikit-learn's; the server learns every row's distance to each candidate, and
-        a client whose `limits` forbid sets of one row refuses. Or start labels, one array a party, each
-        cluster with at least one row.
-    n_init : int
-        Starts; the result of least inertia is returned. Sharing is paid once.
-    max_iter : int
-        Most iterations of a start.
-    precision : int
-        Bits of a row relative to the bound, 1 to 52; rows are rounded to nearest.
-    bound : float, optional
-        Public bound on the Euclidean norm of a row. By default the largest norm in the data, which only a
-        simulation can know.
-    ids : sequence of one sequence of row IDs per party, optional
-        Switches on membership privacy: first the parties find the union of their IDs (str, int, UUID or
-        bytes) so that nobody learns who holds which, then every party shares a vector for every row of it. A
-        run whose parties hold an ID twice ends with an error. IDs are compared as text in Unicode's NFC
-        without blanks at either end: 7 is "7", but "007", "a" and "A" are other IDs.
-    id_key : bytes of length 32, optional
-        Hashes the IDs; shared by the clients and unknown to the server. By default a random one, and with
-        a seed one that follows from it: a simulation can be repeated, a deployment must give its own.
-    ids_cap : int, optional
-        Public bound on the rows of all parties together; hides how many each holds. By default that number
-        itself, which only a simulation can know.
-    union : {"series", "sketch"}
-        "sketch" is faster and shows a coalition of the server and clients which of its own IDs others hold
-        too.
-    count_duplicates : bool
-        Whether that error tells by how many the parties' IDs exceed the union.
-    reveal_centres : None, "all" or sequence of int
-        To which parties, by position, the centres of the final clusters are opened: they learn the exact
-        means (docs/threat-model.md says what follows from these). Every party must consent by its
-        `limits`; the server learns nothing of them. None: to nobody.
-    reveal_spread : bool
-        Whether the same parties also learn each column's standard deviation in each cluster. Every party must
-        consent by ``limits.reveal_spread``, the smallest cluster that it consents for; the largest of all
-        these holds for all, and a run that ends with a smaller cluster opens nothing and raises LimitError.
-    disclosure : {"distances", "coded"}
-        What the server receives. "distances": answers under masks that cancel in their sum, which leave it
-        the distances alone. "coded": every client's coded distances, as in the paper, from which it can
-        compute more than distances; needed, and to be asked for, where `max_liars` > 0.
-    limits : Limits or sequence of Limits, one per party, optional
-        What each client refuses, and whether it consents to `reveal_centres`.
-    storage : path, optional
-        Folder for the clients' shares, which are else in memory; free space is checked first, and nothing
-        stays behind. With the multiprocess driver every party also keeps a journal there, and one whose
-        process is killed is started again and goes on where it was; without, it is absent.
-    resume : bool, optional
-        What becomes of a run in `storage` whose calling process was killed or interrupted. True: go on with
-        it, from the parties' journals; the call must be the same, rows included. False: remove it and begin
-        anew. By default a call finds it and raises StorageError. Only with the multiprocess driver.
-    driver : {"in-process", "multiprocess"}
-        All parties in this process, or one OS process each.
-    max_liars : int
-        A: clients that may share inconsistently or send wrong answers; they are found out, named in
-        ``result.faults`` and heard no more, and the result stays exact. Takes n >= 2(ell + t) - 1 + S + 2A
-        clients when S of them vanish. 0 checks nothing.
-    comparison : {"end", "rounds"}
-        When clients compare what the server gave them: after the run, or also before each answer.
-    deadline : float, optional
-        Seconds without progress after which the multiprocess driver counts those that are waited for as
-        absent. By default only a client whose process has ended is.
-    seed : int, optional
-        Of public choices (the random start). Masks never depend on it.
-    progress : "bar" or callable, optional
-        A bar in the terminal or the notebook, or what is called with a `Progress` whenever the server has
-        taken a message.
+    **options
+        `secfc.options.RunOptions`, after `t` and `ell`.
 
     Returns
     -------
@@ -188,140 +102,71 @@ def run(
     [[0, 0], [1, 1], [0]]
     """
     try:
-        return run_parties(
-            as_parties(parties),
-            k=k,
-            t=t,
-            ell=ell,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            precision=precision,
-            bound=bound,
-            ids=ids,
-            id_key=id_key,
-            ids_cap=ids_cap,
-            union=union,
-            count_duplicates=count_duplicates,
-            disclosure=disclosure,
-            reveal_centres=reveal_centres,
-            reveal_spread=reveal_spread,
-            limits=limits,
-            storage=storage,
-            resume=resume,
-            driver=driver,
-            max_liars=max_liars,
-            comparison=comparison,
-            deadline=deadline,
-            seed=seed,
-            progress=progress,
-        )
+        return run_parties(as_parties(call.parties), call, k=call.k, t=call.t, ell=call.ell)
     except ThresholdError as error:
-        fits = fitting(len(parties), t, ell)
-        if not fits or len(parties) >= recovery_threshold(t, ell):
+        n = len(call.parties)
+        fits = fitting(n, call.t, call.ell)
+        if not fits or n >= recovery_threshold(call.t, call.ell):
             raise
-        call = f"secfc.run(parties, k={k}, t={fits[0][0]}, ell={fits[0][1]})"
-        raise ThresholdError(f"{error}: {call}") from None
+        fit = f"secfc.run(parties, k={call.k}, t={fits[0][0]}, ell={fits[0][1]})"
+        raise ThresholdError(f"{error}: {fit}") from None
 
 
-def run_parties(
-    members: list[Party],
-    *,
-    k: int,
-    t: int,
-    ell: int,
-    init: str | Sequence[Any],
-    n_init: int,
-    reveal_centres: Recipients = None,
-    reveal_spread: bool = False,
-    **options: Unpack[Clustering],
-) -> Result:
+def run_parties(members: list[Party], options: RunOptions, *, k: int, t: int, ell: int) -> Result:
     """`run` for parties that have names of their own."""
-    outcome, job, held = run_outcome(
-        members,
-        k=k,
-        t=t,
-        ell=ell,
-        init=init,
-        n_init=n_init,
-        reveal_centres=reveal_centres,
-        reveal_spread=reveal_spread,
-        stacklevel=4,
-        **options,
-    )
+    outcome, job, held = run_outcome(members, options, k=k, t=t, ell=ell)
     return _result(outcome, members, job, held)
 
 
 def run_outcome(
-    members: list[Party],
-    *,
-    init: str | Sequence[Any],
-    bound: float | None = None,
-    ids: Sequence[Any] | None = None,
-    id_key: bytes | None = None,
-    ids_cap: int | None = None,
-    reveal_centres: Recipients = None,
-    reveal_spread: bool = False,
-    limits: Limits | Sequence[Limits] | None = None,
-    storage: str | os.PathLike[str] | None = None,
-    resume: bool | None = None,
-    driver: Driver = "in-process",
-    deadline: float | None = None,
-    seed: int | None = None,
-    progress: Watcher = None,
-    stacklevel: int = 3,
-    **parameters: Any,
+    members: list[Party], options: RunOptions, **parameters: Any
 ) -> tuple[Outcome, Job, Membership | None]:
-    """What the driver gave, the job and the IDs; warnings are about the line that called the caller."""
-    if driver not in get_args(Driver):
-        allowed = ", ".join(repr(one) for one in get_args(Driver))
-        raise ParameterError(f"driver: {allowed} are possible, {driver!r} was given")
+    """What the driver gave, the job and the IDs.
+
+    Parameters
+    ----------
+    members : list of Party
+    options : RunOptions
+    **parameters
+        Of the job, beside the options: k, t, ell, and `compared` or `predict`.
+    """
+    check_choice("driver", options.driver, get_args(Driver))
+    seed, progress = options.seed, options.progress
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise ParameterError("seed: None or an integer >= 0 is needed")
-    check_deadline(deadline)
-    check_resume(resume, possible=storage is not None and driver == "multiprocess")
-    own = limits_of(limits, members)
-    for member, one in zip(members, own, strict=True):
-        one.check_columns(member.columns, name=member.name)
+    check_deadline(options.deadline)
+    journals = options.driver == "multiprocess"
+    check_resume(options.resume, possible=options.storage is not None and journals)
+    limits = limits_of(options.limits, members)
+    for member, own in zip(members, limits, strict=True):
+        own.check_columns(member.columns, name=member.name)
     if progress is not None and progress != "bar" and not callable(progress):
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
-    of_union = (parameters.get("union", "series"), parameters.get("count_duplicates", False))
-    if ids is None and (id_key, ids_cap, *of_union) != (None, None, "series", False):
-        raise ParameterError("id_key, ids_cap, union, count_duplicates: only with ids")
-    held = None if ids is None else membership(members, ids, key=id_key, cap=ids_cap, seed=seed)
-    setup = _setup(
-        members,
-        held=held,
-        init=init,
-        bound=bound,
-        limits=own,
-        storage=storage,
-        resume=resume,
-        journals=driver == "multiprocess",
-        seed=seed,
-        reveal_to=_recipients(reveal_centres, members, own),
-        reveal_spread=_smallest_spread(reveal_spread, members, own),
-        deadline=None if deadline is None else float(deadline),
-        **parameters,
-    )
-    if bound is None and rounded_away(setup.rows, bound=setup.job.bound, precision=setup.job.precision):
+    of_ids = ("id_key", "ids_cap", "union", "count_duplicates")
+    if options.ids is None and any(getattr(options, one) != getattr(RunOptions, one) for one in of_ids):
+        raise ParameterError(f"{', '.join(of_ids)}: only with ids")
+    held = None
+    if options.ids is not None:
+        held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
+    setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
+    if options.bound is None and rounded_away(
+        setup.rows, bound=setup.job.bound, precision=setup.job.precision
+    ):
         text = few_steps(setup.rows, names=setup.names, precision=setup.job.precision)
-        warnings.warn(PrecisionWarning(text), stacklevel=stacklevel)
+        warnings.warn(PrecisionWarning(text), stacklevel=_CALLER)
     warning = setup.job.privacy_warning()
     if warning is not None:
-        warnings.warn(warning, stacklevel=stacklevel)
+        warnings.warn(warning, stacklevel=_CALLER)
     with _watched(progress, setup.job) as on_progress:
-        outcome = _DRIVERS[driver](setup, on_progress)
+        outcome = _DRIVERS[options.driver](setup, on_progress)
     faults = outcome.faults.describe([member.name for member in members])
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few were left to open the centres")))
     if faults:
-        warnings.warn(
-            FaultWarning("; ".join([faults, *map(str, outcome.lost.values())])), stacklevel=stacklevel
-        )
+        warnings.warn(FaultWarning("; ".join([faults, *map(str, outcome.lost.values())])), stacklevel=_CALLER)
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
-        warnings.warn(ConvergenceWarning(text), stacklevel=stacklevel)
+        warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)
     return outcome, setup.job, held
 
 
@@ -339,6 +184,16 @@ def limits_of(given: object, members: list[Party]) -> list[Limits]:
     return limits
 
 
+def _check_consent(name: str, members: list[Party], limits: list[Limits]) -> None:
+    """Raise LimitError unless all parties consent to what an option asks for."""
+    consent = options_of(RunOptions)[name][1].consent
+    against = [
+        one.name for one, own in zip(members, limits, strict=True) if getattr(own, consent) in (None, False)
+    ]
+    if against:
+        raise LimitError(f"{name}: {', '.join(against)} did not consent (limits.{consent}); nothing was sent")
+
+
 def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tuple[int, ...]:
     """Clients that centres are revealed to, if every party consents."""
     if given is None:
@@ -353,11 +208,8 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
                     f"reveal_centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
                 )
             chosen.add(int(at))
-    against = [one.name for one, own in zip(members, limits, strict=True) if not own.reveal_centres]
-    if chosen and against:
-        raise LimitError(
-            f"reveal_centres: {', '.join(against)} did not consent (limits.reveal_centres); nothing was sent"
-        )
+    if chosen:
+        _check_consent("reveal_centres", members, limits)
     return tuple(at + 1 for at in sorted(chosen))
 
 
@@ -367,16 +219,13 @@ def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) 
         raise ParameterError(f"reveal_spread: a bool is needed, {type(given).__name__} was given")
     if not given:
         return None
-    consented = [own.reveal_spread for own in limits if own.reveal_spread is not None]
-    if len(consented) < len(members):
-        against = [one.name for one, own in zip(members, limits, strict=True) if own.reveal_spread is None]
-        raise LimitError(
-            f"reveal_spread: {', '.join(against)} did not consent (limits.reveal_spread); nothing was sent"
-        )
-    return max(consented)
+    _check_consent("reveal_spread", members, limits)
+    return max(own.reveal_spread for own in limits if own.reveal_spread is not None)
 
 
-def _watched(progress: Watcher, job: Job) -> AbstractContextManager[OnProgress | None]:
+def _watched(
+    progress: OnProgress | Literal["bar"] | None, job: Job
+) -> AbstractContextManager[OnProgress | None]:
     if progress == "bar":
         from secfc.progress import progress_bar  # noqa: PLC0415 - rich, for those who look
 
@@ -386,36 +235,34 @@ def _watched(progress: Watcher, job: Job) -> AbstractContextManager[OnProgress |
 
 def _setup(
     members: list[Party],
+    options: RunOptions,
     *,
     held: Membership | None,
-    init: str | Sequence[Any],
-    bound: float | None,
     limits: list[Limits],
-    storage: str | os.PathLike[str] | None,
-    resume: bool | None,
-    journals: bool,
-    seed: int | None,
-    deadline: float | None,
-    **parameters: Any,
+    parameters: dict[str, Any],
 ) -> Setup:
     """Check everything that can be checked before a party is started."""
+    bound, init, seed, deadline = options.bound, options.init, options.seed, options.deadline
     if bound is None:
         bound = max(largest_norm(member.rows, name=member.name) for member in members)
     if not is_number(bound):
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
         raise ParameterError("bound: it exceeds the largest float64")
+    agreed: dict[str, Any] = shared(options, AgreedClustering) | parameters
     if held is not None:
-        parameters |= held.parameters
-    for name, value in parameters.items():
-        if isinstance(value, np.integer):
-            parameters[name] = int(value)
+        agreed |= held.parameters
+    for name, one in agreed.items():
+        if isinstance(one, np.integer):
+            agreed[name] = int(one)
     job = Job(
         n=len(members),
         d=members[0].rows.shape[1],
         bound=float(bound),
         init=_start_name(init),
-        **parameters,
+        reveal_to=_recipients(options.reveal_centres, members, limits),
+        reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
+        **agreed,
     )
     for member in members:
         check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
@@ -430,9 +277,9 @@ def _setup(
         names=[member.name for member in members],
         limits=limits,
         seed=None if seed is None else int(seed),
-        storage=check_storage(storage, job, layout, journals=journals),
-        resume=resume,
-        deadline=deadline,
+        storage=check_storage(options.storage, job, layout, journals=options.driver == "multiprocess"),
+        resume=options.resume,
+        deadline=None if deadline is None else float(deadline),
     )
 
 

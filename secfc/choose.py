@@ -5,16 +5,17 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from secfc._arrays import Ints, Labels
-from secfc._options import Clustering, taking
-from secfc._run import run, run_outcome
+from secfc._run import run_outcome
+from secfc.calls import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.kmeans.measures import knee
+from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
@@ -218,17 +219,18 @@ class Choice:
         return figure
 
 
-@taking(Clustering, like=run)
-def choose_k(
-    parties: Sequence[Any],
-    ks: Sequence[int],
-    t: int = 4,
-    ell: int = 2,
-    *,
-    init: str = "k-means++",
-    n_init: int = 5,
-    **options: Unpack[Clustering],
-) -> Choice:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Choose(ChooseOptions):
+    """A call of `choose_k`."""
+
+    parties: Sequence[Any]
+    ks: Sequence[int]
+    t: int = again(Threshold, "t")
+    ell: int = again(Threshold, "ell")
+
+
+@called_with(_Choose)
+def choose_k(call: _Choose) -> Choice:
     """Cluster with every k of a range on one sharing, and compare the clusterings.
 
     Everything comes from the distances that iterations give anyway: the server learns no more of a run with k
@@ -236,13 +238,12 @@ def choose_k(
 
     Parameters
     ----------
+    parties : sequence
+        As for `secfc.run`.
     ks : sequence of int
         Numbers of clusters, such as ``range(2, 11)``.
-    init : {"k-means++", "random", "separation"}
-    n_init : int
-        Starts for each k; the best by inertia is kept.
     **options
-        Everything else that `secfc.run` takes, with its defaults, but `reveal_centres` and `reveal_spread`.
+        `secfc.options.ChooseOptions`, after `t` and `ell`.
 
     Returns
     -------
@@ -262,18 +263,11 @@ def choose_k(
     >>> choice.best, choice[3].sizes.tolist()
     (3, [22, 22, 16])
     """
-    return choose_members(as_parties(parties), ks, t=t, ell=ell, init=init, n_init=n_init, **options)
+    return choose_members(as_parties(call.parties), call, ks=call.ks, t=call.t, ell=call.ell)
 
 
 def choose_members(
-    members: list[Party],
-    ks: Sequence[int],
-    *,
-    t: int,
-    ell: int,
-    init: str,
-    n_init: int,
-    **options: Unpack[Clustering],
+    members: list[Party], options: ChooseOptions, *, ks: Sequence[int], t: int, ell: int
 ) -> Choice:
     """`choose_k` for parties that have names of their own."""
     try:
@@ -283,19 +277,10 @@ def choose_members(
         raise ParameterError("ks: a sequence of integers is needed") from None
     if not wanted:
         raise ParameterError("ks: no number of clusters is given")
-    if not isinstance(init, str):
+    if not isinstance(options.init, str):
         raise ParameterError("init: given start labels are of one k, several are compared")
-    outcome, job, _ = run_outcome(
-        members,
-        k=wanted[-1],
-        t=t,
-        ell=ell,
-        init=init,
-        n_init=n_init,
-        compared=tuple(wanted),
-        stacklevel=5,
-        **options,
-    )
+    everything = RunOptions(**shared(options, ChooseOptions))
+    outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
         own = _by_party(labels, [member.rows.shape[0] for member in members], outcome.union_rows)

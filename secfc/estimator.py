@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,12 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secfc._arrays import Floats, Labels
-from secfc._options import Driver, Recipients, Watcher
 from secfc._predict import predict
 from secfc._run import run
+from secfc.calls import documented
 from secfc.errors import DataError, ParameterError
-from secfc.limits import Limits
-from secfc.params import Comparison, Disclosure, UnionMethod
+from secfc.options import ClusterOptions, Execution, Opening, PredictOptions, RunOptions, Threshold, shared
 from secfc.parties import as_parties
 from secfc.result import Result
 
@@ -49,8 +46,15 @@ else:
     from sklearn.base import BaseEstimator, ClusterMixin
 
 
-@dataclass(repr=False, eq=False)
-class SecureKMeans(ClusterMixin, BaseEstimator):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Parameters(Execution, Opening, ClusterOptions, Threshold):
+    n_clusters: int = 8
+    _: KW_ONLY
+    random_state: int | np.random.RandomState | None = None
+
+
+@documented
+class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     """Exact k-means over several parties' rows that are not pooled (SecFC).
 
     It differs from ``sklearn.cluster.KMeans`` where the data does: `fit` takes one array per party, `labels_`
@@ -60,15 +64,15 @@ class SecureKMeans(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int
-    t : int
-        Parties that may collude and still learn nothing about other parties' rows.
-    ell : int
-        Segments of a row; at least 2(ell + t) - 1 parties are needed.
     random_state : None, int or numpy.random.RandomState
         Of public choices (the start). Masks never depend on it.
-    others
-        As for `secfc.run`, with the same defaults. What belongs to the data, `ids` and `id_key`, is given to
-        `fit`: the key is a secret, and parameters show in the model's repr.
+    **options
+        As for `secfc.run`, with the same defaults.
+
+    Notes
+    -----
+    What belongs to the data, `ids` and `id_key`, is given to `fit`: the key is a secret, and parameters show
+    in the model's repr.
 
     Attributes
     ----------
@@ -98,39 +102,17 @@ class SecureKMeans(ClusterMixin, BaseEstimator):
     SecureKMeans(ell=1, n_clusters=2, random_state=0, t=1)
     """
 
-    n_clusters: int = 8
-    _: KW_ONLY
-    t: int = 4
-    ell: int = 2
-    init: str | Sequence[Any] = "random"
-    n_init: int = 1
-    max_iter: int = 300
-    precision: int = 32
-    bound: float | None = None
-    ids_cap: int | None = None
-    union: UnionMethod = "series"
-    count_duplicates: bool = False
-    disclosure: Disclosure = "distances"
-    reveal_centres: Recipients = None
-    reveal_spread: bool = False
-    limits: Limits | Sequence[Limits] | None = None
-    storage: str | os.PathLike[str] | None = None
-    resume: bool | None = None
-    driver: Driver = "in-process"
-    max_liars: int = 0
-    comparison: Comparison = "end"
-    deadline: float | None = None
-    random_state: int | np.random.RandomState | None = None
-    progress: Watcher = None
+    __setattr__ = object.__setattr__  # scikit-learn sets parameters, and `fit` what it found
+    __delattr__ = object.__delattr__
 
-    labels_: list[Any] = field(init=False)
-    inertia_: float = field(init=False)
-    n_iter_: int = field(init=False)
-    converged_: bool = field(init=False)
-    cluster_centers_: Floats = field(init=False)
-    n_features_in_: int = field(init=False)
-    feature_names_in_: Any = field(init=False)
-    result_: Result = field(init=False)
+    labels_: list[Any]
+    inertia_: float
+    n_iter_: int
+    converged_: bool
+    cluster_centers_: Floats
+    n_features_in_: int
+    feature_names_in_: Any
+    result_: Result
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -161,9 +143,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator):
             As `secfc.run`.
         """
         members = as_parties(parties)
-        parameters = {name: getattr(self, name) for name in SecureKMeans._get_param_names()}
-        k, seed = parameters.pop("n_clusters"), _seed(parameters.pop("random_state"))
-        result = run(parties, k, ids=ids, id_key=id_key, seed=seed, **parameters)
+        given = shared(self, RunOptions) | shared(self, Threshold)
+        seed = _seed(self.random_state)
+        result = run(parties, self.n_clusters, ids=ids, id_key=id_key, seed=seed, **given)
         self.n_features_in_ = members[0].rows.shape[1]
         self._set_names(parties)
         self.result_ = result
@@ -238,8 +220,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator):
             raise ParameterError(
                 "ids: a prediction tells how many rows each party holds; not after such a fit"
             )
-        names = inspect.signature(predict).parameters.keys() - {"parties", "labels", "new_rows", "k"}
-        given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        given = shared(self, PredictOptions) | shared(self, Threshold)
         return predict(parties, self.labels_, new_rows, self.n_clusters, **given).labels
 
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:

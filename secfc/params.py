@@ -13,37 +13,26 @@ from typing import Literal, get_args
 import numpy as np
 
 from secfc._arrays import Labels
+from secfc.calls import documented
 from secfc.codes import Code
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
 from secfc.lagrange.sharing import segment_width
+from secfc.options import AgreedClustering, Option, choices_of, options_of
 
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
-
-Comparison = Literal["end", "rounds"]
-"""When clients compare what the server gave them: when the run ends, or also in each round."""
-
-Disclosure = Literal["coded", "distances"]
-"""What the server receives; "distances": these alone; "coded": every client's coded distances."""
-
-UnionMethod = Literal["series", "sketch"]
-"""How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
 
 PROTOCOL = 2
 """Version of the protocol. Every agreement has it, and every message: other versions are refused by name."""
 
 PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
-MAX_ROWS = 1 << 29
-"""A sum of this many reduced residues (below 2**24) stays below 2**53."""
-
 SMALLEST_SPREAD = 10
 """Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
 MAX_CLIENTS = TWO_ADIC_ORDER
-MAX_PRECISION = 52
 MAX_CLUSTERS = (1 << 16) - 1
 MAX_ROUNDS = (1 << 32) - 2
 """Rounds are numbered in 4 bytes, and the last number stands for the end of the run."""
@@ -55,6 +44,25 @@ def check_positive(name: str, value: object) -> None:
         raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
     if value < 1:
         raise ParameterError(f"{name}: at least 1 is needed, {value} was given")
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise ParameterError unless a value is one of the choices."""
+    if value not in choices:
+        allowed = ", ".join(map(repr, choices))
+        raise ParameterError(f"{name}: {allowed} are possible, {value!r} was given")
+
+
+def check_option(name: str, value: object, option: Option, choices: tuple[str, ...]) -> None:
+    """Raise ParameterError unless a value is one of an option's choices and in its range."""
+    if choices:
+        check_choice(name, value, choices)
+    if option.least == 1:
+        check_positive(name, value)
+    elif option.least == 0 and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise ParameterError(f"{name}: an integer >= 0 is needed, {value!r} was given")
+    if option.most is not None and isinstance(value, int) and value > option.most:
+        raise ParameterError(f"{name}: at most {option.most} {option.unit}, {value} was given")
 
 
 def check_smallest_spread(name: str, value: object) -> None:
@@ -79,9 +87,13 @@ def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
     return list(dict.fromkeys(fits))
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(AgreedClustering):
     """The public parameters of a run, the same at every party.
+
+    `ids_cap` switches on membership privacy: what is sent depends on it and not on how many rows each party
+    holds. With `max_liars` = A the server waits for R + A answers, for R + 2A when those do not agree.
 
     Parameters
     ----------
@@ -97,25 +109,10 @@ class Job:
         Columns.
     bound : float
         Public bound on the Euclidean norm of a row, in the data's units.
-    precision : int
-        Bits of a quantised row relative to the bound, 1 to 52.
-    init, n_init, max_iter
-        The start, the number of starts, and the most iterations of each.
-    disclosure : {"distances", "coded"}
-        What the server receives: distances alone, or every client's coded distances, which `max_liars` needs.
-    ids_cap : int, optional
-        Switches on membership privacy: rows of all clients together, at most. What is sent depends on it and
-        not on how many each holds.
-    union : {"series", "sketch"}
-        How the union is found.
-    count_duplicates : bool
-        Whether a run that ends because an ID is held twice tells by how many the parties' IDs exceed the
-        union.
-    max_liars : int
-        A: clients that may lie and are found out. The server then waits for R + A answers, for R + 2A when
-        those do not agree; 0 checks nothing and waits for R.
-    comparison : {"end", "rounds"}
-        When clients compare digests of what the server gave them.
+    init : {"random", "separation", "k-means++", "labels"}
+        "labels": every client gives the labels of its rows.
+    **options
+        `secfc.options.AgreedClustering`.
     compared : tuple of int
         Numbers of clusters that are compared on one sharing, ascending, the last is k; () for k alone.
     reveal_to : tuple of int
@@ -141,16 +138,7 @@ class Job:
     ell: int
     d: int
     bound: float
-    precision: int = 32
     init: Start = "random"
-    n_init: int = 1
-    max_iter: int = 300
-    disclosure: Disclosure = "distances"
-    ids_cap: int | None = None
-    union: UnionMethod = "series"
-    count_duplicates: bool = False
-    max_liars: int = 0
-    comparison: Comparison = "end"
     compared: tuple[int, ...] = ()
     reveal_to: tuple[int, ...] = ()
     predict: bool = False
@@ -159,25 +147,22 @@ class Job:
     def __post_init__(self) -> None:
         for name in ("compared", "reveal_to"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
-        for name in ("n", "k", "t", "ell", "d", "precision", "n_init", "max_iter"):
+        for name in ("n", "k", "t", "ell", "d"):
             check_positive(name, getattr(self, name))
-        if self.precision > MAX_PRECISION:
-            raise ParameterError(f"precision: at most {MAX_PRECISION} bits, {self.precision} was given")
+        for name, (one, what) in options_of(AgreedClustering).items():
+            if getattr(self, name) is not None or one.default is not None:
+                check_option(name, getattr(self, name), what, choices_of(one))
         if self.k > MAX_CLUSTERS:
             raise ParameterError(f"k: at most {MAX_CLUSTERS} clusters, {self.k} was given")
         if self.n > MAX_CLIENTS:
             raise ParameterError(f"parties: at most {MAX_CLIENTS}, {self.n} were given")
         if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
             raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
-        names = {"init": Start, "disclosure": Disclosure, "union": UnionMethod, "comparison": Comparison}
-        for name, kinds in names.items():
-            if getattr(self, name) not in get_args(kinds):
-                allowed = ", ".join(repr(kind) for kind in get_args(kinds))
-                raise ParameterError(f"{name}: {allowed} are possible, {getattr(self, name)!r} was given")
+        check_choice("init", self.init, get_args(Start))
         if self.init == "labels" and self.n_init != 1:
             raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
         if self.ids_cap is not None:
-            self._check_membership(self.ids_cap)
+            self._check_membership()
         self._check_liars()
         self._check_compared()
         self._check_recipients()
@@ -193,16 +178,11 @@ class Job:
                 f"with {self.n} clients, t={self.t} and ell={self.ell} at most max_liars={most} fits"
             )
 
-    def _check_membership(self, cap: int) -> None:
-        check_positive("ids_cap", cap)
-        if cap > MAX_ROWS:
-            raise ParameterError(f"ids_cap: at most {MAX_ROWS} rows, {cap} was given")
+    def _check_membership(self) -> None:
         if self.init == "labels":
             raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
 
     def _check_liars(self) -> None:
-        if isinstance(self.max_liars, bool) or not isinstance(self.max_liars, int) or self.max_liars < 0:
-            raise ParameterError(f"max_liars: an integer >= 0 is needed, {self.max_liars!r} was given")
         if self.max_liars and self.disclosure == "distances":
             raise ParameterError(
                 f"max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "

@@ -8,7 +8,8 @@ from itertools import accumulate
 from secfc.codes import Code
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.params import MAX_ROWS, Job
+from secfc.options import MAX_ROWS
+from secfc.params import Job
 
 MAX_MESSAGE_BYTES = 1 << 31
 """No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""

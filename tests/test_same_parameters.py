@@ -1,7 +1,6 @@
-"""`run`, `choose_k` and `SecureKMeans` take the same parameters and do the same with them."""
+"""`run`, `choose_k` and `SecureKMeans` do the same with the options that they share (`secfc.options`)."""
 
-import inspect
-from dataclasses import fields, replace
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 import secfc
 from secfc import SecureKMeans
-from secfc._options import Asking, Clustering
-from secfc._run import run_outcome
 from secfc.field.packing import PackedResidues
 from secfc.protocol.client import Client
 from secfc.protocol.messages import CodedDistances
@@ -20,37 +17,6 @@ _RNG = np.random.default_rng(3)
 FIVE = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 7 for m in (9, 6, 8, 7, 5)]
 IDS = [[f"patient {j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
 KEY = bytes(range(32))
-
-
-def parameters(function):
-    return {
-        name: one.default
-        for name, one in inspect.signature(function).parameters.items()
-        if one.default is not inspect.Parameter.empty
-    }
-
-
-def test_choose_k_has_the_parameters_of_run():
-    of_run = parameters(secfc.run)
-    del of_run["reveal_centres"], of_run["reveal_spread"]
-    # Better starts and more of them, since clusterings are compared.
-    assert parameters(secfc.choose_k) == of_run | {"init": "k-means++", "n_init": 5}
-
-
-def test_what_is_not_given_is_as_run_has_it():
-    # `choose_k` and `predict` pass on what they are given alone.
-    assert parameters(run_outcome).items() - {("stacklevel", 3)} <= parameters(secfc.run).items()
-
-
-@pytest.mark.parametrize(("call", "options"), [(secfc.choose_k, Clustering), (secfc.predict, Asking)])
-def test_calls_show_the_options_that_type_checkers_know_as_run_has_them(call, options):
-    shown, of_run = inspect.signature(call).parameters, inspect.signature(secfc.run).parameters
-    for name, kind in options.__annotations__.items():
-        assert shown[name] == of_run[name]
-        assert shown[name].annotation == kind
-    assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in shown.values())
-    own = shown.keys() - options.__annotations__.keys()
-    assert own <= of_run.keys() | {"ks", "labels", "new_rows"}
 
 
 LABELS, NEW = [[0] * len(rows) for rows in FIVE], [rows[:1] for rows in FIVE]
@@ -85,43 +51,16 @@ def test_warnings_are_about_the_line_that_calls(call):
     assert {one.filename for one in caught} == {__file__}
 
 
-def test_the_estimator_has_the_parameters_of_run_under_scikit_learns_names():
-    of_run = parameters(secfc.run)
-    for name in ("seed", "ids", "id_key"):
-        del of_run[name]
-    # As scikit-learn's KMeans: eight clusters, and a random_state.
-    assert parameters(SecureKMeans) == of_run | {"n_clusters": 8, "random_state": None}
-    assert parameters(SecureKMeans.fit) == {"y": None, "ids": None, "id_key": None}
-
-
-def test_defaults_are_those_of_a_job():
-    of_job = {one.name: one.default for one in fields(secfc.Job)}
-    of_run = parameters(secfc.run)
-    # `reveal_spread` of a job says from how many rows on; that of a run only whether, limits say the rest.
-    shared = of_job.keys() & of_run.keys() - {"t", "ell", "bound", "reveal_spread"}
-    assert {name: of_run[name] for name in shared} == {name: of_job[name] for name in shared}
-    assert shared >= {"precision", "n_init", "max_iter", "disclosure", "union", "max_liars", "comparison"}
-
-
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
         ("max_liars", 2, "max_liars: n >= R \\+ 2A must hold"),
-        ("comparison", "never", "comparison: 'end', 'rounds' are possible"),
-        ("deadline", 0, "deadline"),
-        ("limits", 3, "limits: a secfc.Limits is needed"),
         ("limits", secfc.Limits(smallest_set=2), "k-means\\+\\+"),
-        ("storage", __file__, "storage"),
-        ("disclosure", "all", "disclosure"),
-        ("union", "sketch", "only with ids"),
-        ("count_duplicates", True, "only with ids"),
-        ("ids_cap", 40, "only with ids"),
         ("driver", "telepathy", "driver"),
-        ("progress", 3, "progress: 'bar' or a callable"),
         ("bound", 0.5, "rows have a norm above the bound"),
     ],
 )
-def test_every_parameter_reaches_the_run(name, value, text):
+def test_an_option_of_each_class_reaches_the_run(name, value, text):
     given = {"t": 1, "ell": 1, "init": "k-means++", "disclosure": "coded", name: value}
     for call in (
         lambda: secfc.run(FIVE, 2, **given),

@@ -27,7 +27,8 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
 from secfc.limits import Limits
-from secfc.params import Comparison, Job
+from secfc.options import Comparison
+from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import Phase
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, row_ids

@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 import secfc
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
 from secfc._arrays import Floats
-from secfc._options import Driver
 from secfc.errors import ConvergenceWarning
+from secfc.options import Driver
 from secfc.result import Result
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")

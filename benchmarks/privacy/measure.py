@@ -25,7 +25,8 @@ from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
 from secfc._arrays import Floats
 from secfc.limits import Limits
-from secfc.params import SMALLEST_SPREAD, Disclosure
+from secfc.options import Disclosure
+from secfc.params import SMALLEST_SPREAD
 
 SIGMA = 6.0
 """Deviation of the clusters: they overlap, so that runs take about ten rounds."""

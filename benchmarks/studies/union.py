@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 import secfc
 from benchmarks.costs.machine import machine
 from secfc.errors import ParameterError
-from secfc.params import UnionMethod
+from secfc.options import UnionMethod
 from secfc.psu import kernels, plan
 from secfc.psu.plan import UnionPlan
 from secfc.psu.tokens import row_ids

@@ -1,24 +1,53 @@
-"""Shows ``**options: Unpack[...]`` in the API as the keywords of the call's signature at run time."""
+"""Shows the options of a call or a class in the API, from its signature and docstring at run time."""
 
 import inspect
+from dataclasses import is_dataclass
 
 import griffe
 
 import secfc
+from secfc.options import options_of
+
+_KINDS = {
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: griffe.ParameterKind.positional_or_keyword,
+    inspect.Parameter.KEYWORD_ONLY: griffe.ParameterKind.keyword_only,
+}
 
 
 class Options(griffe.Extension):
-    """Expands calls of `secfc` that `secfc._options.taking` has given a signature."""
+    """Expands what `secfc.calls` gives a signature or a docstring."""
 
     def on_function(self, *, func, **_):
-        """Expand one."""
-        if "options" not in func.parameters or func.parameters["options"].annotation is None:
-            return
-        shown = getattr(secfc, func.name, None)
-        if shown is None or func.path != f"{shown.__module__}.{shown.__qualname__}":
-            return
-        del func.parameters["options"]
-        for one in list(inspect.signature(shown).parameters.values())[len(func.parameters) :]:
-            func.parameters.add(
-                griffe.Parameter(one.name, kind=griffe.ParameterKind.keyword_only, default=repr(one.default))
+        """Expand a call of one record."""
+        shown = _public(func)
+        if shown is not None and [one.name for one in func.parameters] == ["call"]:
+            func.parameters = _parameters(shown)
+            func.docstring.value = inspect.getdoc(shown)
+
+    def on_class_members(self, *, cls, **_):
+        """Expand a class that inherits options."""
+        shown = _public(cls)
+        if shown is not None and is_dataclass(shown) and options_of(shown):
+            own = [griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)]
+            parameters = griffe.Parameters(*own, *_parameters(shown))
+            cls.set_member("__init__", griffe.Function("__init__", parameters=parameters, parent=cls))
+            cls.docstring.value = inspect.getdoc(shown)
+
+
+def _public(of):
+    """What the package exports under a name, if it is this."""
+    shown = getattr(secfc, of.name, None)
+    return shown if of.path == f"{getattr(shown, '__module__', '')}.{of.name}" else None
+
+
+def _parameters(shown):
+    return griffe.Parameters(
+        *(
+            griffe.Parameter(
+                one.name,
+                kind=_KINDS[one.kind],
+                default=None if one.default is inspect.Parameter.empty else repr(one.default),
             )
+            for one in inspect.signature(shown).parameters.values()
+        )
+    )

@@ -26,10 +26,12 @@ from secfc.agreement.toml_file import Schema, TomlFile, check_values
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.params import MAX_ROWS, PROTOCOL_BYTES, Comparison, Disclosure, Job, Start, UnionMethod
+from secfc.options import MAX_ROWS, AgreedClustering
+from secfc.params import PROTOCOL_BYTES, Job, Start
 from secfc.prepare.schema import Schema as Preparation
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
+from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
 
 _DIGEST = b"secfc agreement 2"
@@ -37,24 +39,16 @@ _TITLE_MOST = 200
 _SEED_BITS = 63
 
 
+@with_options(AgreedClustering)
 class ClusteringSchema(Schema):
     """Parameters of the job; defaults are those of `secfc.run`."""
 
     k: int
     t: int
     ell: int
-    precision: int = Job.precision
     init: Start = Job.init
-    n_init: int = Job.n_init
-    max_iter: int = Job.max_iter
-    disclosure: Disclosure = Job.disclosure
-    max_liars: int = Job.max_liars
-    comparison: Comparison = Job.comparison
     reveal_centres: list[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread
-    ids_cap: int | None = Job.ids_cap
-    union: UnionMethod = Job.union
-    count_duplicates: bool = Job.count_duplicates
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
@@ -238,7 +232,7 @@ def _agreement(
         raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
-    if schema.clustering.ids_cap is None:
+    if values["ids_cap"] is None:
         for name in ("union", "count_duplicates"):
             if values[name] != getattr(Job, name):
                 text = f"{name}: only with ids_cap, which switches on membership privacy"

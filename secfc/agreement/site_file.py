@@ -9,7 +9,8 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import Schema, TomlFile
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
-from secfc.params import SMALLEST_SPREAD, Disclosure, UnionMethod
+from secfc.options import Disclosure, UnionMethod
+from secfc.params import SMALLEST_SPREAD
 from secfc.sources.query import Origin, Query
 
 _CONSENTS = {"reveal_centres", "reveal_spread", "open_statistics"}

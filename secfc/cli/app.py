@@ -11,8 +11,9 @@ from secfc.cli.flare import flare
 from secfc.cli.grouped import grouped
 from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
-from secfc.cli.options import OPENED, Choosing, Files, Queries, Revealing, Running, Urls
+from secfc.cli.options import Choosing, Files, Queries, Revealing, Running, Urls
 from secfc.cli.prepare import prepare
+from secfc.options import OPENED
 
 _CLUSTER, _AGREE = "Cluster", "Agree across organisations"
 

@@ -12,6 +12,7 @@ from secfc.cli.inputs import members_of
 from secfc.cli.options import Choosing, names_of
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
+from secfc.options import ChooseOptions
 from secfc.outputs import check_file
 from secfc.tables import read_tables, row_ids
 
@@ -35,7 +36,8 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
     )
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
-        choice = choose_members(members_of(tables), ks, ids=ids, **options.arguments())
+        given = options.options(ChooseOptions, ids=ids)
+        choice = choose_members(members_of(tables), given, ks=ks, t=options.t, ell=options.ell)
     if plot is not None:
         try:
             choice.plot(plot)

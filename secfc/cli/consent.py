@@ -43,7 +43,10 @@ def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
             if given:
                 raise ParameterError(f"{option}: only with --reveal-centres")
         return {}
-    to, limits = positions("--reveal-centres", options.reveal_centres, names), [options.limits()] * len(names)
+    to, limits = (
+        positions("--reveal-centres", options.reveal_centres, names),
+        [options.refusals()] * len(names),
+    )
     for given in names_of(options.consent or ""):
         name, separator, rows = given.partition("=")
         for at in positions("--consent", name, names):

@@ -12,8 +12,9 @@ from secfc._run import run_parties
 from secfc.cli.consent import revealing
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, party_names
-from secfc.cli.options import Clustering, Revealing, names_of
+from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
+from secfc.options import RunOptions
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.result import Result
 from secfc.sources.query import Query
@@ -44,7 +45,8 @@ def run_files(
     )
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
-        result = run_parties(members_of(tables), k=k, ids=ids, **options.arguments() | opened)
+        given = options.options(RunOptions, ids=ids, **opened)
+        result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
     summary = _summary(options, tables, result)
     with whole_folder("--out", out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
@@ -71,11 +73,11 @@ def _recipients(files: list[Path | Query], result: Result) -> list[str]:
     return [names[client - 1] for client in result.job.reveal_to if client not in gone]
 
 
-def _summary(options: Clustering, tables: list[Table], result: Result) -> dict[str, Any]:
+def _summary(options: ClusteringFiles, tables: list[Table], result: Result) -> dict[str, Any]:
     job = result.job
     return {
         "run": result.run_id,
-        "parameters": asdict(job) | {"seed": options.seed, "driver": options.driver.value},
+        "parameters": asdict(job) | {"seed": options.seed, "driver": options.driver},
         "threshold": {
             "answers_needed": job.threshold,
             "clients": job.n,

@@ -1,10 +1,17 @@
 """Options that several commands have, as the fields of a dataclass: written once, shown by each."""
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
 from functools import wraps
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+
+from secfc.options import choices_of, options_of, types_of
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -13,20 +20,22 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     Parameters
     ----------
     command : callable
-        Its last parameter is annotated with a dataclass of keyword-only fields with defaults, each of them
-        ``Annotated`` as Typer has it. It is called with an instance.
+        Its last parameter is annotated with a dataclass of keyword-only fields with defaults: options of
+        `secfc.options`, of which those with a line of help are shown, and others, ``Annotated`` as Typer has
+        it. It is called with an instance.
     """
     *own, group = inspect.signature(command, eval_str=True).parameters.values()
     kind = group.annotation
     if not (isinstance(kind, type) and is_dataclass(kind)):
         raise TypeError(f"{command.__qualname__}: its last parameter is no dataclass")
-    hints = get_type_hints(kind, include_extras=True)
-    options = [_option(one, hints[one.name]) for one in fields(kind)]
+    types = types_of(kind)
+    options = [_parameter(one, types[one.name], kind) for one in fields(kind) if _is_shown(one)]
 
     @wraps(command)
     def expanded(**given: Any) -> None:
         values = {one.name: given.pop(one.name) for one in options}
-        command(**given, **{group.name: kind(**values)})
+        plain = {name: one.value if isinstance(one, Enum) else one for name, one in values.items()}
+        command(**given, **{group.name: kind(**plain)})
 
     parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *options]
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -34,9 +43,32 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return expanded
 
 
-def _option(one: Field[Any], annotation: Any) -> inspect.Parameter:
+def typer_option(of: type, name: str) -> Any:
+    """An option of `secfc.options` as Typer has it, for a command that shows it alone.
+
+    Parameters
+    ----------
+    of : type
+        The class that declares it.
+    name : str
+    """
+    one, option = options_of(of)[name]
+    flag = ["--" + name.replace("_", "-")] if one.default is False else []  # else there is --no-... too
+    return typer.Option(*flag, help=option.help, rich_help_panel=option.panel)
+
+
+def _is_shown(one: Field[Any]) -> bool:
+    return "option" not in one.metadata or one.metadata["option"].help != ""
+
+
+def _parameter(one: Field[Any], kind: Any, of: type) -> inspect.Parameter:
     if one.default is MISSING:
         raise TypeError(f"{one.name}: a default is needed")
-    return inspect.Parameter(
-        one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=annotation
-    )
+    if "option" in one.metadata:
+        if choices := choices_of(one):
+            names = {choice.replace("-", "_"): choice for choice in choices}
+            kind = cast(Any, Enum)(one.name, names)  # known to Typer alone
+        elif os.PathLike[str] in get_args(kind):
+            kind = Path | None
+        kind = Annotated[kind, typer_option(of, one.name)]
+    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=kind)

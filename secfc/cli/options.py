@@ -1,44 +1,33 @@
 """Options that several commands have."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.limits import Limits
-from secfc.params import Job
+from secfc.options import (
+    MACHINE,
+    OPENED,
+    Agreed,
+    ChooseOptions,
+    ClusterOptions,
+    Driver,
+    Execution,
+    OfData,
+    Opening,
+    Threshold,
+    again,
+    shared,
+)
 
+Options = TypeVar("Options", bound=Execution)
 
-class StartName(StrEnum):
-    """Starts that a command line can name."""
-
-    random = "random"
-    separation = "separation"
-    plus_plus = "k-means++"
-
-
-class DisclosureName(StrEnum):
-    """What the server receives."""
-
-    distances = "distances"
-    coded = "coded"
-
-
-class DriverName(StrEnum):
-    """Drivers that run on one machine."""
-
-    in_process = "in-process"
-    multiprocess = "multiprocess"
-
-
-REFUSED, MACHINE = "What every party refuses", "How the parties are run, and what is shown"
-"""Headings of the help."""
-
-OPENED = "What is opened, if every party consents"
-"""Likewise."""
+REFUSED = "What every party refuses"
+"""A heading of the help."""
 
 Files = Annotated[
     list[Path] | None, typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
@@ -58,14 +47,8 @@ Queries = Annotated[
 Dropped = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, separated by commas; repeatable.")
 ]
-Precision = Annotated[int, typer.Option(help="Bits of a row relative to the bound.")]
-Deadline = Annotated[
-    float | None,
-    typer.Option(
-        help="Seconds without progress after which parties that are waited for are given up.",
-        rich_help_panel=MACHINE,
-    ),
-]
+Precision = Annotated[int, typer_option(Agreed, "precision")]
+Deadline = Annotated[float | None, typer_option(Execution, "deadline")]
 
 
 def names_of(texts: str | list[str] | None) -> tuple[str, ...]:
@@ -74,9 +57,9 @@ def names_of(texts: str | list[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Running:
-    """How the parties are run, and what each of them refuses."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Refusing:
+    """What every party refuses."""
 
     smallest_set: Annotated[
         int,
@@ -100,29 +83,22 @@ class Running:
             rich_help_panel=REFUSED,
         ),
     ] = None
-    bound: Annotated[
-        float | None, typer.Option(help="Public bound on a row's norm; by default from the data.")
-    ] = None
-    storage: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for shares, and for journals from which killed parties go on.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Go on with the run in --storage whose command was killed, by that command; or remove it.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None
-    driver: Annotated[
-        DriverName,
-        typer.Option(help="All parties in one process, or a process each.", rich_help_panel=MACHINE),
-    ] = DriverName.multiprocess
-    deadline: Deadline = None
+
+    def refusals(self) -> Limits:
+        """The limits of every party."""
+        return Limits(
+            smallest_set=self.smallest_set,
+            most_rounds=self.most_rounds,
+            most_rows=self.most_rows,
+            never_shared=names_of(self.never_share),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Running(Execution, Refusing):
+    """How the parties are run."""
+
+    driver: Driver = again(Execution, "driver", default="multiprocess")
     log: Annotated[
         Path | None, typer.Option(help="Append log lines to this file.", rich_help_panel=MACHINE)
     ] = None
@@ -142,38 +118,18 @@ class Running:
     @property
     def goes_on(self) -> bool:
         """Whether the same command can go on with a run that was interrupted."""
-        return self.storage is not None and self.driver is DriverName.multiprocess
+        return self.storage is not None and self.driver == "multiprocess"
 
-    def limits(self) -> Limits:
-        """What every party refuses."""
-        return Limits(
-            smallest_set=self.smallest_set,
-            most_rounds=self.most_rounds,
-            most_rows=self.most_rows,
-            never_shared=names_of(self.never_share),
-        )
-
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the Python function, by name."""
-        return {
-            "limits": self.limits(),
-            "bound": self.bound,
-            "storage": self.storage,
-            "resume": self.resume,
-            "driver": self.driver.value,
-            "deadline": self.deadline,
-            "progress": None if self.quiet else "bar",
-        }
+    def options(self, kind: type[Options], **more: Any) -> Options:
+        """The options of a Python function, with more of them or others."""
+        own = {"limits": self.refusals(), "progress": None if self.quiet else "bar"}
+        return kind(**shared(self, kind) | own | more)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Clustering(Running):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
     """What is clustered and how."""
 
-    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 4
-    ell: Annotated[
-        int, typer.Option("--ell", help="Segments of a row; 2(ell + t) - 1 parties are needed.")
-    ] = 2
     columns: Annotated[
         list[str] | None,
         typer.Option(help="Columns to cluster, separated by commas, repeatable; all by default."),
@@ -193,24 +149,6 @@ class Clustering(Running):
             "--membership", help="Hide whose rows are whose: share by the union of the IDs of --id."
         ),
     ] = False
-    ids_cap: Annotated[
-        int | None,
-        typer.Option(help="Public bound on all rows; by default from the data. With --membership."),
-    ] = None
-    init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.random
-    n_init: Annotated[int, typer.Option(help="Starts; the best is kept, sharing is paid once.")] = Job.n_init
-    max_iter: Annotated[int, typer.Option(help="Most iterations of a start.")] = Job.max_iter
-    precision: Precision = Job.precision
-    seed: Annotated[int | None, typer.Option(help="Seed of public choices; masks never depend on it.")] = None
-    disclosure: Annotated[
-        DisclosureName,
-        typer.Option(
-            help="What the server receives: distances alone, or coded distances (needed with --max-liars)."
-        ),
-    ] = DisclosureName.distances
-    max_liars: Annotated[
-        int, typer.Option(help="Parties that may send wrong answers; takes two more parties for each.")
-    ] = Job.max_liars
     compare_rounds: Annotated[
         bool, typer.Option("--compare-rounds", help="Parties compare each assignment before they answer.")
     ] = False
@@ -232,35 +170,21 @@ class Clustering(Running):
         if self.ids_cap is not None and not self.membership:
             raise ParameterError("--ids-cap: only with --membership")
 
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the Python function, by name; IDs are read from the files."""
-        return super().arguments() | {
-            "t": self.t,
-            "ell": self.ell,
-            "ids_cap": self.ids_cap,
-            "init": self.init.value,
-            "n_init": self.n_init,
-            "max_iter": self.max_iter,
-            "precision": self.precision,
-            "seed": self.seed,
-            "disclosure": self.disclosure.value,
-            "max_liars": self.max_liars,
-            "comparison": "rounds" if self.compare_rounds else "end",
-        }
+    def options(self, kind: type[Options], **more: Any) -> Options:
+        """The options of a Python function; IDs are read from the files."""
+        return super().options(kind, comparison="rounds" if self.compare_rounds else "end", **more)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choosing(Clustering):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Choosing(ClusteringFiles):
     """Better starts and more of them, since clusterings are compared."""
 
-    init: Annotated[StartName, typer.Option(help="How the first sets are chosen.")] = StartName.plus_plus
-    n_init: Annotated[
-        int, typer.Option(help="Starts for each number of clusters; the best is kept, sharing is paid once.")
-    ] = 5
+    init: str = again(ChooseOptions, "init")
+    n_init: int = again(ChooseOptions, "n_init")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Revealing(Clustering):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Revealing(ClusteringFiles):
     """Also, what is opened in the end, to whom, and who consents."""
 
     reveal_centres: Annotated[
@@ -271,14 +195,7 @@ class Revealing(Clustering):
             rich_help_panel=OPENED,
         ),
     ] = None
-    reveal_spread: Annotated[
-        bool,
-        typer.Option(
-            "--reveal-spread",
-            help="The same parties also learn standard deviations: NAME.spreads.csv.",
-            rich_help_panel=OPENED,
-        ),
-    ] = False
+    reveal_spread: bool = again(Opening, "reveal_spread")
     consent: Annotated[
         str | None,
         typer.Option(

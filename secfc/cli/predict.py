@@ -15,13 +15,15 @@ from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.options import Running
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
+from secfc.options import Agreed, PredictOptions, shared
 from secfc.outputs import check_new_folder, whole_folder
-from secfc.params import Comparison, Disclosure
 from secfc.rows import largest_norm
+from secfc.schemas import with_options
 from secfc.sources.query import Query
 from secfc.tables import read_labels, read_table, read_tables, write_labels
 
 
+@with_options(Agreed, required=True)
 class _Parameters(BaseModel):
     """Those of the run that a prediction has too."""
 
@@ -31,11 +33,7 @@ class _Parameters(BaseModel):
     k: int
     t: int
     ell: int
-    precision: int
     bound: float
-    disclosure: Disclosure
-    max_liars: int
-    comparison: Comparison
     ids_cap: int | None
 
 
@@ -72,7 +70,7 @@ def predict_files(
     if len(names) != of_run.n:
         raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
     paths = _new_files(new, names)
-    limits = [options.limits()] * len(names)
+    limits = [options.refusals()] * len(names)
     for at in () if consent is None else positions("--consent", consent, names):
         limits[at] = replace(limits[at], predict=True)
     tables = read_tables(files, columns=before.columns, id_column=before.id)
@@ -82,17 +80,17 @@ def predict_files(
     new_rows = [replace(one, rows=one.rows[:0]) for one in members]
     for at, one in zip(added, members_of(list(added.values())), strict=True):
         new_rows[at] = one
-    arguments = options.arguments() | of_run.model_dump(exclude={"n", "k", "bound", "ids_cap"})
-    if options.bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
-        norms = [largest_norm(one.rows, name=one.name) for one in new_rows]
-        arguments["bound"] = max(of_run.bound, *norms)
+    bound = options.bound
+    if bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
+        bound = max(of_run.bound, *(largest_norm(one.rows, name=one.name) for one in new_rows))
+    given = options.options(PredictOptions, limits=limits, bound=bound, **shared(of_run, Agreed))
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
-        prediction = predict_members(members, new_rows, labels, of_run.k, **arguments | {"limits": limits})
+        prediction = predict_members(members, new_rows, labels, given, k=of_run.k, t=of_run.t, ell=of_run.ell)
     written = {at: label_names(files)[at] for at in added}
     summary = {
         "run": prediction.run_id,
         "of": before.run,
-        "parameters": asdict(prediction.job) | {"driver": options.driver.value},
+        "parameters": asdict(prediction.job) | {"driver": options.driver},
         "parties": [
             {"file": str(table.path), "rows": table.rows.shape[0], "labels": written[at]}
             for at, table in added.items()

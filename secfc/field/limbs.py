@@ -1,7 +1,7 @@
 """Non-negative integers of any size as arrays of 32-bit limbs: exact minima, sums and searches.
 
 An array of integers has shape (L, ...), dtype uint32, the lowest limb first. Sums of limbs are taken in
-uint64: 2**29 rows (`secfc.params.MAX_ROWS`) of limbs below 2**32 stay below 2**61.
+uint64: 2**29 rows (`secfc.options.MAX_ROWS`) of limbs below 2**32 stay below 2**61.
 """
 
 import numpy as np

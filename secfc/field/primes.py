@@ -20,7 +20,7 @@ class Prime:
 
 
 # The eight largest such primes: uniform masks by rejection lose at most 1.2 % of the draws, and the
-# product, 191 bits, exceeds every bound that `residues_needed` can be asked for (params.MAX_ROWS rows
+# product, 191 bits, exceeds every bound that `residues_needed` can be asked for (options.MAX_ROWS rows
 # at 52 bits of precision need 189). Checked against trial division in tests/field/test_primes.py.
 PRIMES = (
     Prime(16760833, 7),

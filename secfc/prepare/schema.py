@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from secfc.agreement.toml_file import Schema as Keys
 from secfc.agreement.toml_file import TomlFile, check_values
 from secfc.errors import ParameterError
-from secfc.params import MAX_ROWS
+from secfc.options import MAX_ROWS
 
 Scale = Literal["none", "min-max", "standardise"]
 Missing = Literal["refuse", "mean", "zero"]

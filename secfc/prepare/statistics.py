@@ -13,7 +13,7 @@ import numpy as np
 from secfc._arrays import Floats, Ints
 from secfc.codes import Code
 from secfc.errors import CheatError
-from secfc.params import MAX_ROWS
+from secfc.options import MAX_ROWS
 from secfc.prepare.schema import Column
 
 STEPS = 1 << 28

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from secfc.field.packing import packed_bytes
 from secfc.field.primes import PRIMES
-from secfc.params import MAX_ROWS, Job
+from secfc.options import MAX_ROWS
+from secfc.params import Job
 from secfc.protocol.dealing import by_part, covers_of, proof_bytes
 from secfc.psu.plan import PART_BYTES, UnionPlan
 from secfc.psu.stages import CHECKS

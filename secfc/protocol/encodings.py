@@ -14,7 +14,8 @@ from secfc._arrays import Labels
 from secfc._payload import Payload
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
-from secfc.params import MAX_CLIENTS, MAX_ROWS
+from secfc.options import MAX_ROWS
+from secfc.params import MAX_CLIENTS
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
 from secfc.protocol.reader import Reader

@@ -9,7 +9,8 @@ import numpy as np
 
 from secfc._arrays import Ints
 from secfc.errors import ParameterError
-from secfc.params import MAX_ROWS, Job, UnionMethod
+from secfc.options import MAX_ROWS, UnionMethod
+from secfc.params import Job
 from secfc.psu.prime import Elements, P, add, multiply
 from secfc.psu.tokens import SALT_BYTES, Tokens
 

@@ -87,3 +87,12 @@ def test_no_style_or_picture_loads_anything_from_elsewhere(site, kind):
         assert away(of_style(text)) == [], file
         if kind == "*.svg":
             assert away(Loaded(text).found) == [], file
+
+
+@pytest.mark.parametrize("taken", ["run", "choose_k", "predict", "SecureKMeans", "Job"])
+def test_the_api_shows_options_where_they_are_taken(site, taken):
+    page = (site / "api.html").read_text(encoding="utf-8")
+    own = re.sub(r"<[^>]+>", "", page[page.index(f'id="secfc.{taken}"') :][:60_000])
+    assert "precision=32" in own.replace(" ", "")
+    assert "rows are rounded to nearest" in own
+    assert "**options" not in own

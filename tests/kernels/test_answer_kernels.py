@@ -27,7 +27,7 @@ from support.kernel_samples import (
 from secfc._arrays import Floats
 from secfc.field.packing import pack, unpack
 from secfc.kernels import Kernels, blocks
-from secfc.params import MAX_ROWS
+from secfc.options import MAX_ROWS
 
 
 class TestSetSums:

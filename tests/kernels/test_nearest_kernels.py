@@ -16,7 +16,7 @@ from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kmeans.compare import relative_tolerance
-from secfc.params import MAX_ROWS
+from secfc.options import MAX_ROWS
 
 
 def either_reduced(values: list[list[int]], p: int, seed: int) -> Floats:

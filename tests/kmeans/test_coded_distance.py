@@ -16,7 +16,7 @@ from secfc.kernels import Kernels, vectorised
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.params import MAX_ROWS
+from secfc.options import MAX_ROWS
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.union import Parties, plan_for, tokens_of
 
-from secfc.params import UnionMethod
+from secfc.options import UnionMethod
 from secfc.psu import stages
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements, P

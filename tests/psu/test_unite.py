@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.union import Parties, plan_for, tokens_of
 
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
-from secfc.params import UnionMethod
+from secfc.options import UnionMethod
 from secfc.psu import plan as plan_module
 from secfc.psu import stages
 from secfc.psu.plan import CAPACITY, LOAD, Table, UnionPlan

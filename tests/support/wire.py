@@ -16,7 +16,8 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.limits import Limits
-from secfc.params import Disclosure, Job
+from secfc.options import Disclosure
+from secfc.params import Job
 from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.consistency import ConsistencyCheck

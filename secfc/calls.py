@@ -1,0 +1,89 @@
+"""Functions that are called with the fields of a record: it gives them signature and docstring."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from textwrap import fill, indent
+from typing import ParamSpec, TypeVar, get_type_hints
+
+from secfc.options import options_of, types_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Record = TypeVar("Record")
+
+_PLACE = "**options\n"
+"""The line of a docstring that the options are described in place of, and of what is indented below it."""
+
+_WIDTH = 110
+
+
+def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]], Callable[P, R]]:
+    """Make a function of one record a function of the record's fields.
+
+    Type checkers and editors see the record's constructor; people see it in help and notebooks.
+
+    Parameters
+    ----------
+    record : type
+        A dataclass.
+    """
+    assert isinstance(record, type)
+    parameters = signature_of(record)
+
+    def made(function: Callable[[Record], R]) -> Callable[P, R]:
+        signature = parameters.replace(return_annotation=get_type_hints(function)["return"])
+
+        @wraps(function)
+        def call(*given: P.args, **named: P.kwargs) -> R:
+            try:
+                signature.bind(*given, **named)
+            except TypeError as error:  # names what is missing, or what there is not
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return function(record(*given, **named))
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+        call.__annotations__["return"] = signature.return_annotation
+        call.__doc__ = described(function.__doc__, record)
+        return call
+
+    return made
+
+
+def signature_of(record: type) -> inspect.Signature:
+    """The signature of a dataclass's constructor, its types evaluated."""
+    types, signature = types_of(record), inspect.signature(record)
+    parameters = [one.replace(annotation=types[one.name]) for one in signature.parameters.values()]
+    return signature.replace(parameters=parameters)
+
+
+def documented(record: type[Record]) -> type[Record]:
+    """Describe a dataclass's options in its own docstring."""
+    record.__doc__ = described(record.__doc__, record)
+    return record
+
+
+def described(doc: str | None, record: type) -> str | None:
+    """A docstring in which the options of a record stand in place of ``**options``.
+
+    Parameters
+    ----------
+    doc : str or None
+        None, without docstrings (``python -OO``), stays None.
+    record : type
+    """
+    if doc is None:
+        return None
+    before, _, after = inspect.cleandoc(doc).partition(_PLACE)
+    lines = after.splitlines(keepends=True)
+    own = next((at for at, line in enumerate(lines) if not line.startswith("    ")), len(lines))
+    return before + options_text(record) + "".join(lines[own:])
+
+
+def options_text(record: type) -> str:
+    """The descriptions of a record's options, as a section of a docstring in NumPy's style has them."""
+    found = sorted(options_of(record).items(), key=lambda item: item[1][0].kw_only is True)  # as in calls
+    return "".join(
+        f"{name} : {one.kind}\n{indent(fill(one.text, _WIDTH - 8), ' ' * 4)}\n" for name, (_, one) in found
+    )

@@ -1,0 +1,371 @@
+"""The options of a run: each is declared here, and only here.
+
+A field is an option: its type, its default, and an `Option` with its text, its range, the consent that it
+needs and its line on the command line. What takes options follows from the fields:
+
+- `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.calls`),
+- `secfc.SecureKMeans` and `secfc.Job` inherit them,
+- ``secfc run``, ``choose-k`` and ``predict`` show those with a help line (`secfc.cli.grouped`),
+- job files have those that the parties agree on (`secfc.agreement.job_file`).
+
+To add an option, declare a field in the class that its users inherit, and write the code that reads it and
+the test of that code.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+
+if TYPE_CHECKING:  # both are built on the job, which has options
+    from secfc.limits import Limits
+    from secfc.protocol.progress import Progress
+
+Comparison = Literal["end", "rounds"]
+"""When clients compare what the server gave them: when the run ends, or also in each round."""
+
+Disclosure = Literal["coded", "distances"]
+"""What the server receives; "distances": these alone; "coded": every client's coded distances."""
+
+Driver = Literal["in-process", "multiprocess"]
+"""Drivers that run on one machine."""
+
+Recipients = Literal["all"] | Sequence[int] | None
+"""Parties, by position, that centres are revealed to."""
+
+UnionMethod = Literal["series", "sketch"]
+"""How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
+
+MAX_ROWS = 1 << 29
+"""A sum of this many reduced residues (below 2**24) stays below 2**53."""
+
+MAX_PRECISION = 52
+"""Whole numbers of at most 2**52 in magnitude are exact in float64, and so are their differences."""
+
+MACHINE = "How the parties are run, and what is shown"
+OPENED = "What is opened, if every party consents"
+"""Headings of the command line's help."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What there is to say of an option beside its type and default.
+
+    Attributes
+    ----------
+    kind, text : str
+        Its type and its description in docstrings.
+    choices : tuple of str
+        Names that it can have; by default those of a `Literal` type.
+    least, most : int, optional
+        Its range.
+    unit : str
+        Of `most`.
+    consent : str
+        The field of `Limits` by which every party must consent; "" for none.
+    help : str
+        Its line on the command line; "" when it has no option of that name there.
+    panel : str, optional
+        The heading that this line stands under.
+    """
+
+    kind: str
+    text: str
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    unit: str = ""
+    consent: str = ""
+    help: str = ""
+    panel: str | None = None
+
+
+def option(default: Any, kind: str, text: str, **more: Any) -> Any:
+    """Declare an option; further arguments are those of `Option`."""
+    return field(default=default, metadata={"option": Option(kind=kind, text=text, **more)})
+
+
+def again(of: type, name: str, /, *, default: Any = None, **changed: Any) -> Any:
+    """Declare an option of another class again: positional, or with another default or text."""
+    (before,) = (one for one in fields(of) if one.name == name)
+    value = before.default if default is None else default
+    return field(default=value, metadata={"option": replace(before.metadata["option"], **changed)})
+
+
+def options_of(kind: type) -> dict[str, tuple[Field[Any], Option]]:
+    """The options among the fields of a dataclass, by name."""
+    return {one.name: (one, one.metadata["option"]) for one in fields(kind) if "option" in one.metadata}
+
+
+def types_of(kind: type) -> dict[str, Any]:
+    """The type of each field."""
+    from secfc.limits import Limits  # noqa: PLC0415 - see above
+    from secfc.protocol.progress import Progress  # noqa: PLC0415
+
+    names = {"Limits": Limits, "Progress": Progress}
+    hints = get_type_hints(kind, localns=names, include_extras=True)
+    return {one.name: hints[one.name] for one in fields(kind)}
+
+
+def choices_of(one: Field[Any]) -> tuple[str, ...]:
+    """The names that an option can have; () for one that has no names."""
+    found: tuple[str, ...] = one.metadata["option"].choices
+    return found or (get_args(one.type) if getattr(one.type, "__origin__", None) is Literal else ())
+
+
+def shared(given: object, kind: type) -> dict[str, Any]:
+    """Values, by name, of the fields of `kind` that an object has too."""
+    return {one.name: getattr(given, one.name) for one in fields(kind) if hasattr(given, one.name)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Threshold:
+    """How many may collude, and what that costs. In calls these come after the number of clusters."""
+
+    t: int = option(
+        4,
+        "int",
+        "Clients that may collude and still learn nothing about other clients' rows.",
+        least=1,
+        help="Colluding parties that learn nothing.",
+    )
+    ell: int = option(
+        2,
+        "int",
+        "Segments a row is split in: more make shares and iterations cheaper and need more clients. At least "
+        "2(ell + t) - 1 clients are needed.",
+        least=1,
+        help="Segments of a row; 2(ell + t) - 1 parties are needed.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Agreed:
+    """Parameters of every job, the same at every party."""
+
+    precision: int = option(
+        32,
+        "int",
+        "Bits of a row relative to the bound, 1 to 52; rows are rounded to nearest.",
+        least=1,
+        most=MAX_PRECISION,
+        unit="bits",
+        help="Bits of a row relative to the bound.",
+    )
+    disclosure: Disclosure = option(
+        "distances",
+        '{"distances", "coded"}',
+        'What the server receives. "distances": answers under masks that cancel in their sum, which leave it '
+        'the distances alone. "coded": every client\'s coded distances, as in the paper, from which it can '
+        "compute more than distances; needed, and to be asked for, where `max_liars` > 0.",
+        help="What the server receives: distances alone, or coded distances (needed with --max-liars).",
+    )
+    max_liars: int = option(
+        0,
+        "int",
+        "A: clients that may share inconsistently or send wrong answers; they are found out, named in "
+        "``result.faults`` and heard no more, and the result stays exact. Takes n >= 2(ell + t) - 1 + S + 2A "
+        "clients when S of them vanish. 0 checks nothing.",
+        least=0,
+        help="Parties that may send wrong answers; takes two more parties for each.",
+    )
+    comparison: Comparison = option(
+        "end",
+        '{"end", "rounds"}',
+        "When clients compare what the server gave them: after the run, or also before each answer.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AgreedClustering(Agreed):
+    """Further parameters of a job that clusters."""
+
+    n_init: int = option(
+        1,
+        "int",
+        "Starts; the result of least inertia is returned. Sharing is paid once.",
+        least=1,
+        help="Starts; the best is kept, sharing is paid once.",
+    )
+    max_iter: int = option(
+        300, "int", "Most iterations of a start.", least=1, help="Most iterations of a start."
+    )
+    ids_cap: int | None = option(
+        None,
+        "int, optional",
+        "Public bound on the rows of all parties together; hides how many each holds. By default that number "
+        "itself, which only a simulation can know. Only with `ids`.",
+        least=1,
+        most=MAX_ROWS,
+        unit="rows",
+        help="Public bound on all rows; by default from the data. With --membership.",
+    )
+    union: UnionMethod = option(
+        "series",
+        '{"series", "sketch"}',
+        'How the union of `ids` is found. "sketch" is faster and shows a coalition of the server and clients '
+        "which of its own IDs others hold too.",
+    )
+    count_duplicates: bool = option(
+        False,
+        "bool",
+        "Whether a run that ends because a party holds an ID twice tells by how many the parties' IDs exceed "
+        "the union. Only with `ids`.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClusterOptions(AgreedClustering):
+    """Options of a clustering with one number of clusters or several."""
+
+    init: str | Sequence[Any] = option(
+        "random",
+        '{"random", "separation", "k-means++"} or sequence of integer arrays of shape (m_j,)',
+        '"random": the means of a random partition (the paper). "separation": the cores after one Lloyd step '
+        "from a random partition, rows at most a third as far from their centre as from any other (the "
+        'paper, section 5). "k-means++": single rows drawn by their distance to those drawn before, of '
+        "several candidates the best, as scikit-learn's; the server learns every row's distance to each "
+        "candidate, and a client whose `limits` forbid sets of one row refuses. Or start labels, one array a "
+        "party, each cluster with at least one row.",
+        choices=("random", "separation", "k-means++"),
+        help="How the first sets are chosen.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OfData:
+    """What belongs to one data set and is no parameter of a model."""
+
+    ids: Sequence[Any] | None = option(
+        None,
+        "sequence of one sequence of row IDs per party, optional",
+        "Switches on membership privacy: first the parties find the union of their IDs (str, int, UUID or "
+        "bytes) so that nobody learns who holds which, then every party shares a vector for every row of it. "
+        "A run whose parties hold an ID twice ends with an error. IDs are compared as text in Unicode's NFC "
+        'without blanks at either end: 7 is "7", but "007", "a" and "A" are other IDs.',
+    )
+    id_key: bytes | None = option(
+        None,
+        "bytes of length 32, optional",
+        "Hashes the IDs; shared by the clients and unknown to the server. By default a random one, and with "
+        "a seed one that follows from it: a simulation can be repeated, a deployment must give its own.",
+    )
+    seed: int | None = option(
+        None,
+        "int, optional",
+        "Of public choices (the random start). Masks never depend on it.",
+        least=0,
+        help="Seed of public choices; masks never depend on it.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Opening:
+    """What is opened in the end, and to whom."""
+
+    reveal_centres: Recipients = option(
+        None,
+        'None, "all" or sequence of int',
+        "To which parties, by position, the centres of the final clusters are opened: they learn the exact "
+        "means (docs/threat-model.md says what follows from these). Every party must consent by its "
+        "`limits`; the server learns nothing of them. None: to nobody.",
+        consent="reveal_centres",
+    )
+    reveal_spread: bool = option(
+        False,
+        "bool",
+        "Whether the same parties also learn each column's standard deviation in each cluster. Every party "
+        "must consent by ``limits.reveal_spread``, the smallest cluster that it consents for; the largest of "
+        "all these holds for all, and a run that ends with a smaller cluster opens nothing and raises "
+        "LimitError.",
+        consent="reveal_spread",
+        help="The same parties also learn standard deviations: NAME.spreads.csv.",
+        panel=OPENED,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Execution:
+    """How the parties are run on one machine, and what each of them refuses."""
+
+    bound: float | None = option(
+        None,
+        "float, optional",
+        "Public bound on the Euclidean norm of a row. By default the largest norm in the data, which only a "
+        "simulation can know.",
+        help="Public bound on a row's norm; by default from the data.",
+    )
+    limits: "Limits | Sequence[Limits] | None" = option(
+        None,
+        "Limits or sequence of Limits, one per party, optional",
+        "What each client refuses, and what it consents to.",
+    )
+    storage: str | os.PathLike[str] | None = option(
+        None,
+        "path, optional",
+        "Folder for the clients' shares, which are else in memory; free space is checked first, and nothing "
+        "stays behind. With the multiprocess driver every party also keeps a journal there, and one whose "
+        "process is killed is started again and goes on where it was; without, it is absent.",
+        help="Folder for shares, and for journals from which killed parties go on.",
+        panel=MACHINE,
+    )
+    resume: bool | None = option(
+        None,
+        "bool, optional",
+        "What becomes of a run in `storage` whose calling process was killed or interrupted. True: go on "
+        "with it, from the parties' journals; the call must be the same, rows included. False: remove it and "
+        "begin anew. By default a call finds it and raises StorageError. Only with the multiprocess driver.",
+        help="Go on with the run in --storage whose command was killed, by that command; or remove it.",
+        panel=MACHINE,
+    )
+    driver: Driver = option(
+        "in-process",
+        '{"in-process", "multiprocess"}',
+        "All parties in this process, or one OS process each.",
+        help="All parties in one process, or a process each.",
+        panel=MACHINE,
+    )
+    deadline: float | None = option(
+        None,
+        "float, optional",
+        "Seconds without progress after which the multiprocess driver counts those that are waited for as "
+        "absent. By default only a client whose process has ended is.",
+        help="Seconds without progress after which parties that are waited for are given up.",
+        panel=MACHINE,
+    )
+    progress: "Callable[[Progress], None] | Literal['bar'] | None" = option(
+        None,
+        '"bar" or callable, optional',
+        "A bar in the terminal or the notebook, or what is called with a `Progress` whenever the server has "
+        "taken a message.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PredictOptions(Execution, Agreed):
+    """Options of `secfc.predict`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ChooseOptions(Execution, OfData, ClusterOptions):
+    """Options of `secfc.choose_k`: better starts and more of them, since clusterings are compared."""
+
+    init: str = again(
+        ClusterOptions,
+        "init",
+        default="k-means++",
+        kind='{"k-means++", "random", "separation"}',
+        text="As for `secfc.run`, but no start labels.",
+    )
+    n_init: int = again(
+        ClusterOptions,
+        "n_init",
+        default=5,
+        text="Starts for each k; the best by inertia is kept.",
+        help="Starts for each number of clusters; the best is kept, sharing is paid once.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RunOptions(Execution, Opening, OfData, ClusterOptions):
+    """Options of `secfc.run`."""
