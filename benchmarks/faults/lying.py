@@ -214,6 +214,8 @@ class LyingClient(Client):
                     shape=(*shape[:2], 1), payload=bytearray(BYTES_PER_RESIDUE * prod(shape[:2]))
                 )
                 testimony.keep(column, nothing, bytes(len(message.signature)))
+                for index in range(shape[0]):
+                    self._sharing._shares(column, index)[...] = 0
         for index, p in enumerate(primes_of(shape[0])):
             plane = unpack(residues.planes()[index])
             for at, (dealer, _) in enumerate(columns):
