@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -211,22 +212,34 @@ class Federation:
         str
             The job's number at FLARE.
         Path or None
-            The summary's file, None when the job ended before one was written.
+            A copy of the summary, None when the job ended before one was written.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job))["job_id"]
-        summary = self.kits[SERVER] / number / SUMMARY
         until = time.monotonic() + timeout
         asked = time.monotonic()
-        while not summary.exists():
+        while (summary := self._summary(number)) is None:
             time.sleep(_POLL_SECONDS)
             if time.monotonic() > until:
                 self._nvflare("job", "abort", number, "--force")
                 raise PartyError(f"the job had not ended after {timeout:.0f} s and was aborted")
             if time.monotonic() - asked > _ASK_SECONDS:
                 if self.status(number).startswith("FINISHED"):
-                    return number, None
+                    return number, self._summary(number)
                 asked = time.monotonic()
         return number, summary
+
+    def _summary(self, number: str) -> Path | None:
+        """A copy of a job's summary: FLARE removes the job's folder when it has put it into its store."""
+        server = self.kits[SERVER]
+        copy = server / f"{number}.json"
+        with suppress(FileNotFoundError):
+            copy.write_bytes((server / number / SUMMARY).read_bytes())
+            return copy
+        stored = server / "store" / "jobs-storage" / number / "workspace"
+        with suppress(FileNotFoundError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(stored) as files:
+            copy.write_bytes(files.read(SUMMARY))
+            return copy
+        return None
 
     def status(self, number: str) -> str:
         """FLARE's status of a job."""
