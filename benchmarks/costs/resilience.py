@@ -9,7 +9,6 @@ seconds.
 import random
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import log2
@@ -19,8 +18,8 @@ import numpy as np
 
 from benchmarks.costs.iteration import blobs
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
-from benchmarks.faults.faulty import Ending, Fault, Kind, Scenario, run_faulty
-from plaintext_baselines import ExactLloyd
+from benchmarks.faults.faulty import Fault, Kind, Scenario, run_faulty
+from benchmarks.faults.liars import exact
 from secfc._arrays import Floats
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -129,7 +128,7 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
     setup = _setup(CASE, rows, precision=precision, seed=0)
     tolerated = min(liars, SPARE // 2)
     setup = replace(setup, job=replace(setup.job, max_liars=tolerated))
-    exact = stopped = wrong = named = guilty = 0
+    same = stopped = wrong = named = guilty = 0
     began = time.perf_counter()
     for seed in range(runs):
         faults = _drawn(setup.job, absent, lies, seed)
@@ -137,8 +136,8 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
         if ending.error is not None:
             stopped += 1
             continue
-        right = _is_exact(setup, ending)
-        exact, wrong = exact + right, wrong + (not right)
+        right = exact(setup, ending)
+        same, wrong = same + right, wrong + (not right)
         lied = {*ending.lied, *(fault.client for fault in faults if fault.kind in {"deal", "rot"})}
         guilty += len(lied)
         named += len(lied & {*ending.faults.liars, *ending.faults.left_out})
@@ -151,7 +150,7 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
         within=setup.job.n >= setup.job.threshold + absent + 2 * liars,
         missed_bits=_missed_bits(setup.job),
         runs=runs,
-        exact=exact,
+        exact=same,
         stopped=stopped,
         wrong=wrong,
         named=named / guilty if guilty else None,
@@ -192,24 +191,6 @@ def _drawn(job: Job, absent: int, lies: tuple[Kind, ...], seed: int) -> tuple[Fa
         )
         for kind, client in zip(kinds, who, strict=True)
     )
-
-
-def _is_exact(setup: Setup, ending: Ending) -> bool:
-    assert ending.layout is not None
-    assert ending.clustering is not None
-    counts = ending.layout.counts
-    rows = [part if count else part[:0] for part, count in zip(setup.rows, counts, strict=True)]
-    exact = ExactLloyd(
-        setup.job.k,
-        init=np.split(ending.clustering.start, np.cumsum(counts)[:-1]),
-        precision=setup.job.precision,
-        bound=setup.job.bound,
-        max_iter=setup.job.max_iter,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few iterations are enough for this
-        exact.fit(rows)
-    return bool(np.array_equal(np.concatenate(exact.labels_), ending.clustering.labels))
 
 
 def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
