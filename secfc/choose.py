@@ -185,7 +185,9 @@ class Choice:
         try:
             from matplotlib.figure import Figure  # noqa: PLC0415
         except ImportError:
-            raise ParameterError("plot: matplotlib is needed, pip install 'secfc[plots]'") from None
+            raise ParameterError(
+                "plot: matplotlib is needed, pip install '.[plots]' in a checkout of secfc"
+            ) from None
         figure = Figure(figsize=(9, 6), layout="constrained")
         ks = [one.k for one in self]
         shown = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from secfc.codes import Code, code_of_write
 from secfc.errors import ParameterError
 
-NO_JINJA = "Jinja is needed, pip install 'secfc[report]'"
+NO_JINJA = "Jinja is needed, pip install '.[report]' in a checkout of secfc"
 
 
 def check_new_folder(option: str, out: Path) -> None:

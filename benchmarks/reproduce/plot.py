@@ -42,7 +42,9 @@ def require_matplotlib() -> Any:
     try:
         return importlib.import_module("matplotlib.figure").Figure
     except ImportError:
-        raise ParameterError("--plot needs matplotlib: pip install 'secfc[plots]'") from None
+        raise ParameterError(
+            "--plot needs matplotlib: pip install '.[plots]' in a checkout of secfc"
+        ) from None
 
 
 def save_plot(rows: Sequence[Row], title: str, path: Path, *, dark: bool = False) -> None:

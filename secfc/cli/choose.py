@@ -74,7 +74,9 @@ def _check_plot(path: Path) -> None:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
-        raise ParameterError("--plot: matplotlib is needed, pip install 'secfc[plots]'") from None
+        raise ParameterError(
+            "--plot: matplotlib is needed, pip install '.[plots]' in a checkout of secfc"
+        ) from None
     known = Figure().canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
         raise ParameterError(f"--plot: {path}: matplotlib writes {', '.join(sorted(known))}")

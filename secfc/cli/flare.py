@@ -89,7 +89,9 @@ def poc(
         from secfc.escaping import shown  # noqa: PLC0415
 
         if find_spec("nvflare") is None:
-            raise ParameterError("NVIDIA FLARE is not installed: pip install 'secfc[flare]'")
+            raise ParameterError(
+                "NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc"
+            )
         from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - needs secfc[flare]
 
         agreement = read_job(job)

@@ -81,7 +81,8 @@ def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bo
         import duckdb  # noqa: PLC0415 - only who asks it needs it
     except ImportError:
         raise ParameterError(
-            "DuckDB is needed for queries of files, pip install 'secfc[duckdb]'", code=Code.DATABASE
+            "DuckDB is needed for queries of files, pip install '.[duckdb]' in a checkout of secfc",
+            code=Code.DATABASE,
         ) from None
     try:
         connection = duckdb.connect(place, read_only=read_only, config=_CLOSED)

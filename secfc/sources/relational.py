@@ -63,7 +63,8 @@ def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
         import psycopg  # noqa: F401, PLC0415
     except ImportError:
         raise ParameterError(
-            "psycopg is needed for PostgreSQL, pip install 'secfc[sql]'", code=Code.DATABASE
+            "psycopg is needed for PostgreSQL, pip install '.[sql]' in a checkout of secfc",
+            code=Code.DATABASE,
         ) from None
     waits = "connect_timeout" in parsed.query or "PGCONNECT_TIMEOUT" in os.environ
     arguments = {} if waits else {"connect_timeout": _PATIENCE_SECONDS}
@@ -105,7 +106,8 @@ def _sqlalchemy() -> Any:
         import sqlalchemy  # noqa: PLC0415 - only who asks a database needs it
     except ImportError:
         raise ParameterError(
-            "SQLAlchemy is needed for databases, pip install 'secfc[sql]'", code=Code.DATABASE
+            "SQLAlchemy is needed for databases, pip install '.[sql]' in a checkout of secfc",
+            code=Code.DATABASE,
         ) from None
     return sqlalchemy
 

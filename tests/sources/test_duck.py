@@ -263,7 +263,9 @@ def test_settings_hold_while_a_query_runs(place, kind, setting, value):
 def test_a_library_that_is_not_there_is_named(place, monkeypatch):
     asked = query(place("visits.parquet"))
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(secfc.ParameterError, match=r"DuckDB is needed .*, pip install 'secfc\[duckdb\]'"):
+    with pytest.raises(
+        secfc.ParameterError, match=r"DuckDB is needed .*, pip install '\.\[duckdb\]' in a checkout of secfc"
+    ):
         read_table(asked)
 
 

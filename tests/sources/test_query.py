@@ -101,7 +101,9 @@ def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path, name, url):
     monkeypatch.chdir(tmp_path)
     asked = query(url)
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(secfc.ParameterError, match=r"needed for .*, pip install 'secfc\[sql\]'"):
+    with pytest.raises(
+        secfc.ParameterError, match=r"needed for .*, pip install '\.\[sql\]' in a checkout of secfc"
+    ):
         read_table(asked)
 
 
