@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-import secfc
 from secfc import errors
 from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, Ending
 from secfc.codes import Code
@@ -17,7 +16,7 @@ from secfc.errors import CheatError, PartyError, SecFCError, StorageError
 from secfc.protocol.disclosure import ResidueError
 from secfc.public_errors import TYPES, Told, is_ending
 
-PAGE = Path(secfc.__file__).parent.parent / "docs" / "how-to" / "errors.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "errors.md"
 
 SECRET = "/home/a/ward.csv: column 'hiv' has 3 values"
 
