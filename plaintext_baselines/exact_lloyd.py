@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from plaintext_baselines._base import FloatArray, IntArray, check_choice, check_count
-from plaintext_baselines._integers import PythonIntegers
-from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._base import FloatArray, IntArray, check_count
+from plaintext_baselines._exact import Centre, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, quantise, scale_exponent
-from plaintext_baselines._ratios import RationalCentres
 from plaintext_baselines._rounds import run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
-
-# n_rows n_clusters n_features up to which "auto" takes Python's integers: some tens of milliseconds a round.
-SMALL = 20_000
 
 
 class ExactLloyd(PooledClusterer):
@@ -44,10 +39,6 @@ class ExactLloyd(PooledClusterer):
     bound : float, optional
         Public bound on the Euclidean norm of a row, in the data's units; by default the largest norm in the
         data (float64).
-    arithmetic : {"auto", "integers", "limbs"}
-        "integers": Python's integers and fractions, for small data. "limbs": float64 where its proven error
-        bound decides, integers of several limbs elsewhere. Both give the same results; "auto" chooses by the
-        data's size.
     random_state : None or int
         Seed of the start, for ``numpy.random.default_rng``.
 
@@ -82,6 +73,7 @@ class ExactLloyd(PooledClusterer):
 
     bound_: float
     exponent_: int
+    _arithmetic = ExactRows
 
     def __init__(
         self,
@@ -91,7 +83,6 @@ class ExactLloyd(PooledClusterer):
         max_iter: int = 300,
         precision: int = 32,
         bound: float | None = None,
-        arithmetic: Literal["auto", "integers", "limbs"] = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -99,7 +90,6 @@ class ExactLloyd(PooledClusterer):
         self.max_iter = max_iter
         self.precision = precision
         self.bound = bound
-        self.arithmetic = arithmetic
         self.random_state = random_state
 
     def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
@@ -125,22 +115,22 @@ class ExactLloyd(PooledClusterer):
         check_count("precision", self.precision)
         if self.precision > MAX_PRECISION:
             raise ValueError(f"precision must be at most {MAX_PRECISION} bits, got {self.precision}")
-        check_choice("arithmetic", self.arithmetic, ("auto", "integers", "limbs"))
         centres = given_centres(self.init, self.n_clusters, data[0].shape[1])
         bound = check_bound(self.bound, data)
         exponent = scale_exponent(bound, self.precision)
-        arithmetic = self._make_arithmetic(quantise(data, exponent), exponent)
+        arithmetic = self._arithmetic(quantise(data, exponent), self.n_clusters, exponent)
         if centres is None:
             sets = self._starting_sets(arithmetic, data)
             first = arithmetic.means(sets)
         else:
-            sets, first = None, RationalCentres.from_floats(centres, exponent)
+            sets, first = None, [Centre.of_floats(point, exponent) for point in centres]
         rounds = run_rounds(arithmetic, first, self.max_iter, sets)
 
         self.bound_ = bound
         self.exponent_ = exponent
         self._centres = rounds.centres
-        self.cluster_centers_ = rounds.centres.to_floats(exponent)
+        absent = [np.nan] * data[0].shape[1]
+        self.cluster_centers_ = np.array([c.to_floats(exponent) if c else absent for c in rounds.centres])
         self._keep(rounds, data)
         return self
 
@@ -168,12 +158,14 @@ class ExactLloyd(PooledClusterer):
             if not np.isfinite(pool).all():
                 raise ValueError(f"party {index} has an entry beyond float64 at scale 2^{self.exponent_}")
             if len(rows):
-                labels.append(self._make_arithmetic(pool, self.exponent_).assign(self._centres).labels)
+                labels.append(
+                    self._arithmetic(pool, self.n_clusters, self.exponent_).assign(self._centres).labels
+                )
             else:
                 labels.append(np.empty(0, dtype=np.int64))
         return labels
 
-    def _starting_sets(self, arithmetic: PythonIntegers | Limbs, data: Sequence[FloatArray]) -> IntArray:
+    def _starting_sets(self, arithmetic: ExactRows, data: Sequence[FloatArray]) -> IntArray:
         if not (isinstance(self.init, str) and self.init == "k-means++"):
             return starting_sets(arithmetic, self.init, data, self.random_state)
         n_rows = sum(len(rows) for rows in data)
@@ -181,10 +173,3 @@ class ExactLloyd(PooledClusterer):
         sets = np.full(n_rows, -1, dtype=np.int64)
         sets[rows] = np.arange(self.n_clusters)
         return sets
-
-    def _make_arithmetic(self, pool: FloatArray, exponent: int) -> PythonIntegers | Limbs:
-        small = pool.size * self.n_clusters <= SMALL
-        beyond_limbs = float(np.abs(pool).max()) > 2**MAX_PRECISION if pool.size else False
-        if self.arithmetic == "integers" or (self.arithmetic == "auto" and small) or beyond_limbs:
-            return PythonIntegers(pool, self.n_clusters, exponent)
-        return Limbs(pool, self.n_clusters, exponent)

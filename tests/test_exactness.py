@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
 
 def assert_equals_exact_lloyd(parties, k, result, **options):
-    exact = ExactLloyd(k, init=result.start, arithmetic="integers", **options).fit(parties)
+    exact = ExactLloyd(k, init=result.start, **options).fit(parties)
     for ours, theirs in zip(result.labels, exact.labels_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert result.n_iter == exact.n_iter_
@@ -59,9 +59,9 @@ def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
     parties, k, t, ell = problem
     result = secfc.run(parties, k, t, ell, init=init, precision=precision, max_iter=max_iter, seed=seed)
     if init != "random":  # their sets can leave rows out, which the oracle takes by name only
-        exact = ExactLloyd(
-            k, init=init, random_state=seed, precision=precision, max_iter=max_iter, arithmetic="integers"
-        ).fit(parties)
+        exact = ExactLloyd(k, init=init, random_state=seed, precision=precision, max_iter=max_iter).fit(
+            parties
+        )
         for ours, theirs in zip(result.labels, exact.labels_, strict=True):
             np.testing.assert_array_equal(ours, theirs)
     else:

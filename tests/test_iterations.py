@@ -20,7 +20,7 @@ def problems(count):
         start = rng.integers(k, size=m)
         start[rng.permutation(m)[:k]] = np.arange(k)
         if number % 2:
-            start = ExactLloyd(k, init=[start], arithmetic="integers").fit([rows]).labels_[0]
+            start = ExactLloyd(k, init=[start]).fit([rows]).labels_[0]
         if np.unique(start).size == k:
             yield rows, start, k
 
@@ -34,7 +34,7 @@ def test_exact_lloyd_and_scikit_learn_stop_at_the_same_iteration():
     """tol=1e-20 stops where centres move by rounding alone; with tol=0 such an iteration counts one more."""
     compared = stopped_at_once = 0
     for rows, start, k in problems(400):
-        exact = ExactLloyd(k, init=[start], arithmetic="integers").fit([rows])
+        exact = ExactLloyd(k, init=[start]).fit([rows])
         near, zero = (scikit(rows, start, k, tol) for tol in (1e-20, 0))
         if (near.labels_ != exact.labels_[0]).any() or (zero.labels_ != exact.labels_[0]).any():
             continue  # a tie that rounding decided
@@ -50,7 +50,7 @@ def test_a_run_stops_at_the_same_iteration():
     for rows, start, k in problems(40):
         parties, starts = np.array_split(rows, 3), np.array_split(start, 3)
         result = secfc.run(parties, k, 1, 1, init=starts)
-        exact = ExactLloyd(k, init=[start], arithmetic="integers").fit([rows])
+        exact = ExactLloyd(k, init=[start]).fit([rows])
         assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
         assert len(result.history) == result.n_iter
 

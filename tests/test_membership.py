@@ -33,7 +33,7 @@ def in_union_order(parties, result):
 
 def assert_exact_on_the_union(parties, k, result, **options):
     rows, start, labels = in_union_order(parties, result)
-    exact = ExactLloyd(k, init=[start], arithmetic="integers", **options).fit([rows])
+    exact = ExactLloyd(k, init=[start], **options).fit([rows])
     np.testing.assert_array_equal(labels, exact.labels_[0])
     assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
 

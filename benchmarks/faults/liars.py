@@ -205,7 +205,6 @@ def exact(setup: Setup, ending: Ending) -> bool:
         init=np.split(ending.clustering.start, np.cumsum(counts)[:-1]),
         precision=setup.job.precision,
         bound=setup.job.bound,
-        arithmetic="integers",
         max_iter=setup.job.max_iter,
     )
     with warnings.catch_warnings():

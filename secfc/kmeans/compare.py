@@ -1,8 +1,10 @@
-"""Which centre is nearest, exactly: floats where a proven bound decides, integers for near-ties."""
+"""Which centre is nearest, exactly: floats where a proven bound decides, rational numbers for near-ties."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
+from gmpy2 import mpq
 
 from secfc._arrays import Bools, Floats, Ints, Labels, Objects
 from secfc.field.mixed_radix import MixedRadix
@@ -85,25 +87,23 @@ def relative_tolerance(radix: MixedRadix) -> float:
     return 4 * (radix.relative_error + 4 * 2.0**-53)
 
 
-def order_keys(values: Objects, sizes: Ints, m: int) -> Objects:
-    """Integers in the exact order of the rationals ``values / sizes**2``, equal where they are equal.
-
-    Two different rationals c D_a / s_a^2 and D_b / s_b^2 with s <= m differ by at least
-    1/(s_a^2 s_b^2) >= m**-4, so after multiplication by 2**F >= 2 m**4 they differ by 2 or more, and
-    their floors differ in the same direction.
+def rationals(values: Objects, sizes: Ints) -> Objects:
+    """The exact squared distances ``values / sizes**2``.
 
     Parameters
     ----------
     values : ndarray of dtype object
-        Python integers D (or an integer multiple of them).
+        Python integers D.
     sizes : ndarray of the same shape, int64
-        |S_h| >= 1.
-    m : int
-        Largest possible size.
+        |S_h| >= 1, below 2**31.
+
+    Returns
+    -------
+    ndarray of the same shape, dtype object
+        `gmpy2.mpq`.
     """
-    shift = 4 * m.bit_length() + 1
-    keys: Objects = (values << shift) // (sizes.astype(object) ** 2)
-    return keys
+    found: Objects = np.frompyfunc(mpq, 2, 1)(values, (sizes**2).astype(object))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,24 +131,22 @@ class Nearest:
     value: Floats = field(repr=False)
 
 
-def nearest(found: Quotients, *, m: int, with_core: bool = False) -> Nearest:
+def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:
     """Exact argmin over the centres of each row, ties to the lowest index.
 
     Parameters
     ----------
     found : Quotients
-    m : int
-        Rows in all, a bound on every size.
     with_core : bool
         Also decide the 3:1 rule.
     """
     digits, value, labels = found.digits, found.value, found.labels
-    exact = _Exact(found, m)
+    exact = _Exact(found)
     contested = np.flatnonzero(found.doubt)
     if contested.size:
         some = value[:, contested]
         near = some <= some.min(axis=0) * (1 + found.tolerance)
-        labels[contested] = exact.keys(contested, near, 1).argmin(axis=0)
+        labels[contested] = exact.distances(contested, near).argmin(axis=0)
     picked = labels.astype(np.intp) * labels.size + np.arange(labels.size)
     own = np.take(digits.reshape(digits.shape[0], -1), picked, axis=1)
     core = exact.core(labels) if with_core else np.zeros(labels.size, dtype=np.bool_)
@@ -157,18 +155,18 @@ def nearest(found: Quotients, *, m: int, with_core: bool = False) -> Nearest:
 
 @dataclass(frozen=True)
 class _Exact:
-    """Quotients to be told apart exactly; m bounds every size."""
+    """Quotients to be told apart exactly."""
 
     found: Quotients
-    m: int
 
-    def keys(self, rows: Ints, wanted: Bools, factor: int) -> Objects:
-        """Order keys of the wanted (centre, row) pairs; elsewhere a number above all keys."""
+    def distances(self, rows: Ints, wanted: Bools) -> Objects:
+        """Squared distances of the wanted (centre, row) pairs, elsewhere inf."""
         h, r = np.nonzero(wanted)
-        integers = self.found.radix.integers(self.found.digits[:, h, rows[r]]) * factor
-        keys = np.full(wanted.shape, 1 << 1024, dtype=object)
-        keys[h, r] = order_keys(integers, self.found.sizes[h], self.m)
-        return keys
+        exact = np.full(wanted.shape, inf, dtype=object)
+        exact[h, r] = rationals(
+            self.found.radix.integers(self.found.digits[:, h, rows[r]]), self.found.sizes[h]
+        )
+        return exact
 
     def core(self, labels: Labels) -> Bools:
         """Rows for which 9 d(own) <= d(other) for every other centre."""
@@ -184,6 +182,6 @@ class _Exact:
             rivals = other[:, doubtful] <= closest[doubtful] * (1 + tolerance)
             mine = np.zeros_like(rivals)
             mine[labels[doubtful], np.arange(doubtful.size)] = True
-            own_keys = self.keys(doubtful, mine, CORE_FACTOR).min(axis=0)
-            core[doubtful] = own_keys <= self.keys(doubtful, rivals, 1).min(axis=0)
+            nearest_rival = self.distances(doubtful, rivals).min(axis=0)
+            core[doubtful] = CORE_FACTOR * self.distances(doubtful, mine).min(axis=0) <= nearest_rival
         return core

@@ -4,7 +4,7 @@ import numpy as np
 
 from secfc._arrays import Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kmeans.compare import order_keys, relative_tolerance
+from secfc.kmeans.compare import rationals, relative_tolerance
 
 
 def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Labels:
@@ -37,8 +37,8 @@ def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Lab
     threshold = np.partition(value, m - emptied.size)[m - emptied.size]
     # Rows that floats cannot exclude from the `emptied.size` farthest.
     candidates = np.flatnonzero(value >= threshold * (1 - relative_tolerance(radix)))
-    keys = order_keys(radix.integers(own[:, candidates].astype(np.float64)), sizes[labels[candidates]], m)
-    farthest = candidates[np.argsort(-keys, kind="stable")[: emptied.size]]
+    exact = rationals(radix.integers(own[:, candidates].astype(np.float64)), sizes[labels[candidates]])
+    farthest = candidates[np.argsort(-exact, kind="stable")[: emptied.size]]
     sets = labels.copy()
     sets[farthest] = emptied
     return sets

@@ -203,7 +203,7 @@ class Search:
             assert self._seeds is not None
             self._seeds.add(rows, found.digits, found.radix)
             return
-        part = nearest(found, m=self._m, with_core=self._step is _Step.SECOND_OF_START)
+        part = nearest(found, with_core=self._step is _Step.SECOND_OF_START)
         if self._own is None or self._own.shape[0] != part.own.shape[0]:
             self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
         self._labels[rows], self._core[rows], self._own[:, rows] = part.labels, part.core, part.own

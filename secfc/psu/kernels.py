@@ -48,7 +48,7 @@ class UnionKernels(Protocol):
 
 
 class VectorisedUnionKernels:
-    """`UnionKernels` in NumPy and, for poles, Python integers."""
+    """`UnionKernels` in NumPy and, for poles, GMP's integers."""
 
     name = "numpy"
 

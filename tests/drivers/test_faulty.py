@@ -30,7 +30,6 @@ def assert_exact(setup, ending):
         init=np.split(ending.clustering.start, ends),
         precision=setup.job.precision,
         bound=setup.job.bound,
-        arithmetic="integers",
         max_iter=setup.job.max_iter,
     ).fit(parties)
     np.testing.assert_array_equal(ending.clustering.labels, np.concatenate(exact.labels_))

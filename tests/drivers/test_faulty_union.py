@@ -57,7 +57,6 @@ def assert_exact(eight):
             init=[ending.clustering.start],
             precision=job.precision,
             bound=job.bound,
-            arithmetic="integers",
             max_iter=job.max_iter,
         ).fit([pooled])
         np.testing.assert_array_equal(ending.clustering.labels, exact.labels_[0])

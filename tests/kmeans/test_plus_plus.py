@@ -114,14 +114,11 @@ _RNG = np.random.default_rng(3)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(5, size=(m, 1)) * 4).round(4) for m in (9, 0, 14, 12, 5)]
 
 
-@pytest.mark.parametrize("arithmetic", ["integers", "limbs"])
 @pytest.mark.parametrize("precision", [3, 32, 52])
 @pytest.mark.parametrize("k", [1, 2, 7])
-def test_labels_equal_exact_lloyds_with_the_same_public_seed(arithmetic, precision, k):
+def test_labels_equal_exact_lloyds_with_the_same_public_seed(precision, k):
     result = secfc.run(ROWS, k, 1, 2, init="k-means++", precision=precision, seed=6)
-    exact = ExactLloyd(k, init="k-means++", precision=precision, arithmetic=arithmetic, random_state=6).fit(
-        ROWS
-    )
+    exact = ExactLloyd(k, init="k-means++", precision=precision, random_state=6).fit(ROWS)
     for ours, theirs in zip(result.labels, exact.labels_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert (result.inertia, result.n_iter) == (exact.inertia_, exact.n_iter_)
@@ -178,5 +175,5 @@ def test_any_seed_gives_exact_lloyds_labels(seed):
     rows = np.random.default_rng(seed).integers(0, 4, (20, 2)).astype(float)
     parties = np.split(rows, [7, 9])
     result = secfc.run(parties, 5, 1, 1, init="k-means++", seed=seed)
-    exact = ExactLloyd(5, init="k-means++", random_state=seed, arithmetic="limbs").fit(parties)
+    exact = ExactLloyd(5, init="k-means++", random_state=seed).fit(parties)
     assert [part.tolist() for part in result.labels] == [part.tolist() for part in exact.labels_]

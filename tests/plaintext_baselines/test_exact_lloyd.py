@@ -1,4 +1,4 @@
-"""ExactLloyd: cases by hand, quantisation, both arithmetics against each other."""
+"""ExactLloyd: cases by hand, quantisation, and beside Python's fractions."""
 
 from fractions import Fraction
 
@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from support.lloyd import MAKE, both, column, fit_quietly, lists
+from support.lloyd import FractionLloyd, FractionRows, both, column, fit_quietly, lists
 
 from plaintext_baselines import ExactLloyd
-from plaintext_baselines._integers import PythonIntegers
-from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._exact import ExactRows, digits, squared_norms
 from plaintext_baselines._quantise import largest_norms, quantise, scale_exponent
 from plaintext_baselines._start import random_start, separate
 
@@ -19,12 +18,12 @@ from plaintext_baselines._start import random_start, separate
 
 
 @both
-def test_four_points_by_hand(arithmetic):
+def test_four_points_by_hand(exact):
     # Start {0} and {10, 1, 11}: centres 0 and 22/3. Row 1 is nearer to 0, so labels 0 1 | 0 1 at a cost of
     # 0 + (10 - 22/3)^2 + 1 + (11 - 22/3)^2 = 64/9 + 1 + 121/9 = 194/9. Round 2: centres 1/2, 21/2, cost 1.
     parties = [column(0, 10), column(1, 11)]
     start = [np.array([0, 1]), np.array([1, 1])]
-    model = ExactLloyd(2, init=start, precision=4, arithmetic=arithmetic).fit(parties)
+    model = exact(2, init=start, precision=4).fit(parties)
     assert lists(model.labels_) == [[0, 1], [0, 1]]
     assert model.cluster_centers_.tolist() == [[0.5], [10.5]]
     assert model.history_ == [194 / 9, 1.0]
@@ -33,49 +32,47 @@ def test_four_points_by_hand(arithmetic):
 
 
 @both
-def test_tie_goes_to_lowest_cluster(arithmetic):
+def test_tie_goes_to_lowest_cluster(exact):
     # 1 is halfway between the centres 0 and 2, in either order of the clusters.
     for centres in ([[0.0], [2.0]], [[2.0], [0.0]]):
-        model = fit_quietly(
-            [column(1, 3)], n_clusters=2, init=np.array(centres), max_iter=1, arithmetic=arithmetic
-        )
+        model = fit_quietly(exact, [column(1, 3)], n_clusters=2, init=np.array(centres), max_iter=1)
         assert model.history_[0] == 2.0
-        model = ExactLloyd(2, init=np.array(centres), arithmetic=arithmetic, precision=4).fit([column(0, 2)])
+        model = exact(2, init=np.array(centres), precision=4).fit([column(0, 2)])
         assert model.predict([column(1)])[0].tolist() == [0]
 
 
 @both
-def test_relocation_moves_the_farthest_row_to_the_empty_cluster(arithmetic):
+def test_relocation_moves_the_farthest_row_to_the_empty_cluster(exact):
     # Centres 0, 100, 100: cluster 2 ties with 1 and gets no row; 7, the row farthest from its own centre,
     # founds it. Round 2 has centres 1/2, 100 and 7.
-    model = ExactLloyd(3, init=column(0, 100, 100), arithmetic=arithmetic).fit([column(0, 1, 7, 100)])
+    model = exact(3, init=column(0, 100, 100)).fit([column(0, 1, 7, 100)])
     assert lists(model.labels_) == [[0, 0, 2, 1]]
     assert model.history_[0] == 50.0
     assert model.inertia_ == 0.5
 
 
 @both
-def test_relocation_serves_empty_clusters_in_order_with_ties_by_row(arithmetic):
+def test_relocation_serves_empty_clusters_in_order_with_ties_by_row(exact):
     # All rows go to centre 0 of cluster 1; -5 and 5 are equally far, so the lower row founds cluster 0.
-    model = ExactLloyd(3, init=column(90, 0, 90), arithmetic=arithmetic).fit([column(1, -5, 5, -1)])
+    model = exact(3, init=column(90, 0, 90)).fit([column(1, -5, 5, -1)])
     assert lists(model.labels_) == [[1, 0, 2, 1]]
 
 
 @both
-def test_donor_that_loses_its_only_row_stays_empty(arithmetic):
+def test_donor_that_loses_its_only_row_stays_empty(exact):
     # Centres 0, 10, 80: labels 0 0 0 1, cluster 2 is empty, and 30, alone in cluster 1, is the row farthest
     # from its own centre. It founds cluster 2; cluster 1 takes no row in round 2, then gets the farthest, 3.
     parties = [column(0, 1, 3, 30)]
-    one = fit_quietly(parties, n_clusters=3, init=column(0, 10, 80), max_iter=1, arithmetic=arithmetic)
+    one = fit_quietly(exact, parties, n_clusters=3, init=column(0, 10, 80), max_iter=1)
     assert lists(one.labels_) == [[0, 0, 0, 2]]
     assert np.isnan(one.cluster_centers_).tolist() == [[False], [True], [False]]
-    model = ExactLloyd(3, init=column(0, 10, 80), arithmetic=arithmetic).fit(parties)
+    model = exact(3, init=column(0, 10, 80)).fit(parties)
     assert lists(model.labels_) == [[0, 0, 1, 2]]
 
 
 @both
-def test_nothing_is_relocated_when_all_rows_sit_on_their_centres(arithmetic):
-    model = ExactLloyd(3, random_state=0, arithmetic=arithmetic).fit([np.full((5, 2), 7.5)])
+def test_nothing_is_relocated_when_all_rows_sit_on_their_centres(exact):
+    model = exact(3, random_state=0).fit([np.full((5, 2), 7.5)])
     assert lists(model.labels_) == [[0] * 5]
     assert (model.n_iter_, model.inertia_, model.history_) == (2, 0.0, [0.0, 0.0])
     assert model.cluster_centers_[0].tolist() == [7.5, 7.5]
@@ -83,37 +80,37 @@ def test_nothing_is_relocated_when_all_rows_sit_on_their_centres(arithmetic):
 
 
 @both
-def test_separation_by_hand(arithmetic):
+def test_separation_by_hand(exact):
     # Sets {0, 1, 4}, {9, 10}: centres 5/3 and 19/2; the labels repeat the sets, so round 2 has the same
     # centres. Squared distances of 4 are 49/9 and 121/4: 49 <= 30.25 fails, 4 is no core. The others are (1:
     # 4 <= 72.25, 9: 2.25 <= 53.8).
     pool = column(0, 1, 4, 9, 10)
-    sets = separate(MAKE[arithmetic](pool, 2, 0), np.array([0, 0, 0, 1, 1]))
+    sets = separate(exact._arithmetic(pool, 2, 0), np.array([0, 0, 0, 1, 1]))
     assert sets.tolist() == [0, 0, -1, 1, 1]
 
 
 @both
-def test_separation_keeps_a_row_exactly_three_times_nearer(arithmetic):
+def test_separation_keeps_a_row_exactly_three_times_nearer(exact):
     # Centres 0 and 40: row 10 is 10 and 30 away from them, row 11 is 11 and 29 away.
     for offset, expected in ((10, [0, 0, 1]), (11, [0, -1, 1])):
-        rows = MAKE[arithmetic](column(-offset, offset, 40), 2, 0)
+        rows = exact._arithmetic(column(-offset, offset, 40), 2, 0)
         assert separate(rows, np.array([0, 0, 1])).tolist() == expected
 
 
 @both
-def test_separation_decides_to_the_last_of_51_bits(arithmetic):
+def test_separation_decides_to_the_last_of_51_bits(exact):
     # As above: 4a is three times as far from a as the centre 0 is; one less is not. Squares need 100 bits.
     for seed in range(20):
         a = int(np.random.default_rng(seed).integers(2**48, 2**49))
         for step, expected in ((-1, [0, -1, 1]), (0, [0, 0, 1]), (1, [0, 0, 1])):
-            rows = MAKE[arithmetic](column(-a, a, 4 * a + step), 2, 0)
+            rows = exact._arithmetic(column(-a, a, 4 * a + step), 2, 0)
             assert separate(rows, np.array([0, 0, 1])).tolist() == expected
 
 
 @both
-def test_separation_keeps_all_rows_of_a_cluster_without_core(arithmetic):
+def test_separation_keeps_all_rows_of_a_cluster_without_core(exact):
     # Centres 3/2 and 11/2: 0 is 3/2 and 11/2 away, 3 is 3/2 and 5/2. Both clusters have a core.
-    kind = MAKE[arithmetic]
+    kind = exact._arithmetic
     assert separate(kind(column(0, 3, 4, 7), 2, 0), np.array([0, 0, 1, 1])).tolist() == [0, -1, -1, 1]
     # Corners of squares around (0, 0) and (3, 0): squared distances 2 and 17 at best, none is core.
     square = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]], dtype=float)
@@ -122,16 +119,16 @@ def test_separation_keeps_all_rows_of_a_cluster_without_core(arithmetic):
 
 
 @both
-def test_start_rounds_of_separation_are_not_counted(arithmetic):
+def test_start_rounds_of_separation_are_not_counted(exact):
     parties = [column(0, 1, 2), column(100, 101, 102)]
-    model = ExactLloyd(2, init="separation", random_state=3, arithmetic=arithmetic).fit(parties)
+    model = exact(2, init="separation", random_state=3).fit(parties)
     assert (model.n_iter_, model.history_) == (1, [4.0])
 
 
 @both
-def test_max_iter_reports_one_more_assignment_and_warns(arithmetic):
+def test_max_iter_reports_one_more_assignment_and_warns(exact):
     start = [np.array([0, 1, 1, 1])]
-    model = ExactLloyd(2, init=start, max_iter=1, arithmetic=arithmetic)
+    model = exact(2, init=start, max_iter=1)
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         model.fit([column(0, 1, 10, 11)])
     assert lists(model.labels_) == [[0, 0, 1, 1]]
@@ -141,10 +138,9 @@ def test_max_iter_reports_one_more_assignment_and_warns(arithmetic):
 
 
 def test_as_many_clusters_as_rows_gives_every_row_its_own():
-    for arithmetic in MAKE:
-        model = ExactLloyd(5, random_state=1, arithmetic=arithmetic).fit([column(0, 3, 1), column(9, 5)])
-        assert sorted(np.concatenate(model.labels_).tolist()) == [0, 1, 2, 3, 4]
-        assert model.inertia_ == 0.0
+    model = ExactLloyd(5, random_state=1).fit([column(0, 3, 1), column(9, 5)])
+    assert sorted(np.concatenate(model.labels_).tolist()) == [0, 1, 2, 3, 4]
+    assert model.inertia_ == 0.0
 
 
 # quantisation
@@ -185,22 +181,22 @@ def test_norms_neither_overflow_nor_vanish(scale):
 
 @both
 @pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-20, 1.0, 2.0**1000])
-def test_scaling_by_a_power_of_two_changes_nothing(arithmetic, scale):
+def test_scaling_by_a_power_of_two_changes_nothing(exact, scale):
     rows = np.random.default_rng(5).normal(size=(60, 3))
-    reference = ExactLloyd(4, random_state=2).fit([rows])
-    model = ExactLloyd(4, random_state=2, arithmetic=arithmetic).fit([rows * scale])
+    reference = exact(4, random_state=2).fit([rows])
+    model = exact(4, random_state=2).fit([rows * scale])
     assert lists(model.labels_) == lists(reference.labels_)
     assert (model.cluster_centers_ / scale).tolist() == reference.cluster_centers_.tolist()
     square = Fraction(scale) ** 2 * Fraction(reference.inertia_)
     assert model.inertia_ == (np.inf if square > 2**1024 else float(square))
 
 
-# the two arithmetics
+# beside fractions
 
 
 def assert_same(parties, **parameters):
-    reference = fit_quietly(parties, arithmetic="integers", **parameters)
-    model = fit_quietly(parties, arithmetic="limbs", **parameters)
+    reference = fit_quietly(FractionLloyd, parties, **parameters)
+    model = fit_quietly(ExactLloyd, parties, **parameters)
     assert lists(model.labels_) == lists(reference.labels_)
     assert model.n_iter_ == reference.n_iter_
     assert model.converged_ == reference.converged_
@@ -209,6 +205,10 @@ def assert_same(parties, **parameters):
     np.testing.assert_array_equal(model.cluster_centers_, reference.cluster_centers_)
     assert lists(model.predict(parties)) == lists(reference.labels_)
     assert lists(reference.predict(parties)) == lists(reference.labels_)
+
+
+def as_fractions(centres):
+    return [centre and [Fraction(entry, centre.size) for entry in centre.total] for centre in centres]
 
 
 @st.composite
@@ -242,23 +242,27 @@ def tied_problems(draw):
 
 @settings(max_examples=300, deadline=None)
 @given(tied_problems())
-def test_limbs_equal_integers_on_ties(problem):
+def test_results_are_those_of_fractions_on_ties(problem):
     assert_same(**problem)
 
 
 @settings(max_examples=100, deadline=None)
 @given(tied_problems())
-def test_distances_in_limbs_order_as_integers_do_for_every_operation(problem):
+def test_every_operation_gives_what_fractions_give(problem):
     pool = quantise(
         problem["parties"], scale_exponent(max(largest_norms(problem["parties"])), problem["precision"])
     )
     k = problem["n_clusters"]
     sets = random_start(k, len(pool), problem["random_state"])
-    slow, fast = PythonIntegers(pool, k, 0), Limbs(pool, k, 0)
-    centres = slow.means(sets)
-    assert centres.numerators.tolist() == fast.means(sets).numerators.tolist()
+    slow, fast = FractionRows(pool, k, 0), ExactRows(pool, k, 0)
+    centres = fast.means(sets)
+    assert as_fractions(slow.means(sets)) == as_fractions(centres)
     reference, assignment = slow.assign(centres), fast.assign(centres)
     assert reference.labels.tolist() == assignment.labels.tolist()
+    lower, upper = assignment.distances
+    bounds = zip(lower, reference.distances, upper, strict=True)
+    assert all(low <= distance <= high for low, distance, high in bounds)
+    assert slow.distances_from(0).tolist() == fast.distances_from(0).tolist()
     for count in range(1, len(pool) + 1):
         assert slow.farthest(centres, reference, count) == fast.farthest(centres, assignment, count)
     assert slow.separated(centres, reference).tolist() == fast.separated(centres, assignment).tolist()
@@ -266,7 +270,7 @@ def test_distances_in_limbs_order_as_integers_do_for_every_operation(problem):
 
 @pytest.mark.parametrize("precision", [1, 2, 7, 28, 40, 52])
 @pytest.mark.parametrize(("n_rows", "n_features", "k"), [(200, 1, 3), (150, 7, 5), (40, 130, 4), (30, 2, 30)])
-def test_limbs_equal_integers_on_real_numbers(precision, n_rows, n_features, k):
+def test_results_are_those_of_fractions_on_real_numbers(precision, n_rows, n_features, k):
     rng = np.random.default_rng(n_rows + precision)
     pool = rng.normal(size=(n_rows, n_features)) + 3
     parties = [pool[:10], np.empty((0, n_features)), pool[10:]]
@@ -275,14 +279,14 @@ def test_limbs_equal_integers_on_real_numbers(precision, n_rows, n_features, k):
 
 
 @pytest.mark.parametrize("far", [1e30, 1e200, 1e308])
-def test_limbs_equal_integers_from_centres_far_away(far):
+def test_results_are_those_of_fractions_from_centres_far_away(far):
     rows = np.random.default_rng(0).normal(size=(30, 2))
     centres = np.array([[far, far], [0.0, 1.0], [-far, far]])
     assert_same([rows], n_clusters=3, init=centres)
     assert_same([rows * 1e-300], n_clusters=3, init=centres)
 
 
-def test_limbs_equal_integers_on_offset_data_where_float64_cannot_decide():
+def test_results_are_those_of_fractions_on_offset_data_where_float64_cannot_decide():
     # At 52 bits, rows differ from one another in the last bits only.
     rng = np.random.default_rng(1)
     pool = 1.0 + rng.integers(-8, 9, size=(60, 4)) * 2.0**-50
@@ -300,19 +304,32 @@ def test_sums_beyond_53_and_64_bits_are_exact():
     pool[:, 1] = -(2.0**52) + 1
     pool[0] = 0.0
     sets = np.zeros(n_rows, dtype=np.int64)
-    limbs = Limbs(pool, 1, 0)
-    centres = limbs.means(sets)
-    assert centres.numerators.tolist() == [[(n_rows - 1) * 2**52, (n_rows - 1) * (1 - 2**52)]]
-    assert centres.denominators == (n_rows,)
+    rows = ExactRows(pool, 1, 0)
+    centres = rows.means(sets)
+    assert centres[0].total.tolist() == [(n_rows - 1) * 2**52, (n_rows - 1) * (1 - 2**52)]
+    assert centres[0].size == n_rows
     # One row apart: sum of squared distances is n (n-1) / n^2 times the squared step.
     step = 2**104 + (2**52 - 1) ** 2
-    assignment = limbs.assign(centres)
-    assert limbs.inertia(centres, assignment) == float(Fraction(n_rows - 1, n_rows) * step)
+    assignment = rows.assign(centres)
+    assert rows.inertia(centres, assignment) == float(Fraction(n_rows - 1, n_rows) * step)
 
 
-def test_unassigned_rows_belong_to_no_mean():
-    pool = column(1, 5, 100)
-    for arithmetic in (PythonIntegers(pool, 2, 0), Limbs(pool, 2, 0)):
-        centres = arithmetic.means(np.array([0, 0, -1]))
-        assert centres.numerators.tolist() == [[6], [0]]
-        assert centres.denominators == (2, 0)
+@pytest.mark.parametrize("rows", [FractionRows, ExactRows])
+def test_unassigned_rows_belong_to_no_mean(rows):
+    assert as_fractions(rows(column(1, 5, 100), 2, 0).means(np.array([0, 0, -1]))) == [[3], None]
+
+
+@pytest.mark.parametrize("width", [1, 20, 26, 52])
+def test_digits_are_short_and_add_up_to_the_numbers(width):
+    whole = np.array([0.0, 1.0, -1.0, 2.0**53 - 1, 1 - 2.0**53, 2.0**52, -(2.0**51) - 1, 12345678901.0])
+    found = list(digits(whole, 53, width))
+    assert all((np.abs(digit) < 2.0**width).all() for digit in found)
+    sums = [sum(int(digit[i]) << at * width for at, digit in enumerate(found)) for i in range(len(whole))]
+    assert sums == [int(x) for x in whole]
+
+
+@pytest.mark.parametrize("n_features", [1, 1023, 1024, 1025, 5000])
+def test_squared_norms_of_the_largest_numbers_are_exact(n_features):
+    rows = np.full((2, n_features), 2.0**53 - 1)
+    rows[1] *= -1
+    assert squared_norms(rows, 53).tolist() == [n_features * (2**53 - 1) ** 2] * 2

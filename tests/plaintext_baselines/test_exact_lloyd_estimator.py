@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
-from support.lloyd import MAKE, both, column, lists
+from support.lloyd import both, column, lists
 
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._start import random_start
@@ -17,14 +17,14 @@ from plaintext_baselines._start import random_start
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("arithmetic", list(MAKE))
-def test_equals_scikit_learn_on_blobs(arithmetic, seed):
+@both
+def test_equals_scikit_learn_on_blobs(exact, seed):
     k = 3 + seed % 3
     pool, _ = make_blobs(n_samples=150, centers=k, n_features=2 + seed, cluster_std=4.0, random_state=seed)
     start = random_start(k, len(pool), seed)
     centres = np.array([pool[start == cluster].mean(axis=0) for cluster in range(k)])
     reference = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(pool)
-    model = ExactLloyd(k, random_state=seed, arithmetic=arithmetic).fit(np.split(pool, [40, 90]))
+    model = exact(k, random_state=seed).fit(np.split(pool, [40, 90]))
     assert np.concatenate(model.labels_).tolist() == reference.labels_.tolist()
     assert model.n_iter_ == reference.n_iter_
     assert model.inertia_ == pytest.approx(reference.inertia_, rel=1e-6)
@@ -60,9 +60,7 @@ def test_history_never_rises_without_relocation():
 
 
 def test_clone_and_parameters():
-    model = ExactLloyd(
-        3, init="separation", max_iter=7, precision=20, bound=2.5, arithmetic="limbs", random_state=4
-    )
+    model = ExactLloyd(3, init="separation", max_iter=7, precision=20, bound=2.5, random_state=4)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert copy.set_params(precision=30).precision == 30
@@ -74,8 +72,8 @@ def test_fit_predict_returns_a_list():
 
 
 @both
-def test_predict_rounds_rows_as_fit_does_and_takes_rows_beyond_the_bound(arithmetic):
-    model = ExactLloyd(2, init=column(0, 8), precision=3, arithmetic=arithmetic).fit([column(0, 8)])
+def test_predict_rounds_rows_as_fit_does_and_takes_rows_beyond_the_bound(exact):
+    model = exact(2, init=column(0, 8), precision=3).fit([column(0, 8)])
     assert lists(model.predict([column(4, 4.4, 4.6, 1e200), np.empty((0, 1))])) == [[0, 0, 1, 1], []]
 
 
@@ -92,7 +90,6 @@ def test_given_bound_sets_the_scale():
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"precision": 53}, "precision must be at most 52"),
         ({"precision": 0}, "precision must be at least 1"),
-        ({"arithmetic": "floats"}, "arithmetic must be one of"),
         ({"bound": -1.0}, "bound must be finite"),
         ({"bound": np.nan}, "bound must be finite"),
         ({"bound": 6.0}, "party 1 has a row whose Euclidean norm exceeds bound=6.0"),

@@ -39,7 +39,6 @@ def assert_ends_exact(net, left_out):
         init=np.split(best.start, np.cumsum([len(part) for part in rows])[:-1]),
         precision=net.job.precision,
         bound=net.job.bound,
-        arithmetic="integers",
     ).fit(rows)
     np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
 

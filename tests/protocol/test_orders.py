@@ -76,7 +76,6 @@ def assert_exact(net):
         precision=net.job.precision,
         bound=net.job.bound,
         max_iter=net.job.max_iter,
-        arithmetic="integers",
     ).fit([pooled])
     np.testing.assert_array_equal(best.labels, exact.labels_[0])
 

@@ -68,7 +68,6 @@ def test_honest_rows_are_clustered_exactly(wire, setting):
         init=np.split(best.start, ends),
         precision=12,
         bound=20.0,
-        arithmetic="integers",
         max_iter=net.job.max_iter,
     ).fit(ROWS)
     np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
@@ -188,7 +187,7 @@ def test_fractions_modulo_q_that_pass_are_rows_on_a_finer_grid(wire):
     net.run()
     real = [part.copy() for part in rows]
     real[LIAR - 1][0] += 0.5
-    exact = ExactLloyd(2, init=starts, precision=12, bound=2048.0, arithmetic="integers").fit(real)
+    exact = ExactLloyd(2, init=starts, precision=12, bound=2048.0).fit(real)
     np.testing.assert_array_equal(net.server.outcome.labels, np.concatenate(exact.labels_))
 
 

@@ -1,4 +1,4 @@
-"""Recurrences and roots in Python integers, against FLINT and galois."""
+"""Recurrences and roots on GMP's integers, against FLINT and galois."""
 
 import galois
 import pytest

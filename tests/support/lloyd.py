@@ -1,28 +1,95 @@
-"""ExactLloyd in both arithmetics, for small cases."""
+"""ExactLloyd and, for small cases, the same in Python's fractions without a filter: obviously right."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from plaintext_baselines import ExactLloyd
-from plaintext_baselines._integers import PythonIntegers
-from plaintext_baselines._limbs import Limbs
+from plaintext_baselines._exact import Centre, ratio_to_float
+from plaintext_baselines._rounds import Assignment
 
-MAKE = {"integers": PythonIntegers, "limbs": Limbs}
 
-both = pytest.mark.parametrize("arithmetic", list(MAKE))
+class FractionRows:
+    """What `ExactRows` does, word for word as it is defined."""
+
+    def __init__(self, rows, n_clusters, exponent):
+        self.n_clusters = n_clusters
+        self._exponent = exponent
+        self._rows = [[int(entry) for entry in row] for row in rows.tolist()]
+
+    def means(self, sets):
+        members = [[] for _ in range(self.n_clusters)]
+        for row, h in zip(self._rows, sets, strict=True):
+            if h >= 0:
+                members[h].append(row)
+        return [
+            Centre(np.array([sum(column) for column in zip(*rows, strict=True)], dtype=object), len(rows))
+            if rows
+            else None
+            for rows in members
+        ]
+
+    def assign(self, centres):
+        labels, own = [], []
+        for distances in self._distances(centres):
+            labels.append(min(distances, key=distances.__getitem__))  # the first, hence lowest, of equals
+            own.append(distances[labels[-1]])
+        return Assignment(np.array(labels, dtype=np.int64), own)
+
+    def inertia(self, centres, assignment):
+        total = sum(assignment.distances, Fraction(0))
+        return ratio_to_float(total.numerator, total.denominator, 2 * self._exponent)
+
+    def farthest(self, centres, assignment, count):
+        own = assignment.distances
+        return sorted(range(len(own)), key=lambda row: (-own[row], row))[:count] if max(own) else []
+
+    def separated(self, centres, assignment):
+        # 9: squares of the distances' ratio 3.
+        core = [
+            all(9 * distances[own] <= other for h, other in distances.items() if h != own)
+            for distances, own in zip(self._distances(centres), assignment.labels, strict=True)
+        ]
+        return np.array(core, dtype=bool)
+
+    def distances_from(self, row):
+        return np.array(
+            [sum((x - y) ** 2 for x, y in zip(other, self._rows[row], strict=True)) for other in self._rows],
+            dtype=object,
+        )
+
+    def _distances(self, centres):
+        """Squared distances of each row to every existing centre, clusters ascending."""
+        existing = [(h, c.total.tolist(), c.size) for h, c in enumerate(centres) if c is not None]
+        return [
+            {
+                h: Fraction(
+                    sum((above - size * x) ** 2 for above, x in zip(total, row, strict=True)), size**2
+                )
+                for h, total, size in existing
+            }
+            for row in self._rows
+        ]
+
+
+class FractionLloyd(ExactLloyd):
+    _arithmetic = FractionRows
+
+
+both = pytest.mark.parametrize("exact", [ExactLloyd, FractionLloyd])
 
 
 def column(*values):
     return np.array(values, dtype=float)[:, None]
 
 
-def fit_quietly(parties, **parameters):
+def fit_quietly(exact, parties, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return ExactLloyd(**parameters).fit(parties)
+        return exact(**parameters).fit(parties)
 
 
 def lists(labels):

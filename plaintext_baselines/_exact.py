@@ -1,0 +1,248 @@
+"""Lloyd's operations on whole numbers, exactly: a filter in float64 before rational numbers (GMP).
+
+A matrix product gives the distances of every row to all centres in float64, with a bound on their error. Only
+where the bound leaves a choice, rationals make it. Sums and the inertia are always exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from gmpy2 import mpq
+
+from plaintext_baselines._floats import blocks, set_sizes, set_sums
+from plaintext_baselines._rounds import Assignment, BoolArray
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.object_]  # Python integers
+
+
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """The point ``total / size`` in units of the quantised rows.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_features,), object (int)
+        For a mean the sum of its rows.
+    size : int
+        For a mean their number; positive.
+    """
+
+    total: Integers
+    size: int
+
+    @classmethod
+    def of_floats(cls, point: FloatArray, exponent: int) -> Centre:
+        """Exactly ``point * 2^exponent``."""
+        scaled = [mpq(entry) * mpq(2) ** exponent for entry in point.tolist()]
+        size = max(entry.denominator for entry in scaled)  # of powers of 2, the largest is a multiple of all
+        return cls(np.array([int(entry * size) for entry in scaled], dtype=object), int(size))
+
+    def to_floats(self, exponent: int) -> list[float]:
+        """``total / size / 2^exponent``, correctly rounded."""
+        return [ratio_to_float(entry, self.size, exponent) for entry in self.total.tolist()]
+
+    def squared_distance(self, row: FloatArray) -> mpq:
+        """Squared distance to a row of whole numbers."""
+        step = self.total - self.size * np.array([int(entry) for entry in row.tolist()], dtype=object)
+        return mpq(step @ step, self.size**2)
+
+
+Centres = Sequence[Centre | None]  # one for each cluster, None for an empty one
+
+
+class ExactRows:
+    """Exact arithmetic on the rows of the pool.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+        Whole numbers: the data times ``2^exponent``, rounded. Fewer than 2^26 rows, 2^22 columns.
+    n_clusters : int
+    exponent : int
+    """
+
+    def __init__(self, rows: FloatArray, n_clusters: int, exponent: int) -> None:
+        assert 0 < len(rows) < 2**26
+        assert 0 < rows.shape[1] < 2**22
+        self.n_clusters = n_clusters
+        self._exponent = exponent
+        self._rows = rows
+        self._bits = int(np.frexp(np.abs(rows).max())[1])
+        with np.errstate(over="ignore"):
+            self._squares = np.einsum("ij,ij->i", rows, rows)
+        self._summed: tuple[IntArray, Integers] | None = None
+
+    def means(self, sets: IntArray) -> Centres:
+        sizes = set_sizes(sets, self.n_clusters).tolist()
+        return [
+            Centre(total, size) if size else None for total, size in zip(self._sums(sets), sizes, strict=True)
+        ]
+
+    def assign(self, centres: Centres) -> Assignment:
+        found = Filter(self._rows, self._squares, centres)
+        labels = np.empty(len(self._rows), dtype=np.int64)
+        own = np.empty(len(self._rows))
+        for block in blocks(len(self._rows), self.n_clusters):
+            distances, error = found.distances(block)
+            rivals = distances <= distances.min(axis=1, keepdims=True) + 2 * error
+            best = rivals.argmax(axis=1)
+            for row in np.flatnonzero(rivals.sum(axis=1) > 1):
+                contested = np.flatnonzero(rivals[row]).tolist()
+                exact = [self._distance(block.start + row, centres[found.clusters[at]]) for at in contested]
+                best[row] = contested[exact.index(min(exact))]  # of equals the lowest cluster
+            labels[block] = found.clusters[best]
+            own[block] = distances[np.arange(len(best)), best]
+        return Assignment(labels, (own - found.error, own + found.error))
+
+    def inertia(self, centres: Centres, assignment: Assignment) -> float:
+        # sum_i ||x_i - c||^2 over a set of n rows with sum T is sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>.
+        total = mpq(self._sum_of_squares)
+        sizes = set_sizes(assignment.labels, self.n_clusters).tolist()
+        for centre, sums, size in zip(centres, self._sums(assignment.labels), sizes, strict=True):
+            if centre and size:
+                above = size * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
+                total += mpq(above, centre.size**2)
+        return ratio_to_float(int(total.numerator), int(total.denominator), 2 * self._exponent)
+
+    def farthest(self, centres: Centres, assignment: Assignment, count: int) -> list[int]:
+        lower, upper = assignment.distances
+        # A row whose upper bound is below `count` lower bounds has `count` rows truly farther than itself.
+        threshold = np.partition(lower, len(lower) - count)[len(lower) - count]
+        rows = np.flatnonzero(upper >= threshold).tolist()
+        exact = {row: self._distance(row, centres[assignment.labels[row]]) for row in rows}
+        order = sorted(rows, key=lambda row: (-exact[row], row))
+        return order[:count] if exact[order[0]] else []
+
+    def separated(self, centres: Centres, assignment: Assignment) -> BoolArray:
+        lower, upper = assignment.distances
+        found = Filter(self._rows, self._squares, centres)
+        core = np.ones(len(self._rows), dtype=np.bool_)
+        for block in blocks(len(self._rows), self.n_clusters):
+            distances, error = found.distances(block)
+            # 9: squares of the distances' ratio 3.
+            near = distances + error < 9 * lower[block, None]
+            unsure = ~near & (distances - error < 9 * upper[block, None])
+            others = found.clusters != assignment.labels[block, None]
+            core[block] = ~(others & near).any(axis=1)
+            for offset, at in np.argwhere(others & unsure & core[block, None]).tolist():
+                row = block.start + offset
+                own = self._distance(row, centres[assignment.labels[row]])
+                core[row] &= 9 * own <= self._distance(row, centres[found.clusters[at]])
+        return core
+
+    def distances_from(self, row: int) -> Integers:
+        """Squared distances of all rows to one of them, shape (n_rows,); rows of at most 52 bits."""
+        return np.concatenate(
+            [
+                squared_norms(self._rows[block] - self._rows[row], self._bits + 1)
+                for block in blocks(*self._rows.shape)
+            ]
+        )
+
+    def _distance(self, row: int, centre: Centre | None) -> mpq:
+        assert centre is not None
+        return centre.squared_distance(self._rows[row])
+
+    @cached_property
+    def _sum_of_squares(self) -> int:
+        return sum(int(squared_norms(self._rows[b], self._bits).sum()) for b in blocks(*self._rows.shape))
+
+    def _sums(self, sets: IntArray) -> Integers:
+        """Exact sums of the sets' rows, shape (n_clusters, n_features); the last are kept."""
+        if self._summed is None or not np.array_equal(self._summed[0], sets):
+            width = 53 - len(self._rows).bit_length()  # n_rows whole numbers below 2^width: exact in float64
+            sums = np.zeros((self.n_clusters, self._rows.shape[1]), dtype=object)
+            for at, digit in enumerate(digits(self._rows, self._bits, width)):
+                part = set_sums(digit, sets, self.n_clusters)
+                sums += part.astype(np.int64).astype(object) << at * width
+            self._summed = (sets.copy(), sums)
+        return self._summed[1]
+
+
+class Filter:
+    """Squared distances in float64, and a bound on their error.
+
+    With u = 2^-53, g the largest norm of a centre and r a row's norm, to first order:
+
+    - a centre rounded to float64 is off by u g, so the square of its norm by (d + 2) u g^2;
+    - its product with the row is off by (d + 1) u r g, in whatever order BLAS adds;
+    - twice that, and the subtraction, make at most (d + 4) u g (g + 2 r);
+    - adding ||row||^2, itself off by d u r^2, makes at most (d + 5) u (g + r)^2.
+
+    The bound of 2 (d + 8) u (g + r)^2 also covers the terms of second order (d u < 2^-30) and the rounding of
+    g, r, the bound and comparisons with it. 2^-900 is far above what underflow can lose, 2^-1074 in each of
+    fewer than 2^32 operations. Where g + r >= 2^500 an operation might overflow: nothing is known.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float64
+    squares : ndarray of shape (n_rows,), float64
+        ||row||^2, inf beyond float64.
+    centres : sequence of Centre or None
+
+    Attributes
+    ----------
+    clusters : ndarray of int64
+        Those that have a centre, ascending.
+    error : ndarray of shape (n_rows,), float64
+    """
+
+    def __init__(self, rows: FloatArray, squares: FloatArray, centres: Centres) -> None:
+        self.clusters = np.array([h for h, centre in enumerate(centres) if centre], dtype=np.int64)
+        floats = np.array([centre.to_floats(0) for centre in centres if centre])
+        self._rows, self._squares = rows, squares
+        with np.errstate(over="ignore"):
+            self._offsets = np.einsum("ij,ij->i", floats, floats)
+            self._weights = np.ascontiguousarray(-2.0 * floats.T)
+        reach = np.sqrt(self._offsets.max()) + np.sqrt(squares)
+        self._known = reach < 2.0**500
+        self.error = np.full(len(rows), np.inf)
+        self.error[self._known] = 2 * (rows.shape[1] + 8) * 2.0**-53 * reach[self._known] ** 2 + 2.0**-900
+
+    def distances(self, block: slice) -> tuple[FloatArray, FloatArray]:
+        """Of these rows to all centres there are, and the bound on their error, shape (rows, 1)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            distances: FloatArray = self._rows[block] @ self._weights
+            distances += self._offsets
+            distances += self._squares[block, None]
+        distances[~self._known[block]] = 0.0  # any number: the error is infinite
+        return distances, self.error[block, None]
+
+
+def digits(whole: FloatArray, bits: int, width: int) -> Iterator[FloatArray]:
+    """Whole numbers |x| < 2^bits as sum_j d_j 2^(j width) with whole |d_j| < 2^width, the lowest first."""
+    while bits > width:
+        upper = np.trunc(whole * 2.0**-width)
+        yield whole - upper * 2.0**width
+        whole, bits = upper, bits - width
+    yield whole
+
+
+def squared_norms(whole: FloatArray, bits: int) -> Integers:
+    """Squared norms of rows of whole numbers |x| < 2^bits, shape (n_rows,)."""
+    parts = [digit.astype(np.int64) for digit in digits(whole, bits, 26)]
+    total = np.zeros(len(whole), dtype=object)
+    for i, left in enumerate(parts):
+        for j, right in enumerate(parts):
+            for first in range(0, whole.shape[1], 1024):  # 2^10 products below 2^52: exact in int64
+                columns = slice(first, first + 1024)
+                products = np.einsum("ij,ij->i", left[:, columns], right[:, columns])
+                total += products.astype(object) << 26 * (i + j)
+    return total
+
+
+def ratio_to_float(above: int, below: int, exponent: int) -> float:
+    """``above / (below * 2^exponent)`` rounded to the nearest float64, inf beyond its range."""
+    above <<= max(-exponent, 0)
+    below <<= max(exponent, 0)
+    try:
+        return above / below  # Python rounds the quotient of two integers correctly; GMP would truncate it
+    except OverflowError:
+        return np.inf if above > 0 else -np.inf
