@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, Literal
 
 from secfc.protocol.messages import PHASES, SERVER
@@ -112,6 +112,19 @@ class Meter:
         record = MessageRecord(envelope.kind, envelope.sender, envelope.recipient, envelope.round, size)
         self._sent.append((envelope.phase, record))
         self.sent_bytes += size
+
+    def standing(self) -> dict[str, Any]:
+        """All counts, as JSON takes them."""
+        return {
+            "seconds": [[*key, value] for key, value in self.seconds.items()],
+            "sent": [[phase, *astuple(record)] for phase, record in self._sent],
+        }
+
+    def stand(self, counts: dict[str, Any]) -> None:
+        """Count on from there."""
+        self.seconds = defaultdict(float, {(phase, role): value for phase, role, value in counts["seconds"]})
+        self._sent = [(phase, MessageRecord(*record)) for phase, *record in counts["sent"]]
+        self.sent_bytes = sum(record.size for _, record in self._sent)
 
     def costs(self) -> Costs:
         """The sums so far."""

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,17 +29,17 @@ from secfc.agreement.statement import (
     SignedStatement,
     Statement,
     sign_statement,
-    statement_of,
 )
-from secfc.codes import Code, code_of_write
+from secfc.codes import code_of_write
 from secfc.drivers.costs import Meter
+from secfc.drivers.past_runs import STATEMENT, RunCount, has_been, log_path, written_statement
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import take
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError, StorageError
-from secfc.journal.beginning import open_journal
+from secfc.journal.beginning import Kept, open_journal
 from secfc.journal.journal import Journal
-from secfc.journal.records import sync_folder
+from secfc.journal.run_log import RunLog
 from secfc.prepare.summary import SUMMARY, write_summary
 from secfc.prepare.transform import Preparation
 from secfc.protocol.client import Client
@@ -54,14 +55,11 @@ from secfc.tables import write_centres, write_labels
 
 _LOG = logging.getLogger(__name__)
 
-LABELS, CENTRES, SPREADS, STATEMENT = "labels.csv", "centres.csv", "spreads.csv", "statement.json"
+LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
 """Files of a run in the site's folder of results; with a preparation `secfc.prepare.summary.SUMMARY` too."""
 
 EVIDENCE = "evidence.json"
 """Two signed messages of the coordinator that contradict each other, where it cheated (`secfc audit`)."""
-
-_RUNS = ".runs"
-"""Ends the name of a folder beside the site's results: which runs an agreement had."""
 
 
 class Participant:
@@ -102,6 +100,7 @@ class Participant:
         site.check(self.agreement)
         check_signed(self.agreement, signatures_path(site.job))
         site.check_inputs(self.agreement)
+        self._count = RunCount(self.agreement, site.results, name=self.name)
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.meter = Meter()
         self.preparation: Preparation | None = None
@@ -110,7 +109,7 @@ class Participant:
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
         self._session: Session
-        self._journal: Journal | None = None
+        self._journal: Journal | RunLog | None = None
         self._secrets: dict[str, bytes] = {}  # of its journal, until they are used
         self._introductions: str | None = None
         self._took_part: list[str] = []
@@ -181,18 +180,55 @@ class Participant:
         for other in storage.glob("run-*"):
             if other != path.parent and (self._site.results / other.name.removeprefix("run-")).exists():
                 shutil.rmtree(other, ignore_errors=True)  # it was killed when it had written the run down
+        self._journal = journal = self._kept(Journal, path, begun=kept > 0)
+        return journal
+
+    def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
+        """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
+
+        The coordinator has given up what is left of other runs of the job: one that goes on begins no other.
+
+        Parameters
+        ----------
+        run, digest, number
+            As for `open`, which is to follow.
+
+        Raises
+        ------
+        InUseError
+            When another process of this site still works on the run.
+        StorageError, AgreementError, DataError
+            As `open_journal`.
+        """
+        storage = self._site.storage
+        path = None if storage is None else log_path(storage, self.agreement, run)
+        self._read(run, digest, number, goes_on=path is not None and path.exists())
+        if path is None:
+            return None
+        for other in path.parent.glob("*.log"):
+            if other != path:
+                with suppress(StorageError):
+                    left = RunLog.resume(other)
+                    if left is not None:
+                        left.remove()
+        self._journal = log = self._kept(RunLog, path, begun=False)
+        return log
+
+    def _kept(self, kind: type[Kept], path: Path, *, begun: bool) -> Kept:
+        assert self._run is not None
         names = ["ephemeral", "masks"]
         if self.agreement.opened:
             names += ["prepare-ephemeral", "prepare-masks"]
         journal, self._secrets = open_journal(
+            kind,
             path,
-            run=run.hex(),
-            party=number,
-            given=[digest, self._ids_key or b"", *self._rows.content()],
+            run=self._run.hex(),
+            party=self.number,
+            given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
             sizes=dict.fromkeys(names, KEY_BYTES),
-            begun=kept > 0,
+            begun=begun,
         )
-        self._journal, self._began = journal, journal.header["began"]
+        self._began = journal.header["began"]
         return journal
 
     def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
@@ -286,57 +322,14 @@ class Participant:
                 f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
             )
         if not goes_on:
-            self._check_date()
-            self._check_runs(run)
+            self._count.check_date()
+            self._count.check(run)
             if has_been(self._site.results, run):  # results are never written over
                 raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
         self._run, self._began, self._session = run, _now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
-
-    def _check_date(self) -> None:
-        """Refuse a job that has expired."""
-        try:
-            self.agreement.check_date(datetime.now(UTC).date())
-        except AgreementError as error:
-            raise AgreementError(f"{self.name}: {error}", code=error.code) from None
-
-    def _check_runs(self, run: bytes) -> None:
-        """Refuse a job that had as many other runs as were agreed on."""
-        others = self._counted_runs() - {run.hex()}
-        if len(others) >= self.agreement.runs:
-            raise AgreementError(
-                f"{self.name}: the job {self.agreement.digest.hex()[:16]} had {len(others)} runs, it was "
-                f"agreed on {self.agreement.runs}",
-                code=Code.NO_RUNS_LEFT,
-            )
-
-    @property
-    def _runs(self) -> Path:
-        """The folder with an empty file for each run of this agreement in which this site shared anything."""
-        return _runs_folder(self._site.results) / self.agreement.digest.hex()
-
-    def _counted_runs(self) -> set[str]:
-        return {path.name for path in self._runs.glob("*")}
-
-    def _count_run(self) -> None:
-        """Write down that this run shares something, before it does: a run counts whatever its ending."""
-        assert self._run is not None
-        mark = self._runs / self._run.hex()
-        try:
-            if not mark.exists():
-                self._check_date()
-                self._runs.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-                sync_folder(self._runs)
-            try:
-                self._check_runs(self._run)  # after the mark: of two runs at once each sees the other's
-            except AgreementError:
-                mark.unlink()
-                raise
-        except OSError as error:
-            raise StorageError(f"{self.name}: results: {self._runs}: {error.strerror}") from None
 
     @property
     def most_bytes(self) -> int:
@@ -367,7 +360,8 @@ class Participant:
         most = self._client.sizes.most_bytes
         message = decode(data, k=self.agreement.job.k, session=self._session, most=most)
         if isinstance(message, Plan):
-            self._count_run()
+            assert self._run is not None
+            self._count.count(self._run)
         try:
             replies = self._client.receive(message)
         except CheatError as error:
@@ -386,7 +380,7 @@ class Participant:
         """Take a message of another site; after the last make the rows, and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
-            self._count_run()
+            self._count.count(self._run)
             messages = self._counted(preparing.receive(data))
             if preparing.preparation is None:
                 return messages
@@ -415,11 +409,11 @@ class Participant:
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         results = self._site.results
-        if self._journal is not None and (results / run.hex()).exists():
-            # It was killed when it had written the run down.
-            written = json.loads((results / run.hex() / STATEMENT).read_text(encoding="utf-8"))
-            self._end()
-            return statement_of(written, name=self.name)
+        if self._journal is not None:  # it may have been killed when it had written the run down
+            written = written_statement(results, run, name=self.name)
+            if written is not None:
+                self._end()
+                return written
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
@@ -462,8 +456,18 @@ class Participant:
         if self._journal is not None:
             folder = self._journal.path.parent
             self._journal.remove()
-            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(self._journal, Journal):
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    folder.rmdir()
             self._journal = None
+
+    def leave(self) -> None:
+        """Forget the run and leave its log, for a process that goes on with it."""
+        if self._journal is not None:
+            self._journal.close()
+        self._end()
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
         return self._counted([encode(message, k=self.agreement.job.k) for message in messages])
@@ -496,15 +500,6 @@ class Participant:
             iterations=self._iterations,
             converged=self._converged,
         )
-
-
-def has_been(results: Path, run: bytes) -> bool:
-    """Whether a folder of results has a run already."""
-    return (results / run.hex()).exists() or any(_runs_folder(results).glob(f"*/{run.hex()}"))
-
-
-def _runs_folder(results: Path) -> Path:
-    return results.with_name(results.name + _RUNS)
 
 
 def _now() -> str:

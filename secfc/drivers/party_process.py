@@ -76,6 +76,7 @@ def _secrets(
     if setup["storage"] is None:
         return None, {name: secrets.token_bytes(size) for name, size in sizes.items()}
     return open_journal(
+        Journal,
         Path(setup["storage"]) / party_name(setup["party"]),
         run=setup["run"],
         party=setup["party"],

@@ -6,18 +6,22 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import secfc
 from secfc.errors import StorageError
 from secfc.journal.journal import Journal
 from secfc.journal.records import Buffer
+from secfc.journal.run_log import RunLog
+
+Kept = TypeVar("Kept", Journal, RunLog)
 
 _DIGEST_KEY_BYTES = 32
 _LENGTH_BYTES = 8
 
 
 def open_journal(
+    kind: type[Kept],
     path: Path,
     *,
     run: str,
@@ -25,11 +29,13 @@ def open_journal(
     given: Iterable[Buffer],
     sizes: Mapping[str, int],
     begun: bool,
-) -> tuple[Journal, dict[str, bytes]]:
+) -> tuple[Kept, dict[str, bytes]]:
     """The journal of a party in a run, begun or gone on with, and the party's secrets.
 
     Parameters
     ----------
+    kind : type
+        Of the journal.
     path : Path
     run : str
         Identifier in hexadecimal.
@@ -47,7 +53,7 @@ def open_journal(
     StorageError
         When the journal is of another run, party, program or input, or is gone.
     """
-    journal = Journal.resume(path)
+    journal = kind.resume(path)
     if journal is None:
         if begun:
             raise StorageError(f"{path}: there is no journal, though the party had begun one")
@@ -61,7 +67,7 @@ def open_journal(
             "given": _digest(given, drawn["digest"]),
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }
-        return Journal.begin(path, header), drawn
+        return kind.begin(path, header), drawn
     try:
         return journal, _checked(journal, run=run, party=party, given=given, names=sizes.keys())
     except BaseException:
@@ -70,7 +76,7 @@ def open_journal(
 
 
 def _checked(
-    journal: Journal, *, run: str, party: int, given: Iterable[Buffer], names: Iterable[str]
+    journal: Journal | RunLog, *, run: str, party: int, given: Iterable[Buffer], names: Iterable[str]
 ) -> dict[str, bytes]:
     header: dict[str, Any] = journal.header
     expected = {"version": secfc.__version__, "run": run, "party": party}

@@ -4,12 +4,16 @@ Encoded messages travel as a stream of bytes in each direction, cut into pieces 
 is near to. The coordinator calls, a site answers, so a site needs no thread and no open port of its own.
 A call that was not answered in time is sent again under its number and gets the same answer.
 
+A coordinator that was killed does not know its last call to a site. It sends the number after the last
+answer that it has on its disk. A site that has taken that number already gives its answer again. So each call
+says where its piece begins in the stream to the site, and each answer says how many bytes of it the site has.
+
 ::
 
-    head      = magic (4) | kind (1) | number (4) | run (16) | agreement (32) | recipient (2)
+    head      = magic (4) | kind (1) | number (4) | position (8) | run (16) | agreement (32) | recipient (2)
     call      = head | body | signature (64)
-    answer    = magic (4) | kind (1) | number (4) | body
-    statement = "secfc call 1" | head | SHA-256 of the body
+    answer    = magic (4) | kind (1) | number (4) | position (8) | body
+    statement = "secfc call 2" | head | SHA-256 of the body
 
 The coordinator signs the statement with the key that the roster has for it. A transport lets others call a
 site too, so a site takes nothing else.
@@ -36,11 +40,11 @@ MAGIC = magic_of("SFF")
 PIECE_BYTES = 1 << 23
 """Most bytes of messages in a call or an answer: far below FLARE's and gRPC's limits."""
 
-_HEAD = struct.Struct("<4sBI")  # magic, kind, number
+_HEAD = struct.Struct("<4sBIQ")  # magic, kind, number, position
 _PLACE = struct.Struct(f"<{RUN_ID_BYTES}s{DIGEST_BYTES}sH")  # run, agreement, recipient
 _CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
-_STATEMENT = b"secfc call 1"
+_STATEMENT = b"secfc call 2"
 _COORDINATOR = 0
 
 
@@ -59,15 +63,25 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A site's answer. It carries its call's number."""
+    """A site's answer. It carries its call's number.
+
+    Attributes
+    ----------
+    kind : Kind
+    number : int
+    position : int
+        Bytes of the stream to the site that it has taken.
+    body : bytes
+    """
 
     kind: Kind
     number: int
+    position: int = 0
     body: bytes = field(repr=False)
 
     def encode(self) -> bytes:
         """The bytes that travel."""
-        return _HEAD.pack(MAGIC, self.kind, self.number) + self.body
+        return _HEAD.pack(MAGIC, self.kind, self.number, self.position) + self.body
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +95,22 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A call, as it says; `verify` tells whether the coordinator made it."""
+    """A call, as it says; `verify` tells whether the coordinator made it.
+
+    Attributes
+    ----------
+    kind : Kind
+    number : int
+    position : int
+        Where the piece in the body begins in the stream to the site.
+    place : Place
+    body : bytes
+    signature : bytes of length 64
+    """
 
     kind: Kind
     number: int
+    position: int = 0
     place: Place
     body: bytes = field(repr=False)
     signature: bytes = field(default=b"", repr=False)
@@ -98,7 +124,7 @@ class Call:
         roster.verify(_COORDINATOR, self.signature, self._statement(), what="a call")
 
     def _head(self) -> bytes:
-        head = _HEAD.pack(MAGIC, self.kind, self.number)
+        head = _HEAD.pack(MAGIC, self.kind, self.number, self.position)
         return head + _PLACE.pack(self.place.run, self.place.agreement, self.place.recipient)
 
     def _statement(self) -> bytes:
@@ -113,9 +139,9 @@ def decode_answer(data: object) -> Answer:
     MessageError
         When it is none of ours.
     """
-    kind, number = _decode_head(data, _HEAD.size)
+    kind, number, position = _decode_head(data, _HEAD.size)
     assert isinstance(data, bytes)
-    return Answer(kind=kind, number=number, body=data[_HEAD.size :])
+    return Answer(kind=kind, number=number, position=position, body=data[_HEAD.size :])
 
 
 def decode_call(data: object) -> Call:
@@ -126,27 +152,30 @@ def decode_call(data: object) -> Call:
     MessageError
         When it is none of ours.
     """
-    kind, number = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
+    kind, number, position = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
     assert isinstance(data, bytes)
     run, agreement, recipient = _PLACE.unpack_from(data, _HEAD.size)
     return Call(
         kind=kind,
         number=number,
+        position=position,
         place=Place(run=run, agreement=agreement, recipient=recipient),
         body=data[_CALL_BYTES:-SIGNATURE_BYTES],
         signature=data[-SIGNATURE_BYTES:],
     )
 
 
-def _decode_head(data: object, around: int) -> tuple[Kind, int]:
-    """Kind and number, where so many bytes stand around the body."""
-    if not isinstance(data, bytes) or len(data) < _HEAD.size:
+def _decode_head(data: object, around: int) -> tuple[Kind, int, int]:
+    """Kind, number and position, where so many bytes are around the body."""
+    if not isinstance(data, bytes) or len(data) < len(MAGIC):
         raise MessageError("a call: not of this protocol")
-    magic, kind, number = _HEAD.unpack_from(data)
-    check_magic(magic, MAGIC)
+    check_magic(data[: len(MAGIC)], MAGIC)
+    if len(data) < _HEAD.size:
+        raise MessageError(f"a call: of {len(data)} bytes")
+    _, kind, number, position = _HEAD.unpack_from(data)
     if kind not in list(Kind) or not around <= len(data) <= around + PIECE_BYTES:
         raise MessageError(f"a call: of type {kind} and {len(data)} bytes")
-    return Kind(kind), number
+    return Kind(kind), number, position
 
 
 def to_json(value: dict[str, Any]) -> bytes:
@@ -172,33 +201,67 @@ def from_json(body: bytes) -> dict[str, Any]:
 
 
 class Outgoing:
-    """Messages on their way to one party, taken piece by piece."""
+    """A stream to one party: messages, taken piece by piece, and kept until the party has them.
 
-    def __init__(self) -> None:
-        self._waiting: deque[memoryview] = deque()
+    Attributes
+    ----------
+    position : int
+        Bytes of the stream that the party is known to have.
+    """
+
+    def __init__(self, *, position: int = 0, pending: bytes = b"") -> None:
+        self.position = position
+        self._taken = b""  # the last piece, until the party has it
+        self._waiting: deque[memoryview] = deque([memoryview(pending)] if pending else [])
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
+    @property
+    def pending(self) -> bytes:
+        """The rest of the stream, from `position` on."""
+        return b"".join([self._taken, *self._waiting])
+
     def put(self, message: bytes | memoryview) -> None:
         """Append a message."""
         self._waiting.append(memoryview(_LENGTH.pack(len(message))))
-        self._waiting.append(memoryview(message))
+        if len(message):
+            self._waiting.append(memoryview(message))
 
     def take(self) -> bytes:
-        """The next piece, empty when nothing waits."""
-        taken, room = [], PIECE_BYTES
+        """The next piece, empty when nothing waits; the party has the last one."""
+        self.position += len(self._taken)
+        self._taken = b"".join(self._from_waiting(PIECE_BYTES))
+        return self._taken
+
+    def reach(self, position: int) -> None:
+        """The party has so many bytes of the stream: forget them.
+
+        Raises
+        ------
+        MessageError
+            When it has not had so many, or had more before.
+        """
+        left = position - self.position - len(self._taken)
+        if left < 0 or left > sum(map(len, self._waiting)):
+            raise MessageError(f"an answer: {position} bytes of the stream are said to be taken")
+        self._taken = b""
+        self._from_waiting(left)
+        self.position = position
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        self._waiting.clear()
+
+    def _from_waiting(self, room: int) -> list[memoryview]:
+        taken: list[memoryview] = []
         while self._waiting and room:
             head = self._waiting.popleft()
             taken.append(head[:room])
             if len(head) > room:
                 self._waiting.appendleft(head[room:])
             room -= len(taken[-1])
-        return b"".join(taken)
-
-    def clear(self) -> None:
-        """Forget what waits."""
-        self._waiting.clear()
+        return taken
 
 
 class Incoming:
@@ -208,22 +271,44 @@ class Incoming:
     ----------
     most : callable
         Bytes of the largest message that the recipient takes now.
+
+    Attributes
+    ----------
+    position : int
+        Bytes of the stream that were taken.
     """
 
-    def __init__(self, most: Callable[[], int]) -> None:
-        self._most = most
-        self._buffer = bytearray()
+    def __init__(self, most: Callable[[], int], *, position: int = 0, pending: bytes = b"") -> None:
+        self._most, self.position = most, position
+        self._buffer = bytearray(pending)
 
-    def feed(self, piece: bytes) -> Iterator[bytes]:
+    @property
+    def pending(self) -> bytes:
+        """What was taken and is in no message that was given yet."""
+        return bytes(self._buffer)
+
+    def feed(self, piece: bytes, *, position: int | None = None) -> Iterator[bytes]:
         """Take a piece, give the messages that it completes.
 
         The bound of a message is asked for when those before it have been taken.
 
+        Parameters
+        ----------
+        piece : bytes
+        position : int, optional
+            Where it begins in the stream; what was taken before is skipped. By default it follows.
+
         Raises
         ------
         MessageError
-            When a larger message is announced than the recipient takes; what came of the stream is forgotten.
+            When the piece does not follow what was taken, or announces a larger message than the recipient
+            takes; what came of the stream is forgotten then.
         """
+        if position is not None:
+            if position > self.position:
+                raise MessageError(f"a call: a piece at {position}, {self.position} bytes were taken")
+            piece = piece[self.position - position :]
+        self.position += len(piece)
         self._buffer += piece
         while len(self._buffer) >= _LENGTH.size:
             (size,) = _LENGTH.unpack_from(self._buffer)

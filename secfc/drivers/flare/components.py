@@ -20,6 +20,7 @@ from nvflare.apis.signal import Signal
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.drivers.failures import as_error
 from secfc.drivers.flare.coordinator import SUMMARY, Coordinator
+from secfc.drivers.flare.coordinator_log import CoordinatorLog
 from secfc.drivers.flare.jobs import of_argument
 from secfc.drivers.flare.kits import SITE_FILE
 from secfc.drivers.flare.site import Site
@@ -30,6 +31,9 @@ from secfc.protocol.server import Server
 TOPIC = "secfc"
 _DATA = "data"
 """The one entry of what travels: bytes of ours."""
+
+LOGS = "secfc-logs"
+"""The coordinator's folder of logs, in the server's kit."""
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]
@@ -73,11 +77,14 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         As `secfc.drivers.flare.jobs.to_argument` writes it.
     deadline : float
         Seconds that a site has to answer.
+    resumable : bool
+        Whether the coordinator keeps a log in the server's kit: a job that was interrupted goes on when it is
+        submitted again.
     """
 
-    def __init__(self, agreement: str, deadline: float) -> None:
+    def __init__(self, agreement: str, deadline: float, resumable: bool) -> None:
         super().__init__()
-        self._agreement_text, self._deadline = agreement, deadline
+        self._agreement_text, self._deadline, self._resumable = agreement, deadline, resumable
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to prepare."""
@@ -89,7 +96,11 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         """Run to the end and write the summary into FLARE's folder of the job."""
         engine = fl_ctx.get_engine()
         agreement = of_argument(self._agreement_text)
-        run = secrets.token_bytes(RUN_ID_BYTES)
+        workspace = fl_ctx.get_workspace()
+        log = None
+        if self._resumable:
+            log = CoordinatorLog.open(Path(workspace.get_root_dir()) / LOGS, agreement)
+        run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
 
         def send(site: str, data: bytes, timeout: float) -> bytes | None:
             with engine.new_context() as context:
@@ -113,21 +124,24 @@ class CoordinatorController(Controller):  # type: ignore[misc]
                 job=agreement.job,
                 session=agreement.session(run),
                 rng=np.random.default_rng(agreement.seed),
+                secret=None if log is None else log.secret,
                 prepares=bool(agreement.opened),
             ),
             run=run,
-            identity=read_key(Path(fl_ctx.get_workspace().get_site_config_dir()) / COORDINATOR_KEY),
+            identity=read_key(Path(workspace.get_site_config_dir()) / COORDINATOR_KEY),
             send=send,
             deadline=self._deadline,
             aborted=lambda: bool(abort_signal.triggered),
+            log=log,
         )
         error: SecFCError | None = None
         try:
             coordinator.run()
         except Exception as failure:
             error = as_error(failure)
-        folder = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id()))
+        folder = Path(workspace.get_run_dir(fl_ctx.get_job_id()))
         coordinator.write_summary(folder / SUMMARY, error)
+        coordinator.leave()
         if error is not None:
             self.system_panic(coordinator.ending(error), fl_ctx)
 

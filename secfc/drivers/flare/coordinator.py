@@ -1,4 +1,8 @@
-"""The coordinator: drives the server's role and calls the sites. Knows nothing of FLARE."""
+"""The coordinator: drives the server's role and calls the sites. Knows nothing of FLARE.
+
+What a site answers goes into the coordinator's log, if it keeps one, before it takes effect. A process that
+goes on with the run takes the log again and so says the same to every site (`secfc.drivers.flare.site`).
+"""
 
 import logging
 import queue
@@ -17,10 +21,11 @@ from secfc.codes import Code
 from secfc.drivers.costs import Meter, Role
 from secfc.drivers.failures import as_error, detail, ends_run
 from secfc.drivers.flare import line as lines
-from secfc.drivers.flare.calls import Place, to_json
+from secfc.drivers.flare.calls import Answer, Incoming, Kind, Place, to_json
+from secfc.drivers.flare.coordinator_log import CoordinatorLog, Heard, Lost, Stood, Took
 from secfc.drivers.flare.line import Event, Line, Send
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
-from secfc.errors import MessageError, PartyError, SecFCError, TooManyFaultsError
+from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
 from secfc.escaping import shown
 from secfc.protocol.disclosure import ResidueError
 from secfc.protocol.messages import PHASES, SERVER, Message
@@ -58,6 +63,9 @@ class Coordinator:
     aborted : callable
         Whether the transport gives up: nothing can be sent then.
     on_progress : callable, optional
+    log : CoordinatorLog, optional
+        Of this run. With one a run that lacks sites which do not answer is interrupted and not ended: it goes
+        on from the log.
 
     Attributes
     ----------
@@ -70,6 +78,8 @@ class Coordinator:
         Phase, round, and seconds since the start when it began.
     report : ServerReport or None
         Once the run is complete.
+    interrupted : bool
+        Whether another process can go on with the run.
     """
 
     def __init__(
@@ -83,6 +93,7 @@ class Coordinator:
         deadline: float,
         aborted: Callable[[], bool] = lambda: False,
         on_progress: OnProgress | None = None,
+        log: CoordinatorLog | None = None,
     ) -> None:
         self._agreement, self._job, self._server = agreement, agreement.job, server
         self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
@@ -91,7 +102,10 @@ class Coordinator:
         self.statements: dict[int, SignedStatement] = {}
         self.timeline: list[tuple[str, int, float]] = []
         self.report: ServerReport | None = None
-        self._run = run
+        self.interrupted = False
+        self._run, self._log = run, log
+        self._round = 0  # of the last checkpoint
+        self._again = False  # takes its log again
         self._done: set[int] = set()  # clients for which the run has ended
         self._doubted: list[int] = []  # of these, who were still waiting to open centres
         self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
@@ -108,10 +122,10 @@ class Coordinator:
                 events=self._events,
                 place=Place(run=run, agreement=agreement.digest, recipient=j),
                 identity=identity,
-                most=self._most_bytes,
             )
             for j, name in enumerate(agreement.names, start=1)
         }
+        self._incoming = {j: Incoming(self._most_bytes) for j in self._lines}
 
     def run(self) -> ServerReport:
         """Run to the end; every site is told how it ended.
@@ -121,17 +135,31 @@ class Coordinator:
         SecFCError
             Naming the site, or the inequality that no longer holds.
         """
-        for line in self._lines.values():
-            line.start()
         try:
+            try:
+                self._go_on_from_log()
+            finally:
+                for line in self._lines.values():
+                    line.start()
             self._until_done()
             report = ServerReport.of(self._server, self._job)
         except BaseException as error:
-            told = as_error(error) if isinstance(error, Exception) else _interrupted()
+            told = as_error(error) if isinstance(error, Exception) else _stopped()
             _LOG.error("%s", detail(told))
-            self._close(Told.of(told).to_json(), now=True)
+            if self._log is not None and (
+                isinstance(error, StorageError) or not isinstance(error, Exception)
+            ):
+                self.interrupted = True
+            if self.interrupted:
+                for line in self._lines.values():
+                    line.stop()
+            else:
+                self._close(Told.of(told).to_json(), now=True)
             raise told from None if isinstance(error, SecFCError) else error
         self._close({"ended": COMPLETE}, now=False)
+        if self._log is not None and self._aborted():
+            self.interrupted = True  # sites that were not closed have their labels in memory only
+            raise self._abortion()
         if self._doubted:
             complete = [one for one in self.statements.values() if one.statement.ended == COMPLETE]
             if len(complete) < self._job.threshold:
@@ -139,12 +167,21 @@ class Coordinator:
         self.report = report
         return report
 
+    def leave(self) -> None:
+        """Leave the log of a run that was interrupted, remove that of a run that has ended."""
+        if self._log is not None:
+            if self.interrupted:
+                self._log.close()
+            else:
+                self._log.remove()
+
     def write_summary(self, path: Path, error: SecFCError | None) -> None:
         """Write the parties' statements and what the coordinator adds to them, whole or not at all."""
         told: dict[str, Any] = {
             "secfc": secfc.__version__,
             "run": self._run.hex(),
             "ended": COMPLETE if error is None else self.ending(error),
+            "interrupted": self.interrupted,
             "lost": {self._name(j): Told.of(why).ending(()) for j, why in self.lost.items()},
             "costs": self.meter.costs().to_dict(),
             "timeline": self.timeline,
@@ -167,24 +204,138 @@ class Coordinator:
         self._mark()
         while self._server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
             if self._aborted():
+                self.interrupted = self._log is not None
                 raise self._abortion()
+            answers, failed = self._heard()
+            if answers:
+                heard = time.monotonic()
+                self._take(answers)
+            if failed is not None and failed[0] not in self.lost:
+                self._vanished(*failed)
+            if not answers and failed is None and time.monotonic() - heard > self._patience:
+                self._overdue()
+                heard = time.monotonic()
+
+    def _heard(self) -> tuple[list[tuple[int, Answer]], tuple[int, SecFCError] | None]:
+        """Answers that have come, up to a client's failure; nothing after a pause."""
+        answers: list[tuple[int, Answer]] = []
+        pause: float | None = lines.PAUSE_SECONDS
+        while True:
             try:
-                client, event = self._events.get(timeout=lines.PAUSE_SECONDS)
+                client, event = self._events.get(timeout=pause) if pause else self._events.get_nowait()
             except queue.Empty:
-                if time.monotonic() - heard > self._patience:
-                    self._overdue()
-                    heard = time.monotonic()
-                continue
-            if client in self.lost:
-                continue
+                return answers, None
             if isinstance(event, SecFCError):
-                self._lose(client, event)
-                continue
-            heard = time.monotonic()
-            if event is None:
-                self._done.add(client)
-            else:
-                self._carry(client, event)
+                return answers, (client, event)
+            answers.append((client, event))
+            pause = None
+
+    def _take(self, answers: list[tuple[int, Answer]]) -> None:
+        """Write answers down, then let them take effect in their order."""
+        if self._log is not None:
+            self._log.answers(answers)
+        for client, answer in answers:
+            self._read(client, answer)
+        self._checkpoint()
+
+    def _read(self, client: int, answer: Answer) -> None:
+        """Let an answer take effect."""
+        if client in self.lost:
+            return
+        try:
+            self._lines[client].taken(answer)
+            for message in self._incoming[client].feed(answer.body):
+                self._carry(client, message)
+                if client in self.lost:
+                    return
+        except MessageError as error:
+            self._lose(client, error)
+            return
+        if answer.kind is Kind.DONE:
+            self._done.add(client)
+
+    def _vanished(self, client: int, error: SecFCError) -> None:
+        """Go on without a client that is not heard, or that told of an error of its own.
+
+        Raises
+        ------
+        SecFCError
+            As `_lose`. A run with a log that lacks only answers is interrupted.
+        """
+        if self._log is not None:
+            left = self._job.n - len(self.lost) - 1
+            if error.code is Code.TIMEOUT and self._server.state is State.DONE and left < self._job.threshold:
+                self.interrupted = True
+                raise self._unconfirmed([client])
+            self._log.lost(client, error)
+        try:
+            self._lose(client, error)
+        except TooManyFaultsError:
+            if self._log is not None and error.code is Code.TIMEOUT:
+                self._log.not_lost()
+                self.interrupted = True
+            raise
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """When the server has asked a question since the last time, replace the log by the present state."""
+        progress = self._server.progress
+        if self._log is None or self._server.state is not State.ITERATE or progress.round == self._round:
+            return
+        self._round = progress.round
+        self._log.checkpoint(
+            {
+                "round": progress.round,
+                "server": self._server.standing(),
+                "lines": {j: line.standing for j, line in self._lines.items()},
+                "incoming": {j: one.pending for j, one in self._incoming.items()},
+                "lost": {j: [Told.of(why).to_json(), str(why)] for j, why in self.lost.items()},
+                "carried": [[*link, count] for link, count in self._carried.items()],
+                "meter": self.meter.standing(),
+                "timeline": self.timeline,
+            }
+        )
+
+    def _go_on_from_log(self) -> None:
+        """Take again what another process has taken."""
+        if self._log is None:
+            return
+        self._again = True
+        count = 0
+        for entry in self._log.entries():
+            count += 1
+            match entry:
+                case Took():
+                    self._read(entry.client, entry.answer)
+                case Heard():
+                    self._carry(entry.client, entry.message)
+                case Stood():
+                    self._stand(entry.state)
+                case Lost():
+                    try:
+                        self._lose(entry.client, entry.error)
+                    except TooManyFaultsError:
+                        self._log.not_lost()  # it was killed before it had taken that back
+                        self.interrupted = True
+                        raise
+        self._again = False
+        if count:
+            _LOG.info("run %s: goes on in round %d", self._run.hex(), self._server.progress.round)
+        self._checkpoint()
+
+    def _stand(self, state: dict[str, Any]) -> None:
+        """Take the place of a process that was in this state."""
+        self._server.stand(state["server"])
+        self._round = state["round"]
+        for j, line in self._lines.items():
+            line.stand(*state["lines"][j])
+            self._incoming[j] = Incoming(self._most_bytes, pending=state["incoming"][j])
+        self.lost = {j: Told.read(said).error(text) for j, (said, text) in state["lost"].items()}
+        for j in self.lost:
+            self._lines[j].forget()
+        self._carried = Counter({tuple(link): count for *link, count in state["carried"]})
+        self.meter.stand(state["meter"])
+        self.timeline = [(phase, round_, seconds) for phase, round_, seconds in state["timeline"]]
 
     @property
     def _patience(self) -> float:
@@ -207,6 +358,7 @@ class Coordinator:
                 self._done.update(waiting)
                 return
             if len(self._done) < self._job.threshold:
+                self.interrupted = self._log is not None
                 raise self._unconfirmed(waiting)
         else:
             waiting = list(self._server.overdue(lambda *link: self._carried[link]))
@@ -214,7 +366,7 @@ class Coordinator:
         silence = f"nothing was heard for {self._patience:.0f} s from those waited for: {names}"
         for client in waiting:
             if client not in self.lost:
-                self._lose(client, PartyError(silence, code=Code.TIMEOUT))
+                self._vanished(client, PartyError(silence, code=Code.TIMEOUT))
 
     def _unconfirmed(self, waiting: list[int]) -> TooManyFaultsError:
         names = ", ".join(map(self._name, waiting))
@@ -254,6 +406,8 @@ class Coordinator:
                 return
             with self.meter.work(header.work, SERVER):
                 server = self._server
+                if self._log is not None:
+                    self._log.to_server(client, data)
                 message = decode(data, k=self._job.k, session=self._session, most=server.sizes.most_bytes)
                 replies = server.receive(message)
         except ResidueError as error:
@@ -274,7 +428,7 @@ class Coordinator:
             self.meter.sent(envelope(data), len(data))
             self._lines[message.recipient].put(data)
         self._mark()
-        if self._on_progress is not None:
+        if self._on_progress is not None and not self._again:
             self._on_progress(self._server.progress)
 
     def _mark(self) -> None:
@@ -347,5 +501,5 @@ def _seconds(report: dict[str, Any], *, name: str) -> dict[tuple[str, Role], flo
     return found
 
 
-def _interrupted() -> PartyError:
+def _stopped() -> PartyError:
     return PartyError("interrupted", code=Code.STOPPED)

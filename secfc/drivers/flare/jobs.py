@@ -31,7 +31,7 @@ def of_argument(text: str) -> Agreement:
     return agreement_of(content, name="the FLARE job's agreement")
 
 
-def export_job(file: Path, folder: Path, *, deadline: float) -> None:
+def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = False) -> None:
     """Write the folder that a FLARE server takes: configuration only, no code.
 
     Parameters
@@ -42,6 +42,8 @@ def export_job(file: Path, folder: Path, *, deadline: float) -> None:
         Must not exist.
     deadline : float
         Seconds that a site has to answer a call.
+    resumable : bool
+        Whether the coordinator keeps a log, so that the job goes on when it is submitted again.
 
     Raises
     ------
@@ -59,7 +61,11 @@ def export_job(file: Path, folder: Path, *, deadline: float) -> None:
             {
                 "id": "secfc",
                 "path": CLASSES["server"],
-                "args": {"agreement": to_argument(agreement), "deadline": deadline},
+                "args": {
+                    "agreement": to_argument(agreement),
+                    "deadline": deadline,
+                    "resumable": resumable,
+                },
             }
         ],
         "components": [],

@@ -4,11 +4,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from secfc.codes import Code
 from secfc.drivers.failures import as_error
-from secfc.drivers.flare.calls import Answer, Call, Incoming, Kind, Outgoing, Place, decode_answer, from_json
+from secfc.drivers.flare.calls import Answer, Call, Kind, Outgoing, Place, decode_answer, from_json
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.public_errors import Told
 from secfc.sealing.identity import Identity
@@ -25,12 +26,28 @@ CLOSING_SECONDS = 20.0
 _TRY_SECONDS = 30.0
 """A call is repeated after this time: it or its answer may have been lost with a connection."""
 
-Event = tuple[int, bytes | SecFCError | None]
-"""A client and a message of it, why it is lost, or that the run has ended for it."""
+Event = tuple[int, Answer | SecFCError]
+"""A client and an answer of it, or why it is lost."""
 
 
 class Line:
-    """The conversation with one site: one call at a time, repeated until it is answered."""
+    """The conversation with one site: one call at a time, repeated until it is answered.
+
+    An answer is an event. The next call follows when the coordinator has taken it (`taken`).
+
+    Parameters
+    ----------
+    number : int
+        Client number.
+    name : str
+    send : callable
+    deadline : float
+        Seconds that the site has to answer a call.
+    events : queue
+    place : Place
+    identity : Identity
+        The coordinator's.
+    """
 
     def __init__(
         self,
@@ -42,13 +59,15 @@ class Line:
         events: "queue.SimpleQueue[Event]",
         place: Place,
         identity: Identity,
-        most: Callable[[], int],
     ) -> None:
         self._number, self.name, self._send, self._deadline = number, name, send, deadline
         self._events, self._place, self._identity = events, place, identity
-        self._outgoing, self._incoming = Outgoing(), Incoming(most)
+        self._outgoing = Outgoing()
         self._changed = threading.Condition()
-        self._calls = 0
+        self._calls = 0  # that were answered
+        self.answers = 0  # that the coordinator has taken
+        self._begun = self._more = False
+        self._untaken: Answer | None = None
         self._asked: float | None = None  # when the call was made that is not answered yet
         self._ending: bytes | None = None
         self._now = False
@@ -58,15 +77,41 @@ class Line:
         self._thread = threading.Thread(target=self._converse, name=f"secfc-{name}", daemon=True)
 
     def start(self) -> None:
-        """Begin, with the call that opens the run."""
+        """Begin, with the call that opens the run or the one after the last answer that was taken."""
         self._thread.start()
 
     def put(self, message: bytes | memoryview) -> None:
         """Send a message to the site."""
         with self._changed:
-            if self._ending is None or not self._now:
+            if not self._now:
                 self._outgoing.put(message)
                 self._changed.notify()
+
+    def taken(self, answer: Answer) -> None:
+        """The coordinator has taken an answer: of the conversation, or again from its log before that begins.
+
+        Raises
+        ------
+        MessageError
+            When the answer does not fit what the site was sent.
+        """
+        with self._changed:
+            self._outgoing.reach(answer.position)
+            self._more, self._untaken = answer.kind is Kind.MORE, None
+            self.answers = answer.number + 1
+            self._calls = max(self._calls, self.answers)
+            self._changed.notify()
+
+    @property
+    def standing(self) -> tuple[int, int, bytes]:
+        """Answers that were taken, bytes of the stream that the site has, and the bytes that follow."""
+        with self._changed:
+            return self.answers, self._outgoing.position, self._outgoing.pending
+
+    def stand(self, answers: int, position: int, pending: bytes) -> None:
+        """Go on from there; before the start only."""
+        self.answers = self._calls = answers
+        self._outgoing = Outgoing(position=position, pending=pending)
 
     def forget(self) -> None:
         """Send nothing more but the ending."""
@@ -81,11 +126,15 @@ class Line:
             self._ending, self._now = ending, self._now or now
             if self._now:
                 self._outgoing.clear()
+            if self._untaken is not None:
+                self._take_unread(self._untaken)
             self._changed.notify()
 
     def stop(self) -> None:
         """Give up."""
-        self._stopped = True
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
 
     @property
     def waiting(self) -> float:
@@ -100,35 +149,47 @@ class Line:
 
     def _converse(self) -> None:
         try:
-            kind = Kind.OPEN
-            piece: bytes | None = b""
-            while piece is not None:
-                answer = self._call(kind, piece)
-                for message in self._incoming.feed(answer.body):
-                    self._events.put((self._number, message))
-                if answer.kind is Kind.DONE:
-                    self._events.put((self._number, None))
-                kind, piece = Kind.MESSAGES, self._next(answer.kind is Kind.MORE)
+            while (call := self._next()) is not None:
+                answer = self._call(*call)
+                with self._changed:
+                    if self._ending is None:
+                        self._untaken = answer
+                    else:
+                        self._take_unread(answer)
+                self._events.put((self._number, answer))
         except Exception as error:
             self._events.put((self._number, as_error(error)))
             with self._changed:
                 self._now = True
-                while self._ending is None:
+                while self._ending is None and not self._stopped:
                     self._changed.wait()
+        if self._ending is None:
+            return
         try:
-            assert self._ending is not None
             self._report = from_json(self._call(Kind.CLOSE, self._ending).body)
         except SecFCError as error:
             self.failure = error
 
-    def _next(self, more: bool) -> bytes | None:
+    def _take_unread(self, answer: Answer) -> None:
+        """The run has ended: nobody reads the answer, and the rest of the stream may follow."""
+        self._more, self._untaken = answer.kind is Kind.MORE, None
+        with suppress(MessageError):
+            self._outgoing.reach(answer.position)
+
+    def _next(self) -> tuple[Kind, bytes] | None:
         """Wait for something to say; None when all is said."""
         with self._changed:
-            while not (self._outgoing or more or self._ending is not None):
+            if not self._begun:
+                self._begun = True
+                return (Kind.MESSAGES if self._calls else Kind.OPEN), b""
+            while not self._stopped:
+                rest = self._untaken is not None or self._more or bool(self._outgoing)
+                if self._ending is not None and (self._now or not rest):
+                    return None
+                if self._untaken is None and rest:
+                    return Kind.MESSAGES, self._outgoing.take()
                 self._changed.wait()
-            if self._ending is not None and (self._now or not (self._outgoing or more)):
-                return None
-            return self._outgoing.take()
+            return None
 
     def _call(self, kind: Kind, body: bytes) -> Answer:
         """The site's answer.
@@ -138,7 +199,10 @@ class Line:
         SecFCError
             The site's own, or PartyError when it does not answer within the deadline.
         """
-        data = Call(kind=kind, number=self._calls, place=self._place, body=body).signed(self._identity)
+        call = Call(
+            kind=kind, number=self._calls, position=self._outgoing.position, place=self._place, body=body
+        )
+        data = call.signed(self._identity)
         limit = min(self._deadline, CLOSING_SECONDS) if kind is Kind.CLOSE else self._deadline
         self._asked = tried = time.monotonic()
         until = tried + limit
@@ -150,13 +214,13 @@ class Line:
             time.sleep(PAUSE_SECONDS)
             tried = time.monotonic()
         self._asked = None
-        call = decode_answer(answer)
-        if call.number != self._calls:
-            raise MessageError(f"{self.name}: an answer to call {call.number}, call {self._calls} was asked")
+        said = decode_answer(answer)
+        if said.number != self._calls:
+            raise MessageError(f"{self.name}: an answer to call {said.number}, call {self._calls} was asked")
         self._calls += 1
-        if call.kind is Kind.ERROR:
-            raise Told.read(from_json(call.body)).said_by(self._number, name=self.name)
+        if said.kind is Kind.ERROR:
+            raise Told.read(from_json(said.body)).said_by(self._number, name=self.name)
         expected = (Kind.REPORT,) if kind is Kind.CLOSE else (Kind.ANSWER, Kind.MORE, Kind.DONE)
-        if call.kind not in expected:
-            raise MessageError(f"{self.name}: a {call.kind.name} in answer to {kind.name}")
-        return call
+        if said.kind not in expected:
+            raise MessageError(f"{self.name}: a {said.kind.name} in answer to {kind.name}")
+        return said

@@ -115,8 +115,8 @@ def test_the_coordinator_refuses_a_message_larger_than_any_of_the_job_when_it_is
 def test_messages_of_an_honest_run_are_within_the_bounds(organisations, monkeypatch):
     made, real = organisations(20, 5, 30), Incoming.feed
 
-    def feed(self, piece):
-        for message in real(self, piece):
+    def feed(self, piece, **position):
+        for message in real(self, piece, **position):
             taken.append(len(message))
             yield message
 

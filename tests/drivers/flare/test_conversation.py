@@ -24,7 +24,7 @@ from secfc.agreement.audit import audit
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
-from secfc.drivers.flare.calls import Answer, Kind, decode_answer
+from secfc.drivers.flare.calls import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
@@ -186,7 +186,7 @@ def test_an_answer_that_is_not_ours_loses_the_site_and_names_it(organisations):
 def test_an_answer_to_another_call_is_refused(organisations):
     def spoil(site, call, deliver):
         answer = decode_answer(deliver())
-        return Answer(kind=answer.kind, number=answer.number + 7, body=answer.body).encode()
+        return replace(answer, number=answer.number + 7).encode()
 
     with pytest.raises(MessageError, match=r"an answer to call 7, call 0 was asked"):
         Network(organisations(20, 10, 30), spoil=spoil).run()
@@ -198,7 +198,7 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
         if call.kind is Kind.OPEN and site == "site-1":
             body = bytearray(answer.body)
             body[8 + 4 + 1 + 16] = 2  # the sender, behind the length, magic, type and run
-            return Answer(kind=answer.kind, number=answer.number, body=bytes(body)).encode()
+            return replace(answer, body=bytes(body)).encode()
         return answer.encode()
 
     with pytest.raises(MessageError, match="site-1: a forged sender"):
@@ -414,7 +414,7 @@ def test_silence_ends_the_run(organisations):
     def spoil(site, call, deliver):
         answer = decode_answer(deliver())
         body = b"" if call.kind is not Kind.CLOSE else answer.body
-        return Answer(kind=answer.kind, number=answer.number, body=body).encode()
+        return replace(answer, body=body).encode()
 
     with pytest.raises(TooManyFaultsError, match="nothing was heard for 1 s from those waited for: site-1, "):
         Network(organisations(20, 10, 30), spoil=spoil, deadline=0.5).run()

@@ -1,6 +1,7 @@
 """Membership privacy and start labels with coordinator and sites in one process."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from support.network import Network, assert_exact, names_of_lost, third_round, v
 from secfc.agreement.audit import audit
 from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare.calls import Answer, Kind, decode_answer
+from secfc.drivers.flare.calls import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job
 from secfc.errors import TooManyFaultsError, UnionError
 from secfc.protocol.messages import Plan, Share, UnionDeal, UnionFound
@@ -90,7 +91,7 @@ def test_silence_in_the_union_ends_the_run(organisations):
     def spoil(site, call, deliver):
         answer = decode_answer(deliver())
         quiet = site == "site-2" and call.kind is Kind.MESSAGES
-        return Answer(kind=answer.kind, number=answer.number, body=b"" if quiet else answer.body).encode()
+        return replace(answer, body=b"" if quiet else answer.body).encode()
 
     with pytest.raises(TooManyFaultsError, match="nothing was heard for 1 s from those waited for: site-1,"):
         Network(made, spoil=spoil, deadline=0.5).run()

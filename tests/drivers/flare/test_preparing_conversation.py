@@ -1,12 +1,10 @@
 """Coordinator and sites of a job that prepares first, in one process: the phase, and what can end it."""
 
-import csv
-
 import numpy as np
 import pytest
 from support.network import Network, names_of_lost
 from support.organisations import NAMES
-from support.preparing import SCHEMA, Preparing
+from support.preparing import SCHEMA, PreparingSites
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
@@ -23,24 +21,6 @@ from secfc.sealing.channel import Sealed
 pytestmark = pytest.mark.usefixtures("impatient")
 
 
-class Made(Preparing):
-    """Under the names that the network knows."""
-
-    sites = NAMES
-
-    def config(self, name):
-        return self.site(name)
-
-    def written(self, name):
-        folder = self.folder / f"results-{name}"
-        return sorted(folder.iterdir()) if folder.exists() else []
-
-    def labels(self, name):
-        (folder,) = self.written(name)
-        with (folder / "labels.csv").open() as file:
-            return [int(row["label"]) for row in csv.DictReader(file)]
-
-
 def on_prepare(monkeypatch, number, act):
     """Have a site's part in preparing act on a message before it takes it; what that gives is taken."""
     real = SitePreparing.receive
@@ -54,7 +34,7 @@ def on_prepare(monkeypatch, number, act):
 
 
 def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(tmp_path):
-    made = Made(tmp_path)
+    made = PreparingSites(tmp_path)
     network = Network(made)
     report = network.run()
     assert names_of_lost(network) == {}
@@ -74,7 +54,7 @@ def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(t
 
 
 def test_data_that_does_not_fit_ends_the_run_before_anything_is_dealt(tmp_path):
-    made = Made(tmp_path)
+    made = PreparingSites(tmp_path)
     made.change("south", "age", 4, "1952")
     network = Network(made)
     with pytest.raises(DataError, match=r"^south: out-of-range: "):
@@ -84,7 +64,7 @@ def test_data_that_does_not_fit_ends_the_run_before_anything_is_dealt(tmp_path):
 
 
 def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
-    made, silent = Made(tmp_path), set()
+    made, silent = PreparingSites(tmp_path), set()
 
     def act(data):
         if isinstance(decode(data), Deal):
@@ -105,7 +85,7 @@ def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", [Holds, Deal, Complete, Opening])
 def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tmp_path, monkeypatch, kind):
-    made = Made(tmp_path)
+    made = PreparingSites(tmp_path)
 
     def act(data):
         message = decode(data)
@@ -117,7 +97,7 @@ def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tm
 
 
 def test_a_site_that_adds_up_wrongly_is_found_and_named_where_enough_others_are_right(tmp_path, monkeypatch):
-    made = Made(tmp_path)
+    made = PreparingSites(tmp_path)
     real = SitePreparing.receive
 
     def receive(self, data):
@@ -141,14 +121,14 @@ def test_messages_of_a_preparation_are_refused_in_a_job_without_one(organisation
 
 
 def test_the_folder_for_flare_holds_the_schema_and_asks_for_all_sites(tmp_path):
-    made = Made(tmp_path, schema=SCHEMA)
+    made = PreparingSites(tmp_path, schema=SCHEMA)
     assert of_argument(to_argument(made.agreement)).digest == made.agreement.digest
     export_job(made.job, tmp_path / "flare", deadline=60.0)
     assert '"min_clients": 3' in (tmp_path / "flare" / "meta.json").read_text()
 
 
 def test_messages_of_another_run_are_refused(tmp_path, monkeypatch):
-    made = Made(tmp_path)
+    made = PreparingSites(tmp_path)
     seen = []
 
     def act(data):

@@ -1,0 +1,202 @@
+"""The coordinator's log of a run: what it took from sites, for a process that goes on with the run.
+
+What a site answers is on the disk before it has any effect. The server draws nothing but from the secrets in
+the log's header, so the same answers in the same order cause the same messages to every site.
+
+Answers are large. When the server has asked the next question, its state (`Server.standing`) and the state of
+every conversation replace all answers before. What remains of these is what the server needs to come to its
+first question: the messages to it until then.
+"""
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+import secfc
+from secfc.agreement.job_file import Agreement
+from secfc.drivers.flare.calls import Answer, decode_answer
+from secfc.errors import SecFCError, StorageError
+from secfc.journal.run_log import Entry, RunLog
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.protocol.standing import pack, unpack
+from secfc.public_errors import Told
+from secfc.randomness import KEY_BYTES, MaskSource
+
+_ANSWER, _LOST, _STATE = "answer", "lost", "state"
+_TO_SERVER, _LEFT = "to server", "left"
+"""Until the server's first question, also: messages to it, and losses; they stay when the others go."""
+
+
+@dataclass(frozen=True)
+class Took:
+    """An answer of a client."""
+
+    client: int
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A message of a client to the server, before its first question."""
+
+    client: int
+    message: bytes
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A client that the run went on without, and why."""
+
+    client: int
+    error: SecFCError
+
+
+@dataclass(frozen=True)
+class Stood:
+    """The coordinator's state when the server had asked a question."""
+
+    state: dict[str, Any]
+
+
+class CoordinatorLog:
+    """An open log.
+
+    Attributes
+    ----------
+    run : bytes of length 16
+    secret : MaskSource
+        The server's, from its first position on.
+    """
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        header = log.header
+        self.run = bytes.fromhex(header["run"])
+        self.secret = MaskSource(bytes.fromhex(header["secret"]))
+        self._asked = any(entry.kind == _STATE for entry in log.entries())
+
+    def __repr__(self) -> str:
+        return f"CoordinatorLog(run={self.run.hex()})"
+
+    @classmethod
+    def open(cls, folder: Path, agreement: Agreement) -> Self:
+        """The log of the agreement's run that has not ended, or of a new run.
+
+        Raises
+        ------
+        InUseError
+            When another process works on the run.
+        StorageError
+            When the log is not as it was written, or of another version of secfc.
+        """
+        path = folder / f"{agreement.digest.hex()}.log"
+        log = RunLog.resume(path)
+        if log is None:
+            header = {
+                "version": secfc.__version__,
+                "began": datetime.now(UTC).isoformat(timespec="seconds"),
+                "run": secrets.token_hex(RUN_ID_BYTES),
+                "secret": secrets.token_hex(KEY_BYTES),
+            }
+            log = RunLog.begin(path, header)
+        if log.header["version"] != secfc.__version__:
+            log.close()
+            raise StorageError(
+                f"{path}: it was begun by version {log.header['version']}, this is {secfc.__version__}; "
+                f"go on with that version, or delete the file"
+            )
+        return cls(log)
+
+    def answers(self, taken: list[tuple[int, Answer]]) -> None:
+        """Write down answers of clients, in the order in which they take effect; on the disk on return."""
+        for client, answer in taken:
+            self._log.append(Entry(kind=_ANSWER, client=client, body=answer.encode()))
+        self._log.commit()
+
+    def to_server(self, client: int, message: bytes) -> None:
+        """Note a message to the server; on the disk with what comes next."""
+        if not self._asked:
+            self._log.append(Entry(kind=_TO_SERVER, client=client, body=message))
+
+    def lost(self, client: int, error: SecFCError) -> None:
+        """Write down that the run is to go on without a client; on the disk on return."""
+        body = json.dumps({**Told.of(error).to_json(), "text": str(error)}).encode()
+        self._log.append(Entry(kind=_LOST, client=client, body=body))
+        if not self._asked:
+            self._log.append(Entry(kind=_LEFT, client=client, body=body))
+        self._log.commit()
+
+    def not_lost(self) -> None:
+        """Take the last loss back: the run cannot go on without the client."""
+        self._log.drop_last(_LOST)
+        if not self._asked:
+            self._log.drop_last(_LEFT)
+        self._log.commit()
+
+    def checkpoint(self, state: dict[str, Any]) -> None:
+        """Replace what was taken so far by a state; on the disk on return."""
+        self._log.drop(_ANSWER, _LOST, _STATE)
+        self._log.append(Entry(kind=_STATE, body=bytes(pack(_arrays(state)))))
+        self._log.commit()
+        self._asked = True
+
+    def entries(self) -> Iterator[Took | Heard | Lost | Stood]:
+        """What another process has to take again, in order.
+
+        Before the first question the messages to the server are noted again as they are taken.
+        """
+        unneeded = {_ANSWER, _LOST} if self._asked else {_TO_SERVER, _LEFT}
+        if not self._asked:
+            self._log.drop(_TO_SERVER, _LEFT)
+        for entry in self._log.entries():
+            if entry.kind == _STATE:
+                unneeded = set()
+                yield Stood(_bytes(unpack(entry.body)))
+            elif entry.kind in unneeded:
+                continue
+            elif entry.kind == _ANSWER:
+                yield Took(entry.client, decode_answer(entry.body))
+            elif entry.kind == _TO_SERVER:
+                yield Heard(entry.client, entry.body)
+            else:
+                if not self._asked:
+                    self._log.append(Entry(kind=_LEFT, client=entry.client, body=entry.body))
+                said = json.loads(entry.body)
+                yield Lost(entry.client, Told.read(said).error(said["text"]))
+
+    def close(self) -> None:
+        """Close the log, which stays."""
+        self._log.close()
+
+    def remove(self) -> None:
+        """Delete the log: the run has ended."""
+        self._log.remove()
+
+
+def _arrays(value: Any) -> Any:
+    """The value with bytes as arrays, which `pack` takes."""
+    match value:
+        case bytes() | memoryview():
+            return {"bytes": np.frombuffer(value, dtype=np.uint8)}
+        case dict():
+            return {key: _arrays(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_arrays(one) for one in value]
+    return value
+
+
+def _bytes(value: Any) -> Any:
+    match value:
+        case {"bytes": np.ndarray() as array}:
+            return array.tobytes()
+        case dict():
+            return {key: _bytes(one) for key, one in value.items()}
+        case list():
+            return [_bytes(one) for one in value]
+    return value

@@ -1,0 +1,105 @@
+"""Which runs of a job a site had, by the files that it wrote."""
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.statement import SignedStatement, statement_of
+from secfc.codes import Code
+from secfc.errors import AgreementError, StorageError
+from secfc.journal.records import sync_folder
+
+STATEMENT = "statement.json"
+"""A run's signed statement, in the run's folder of the site's results."""
+
+_RUNS = ".runs"
+"""Ends the name of a folder beside the site's results: which runs an agreement had."""
+
+
+def has_been(results: Path, run: bytes) -> bool:
+    """Whether a folder of results has a run already, or the run was counted."""
+    return (results / run.hex()).exists() or any(_runs_folder(results).glob(f"*/{run.hex()}"))
+
+
+def written_statement(results: Path, run: bytes, *, name: str) -> SignedStatement | None:
+    """The statement of a run that was written down; None when there is none.
+
+    Raises
+    ------
+    MessageError
+        When it is not as a site writes it.
+    """
+    path = results / run.hex() / STATEMENT
+    if not path.exists():
+        return None
+    return statement_of(json.loads(path.read_text(encoding="utf-8")), name=name)
+
+
+def log_path(storage: Path, agreement: Agreement, run: bytes) -> Path:
+    """Where a site keeps the log of a run's calls, until the run has ended."""
+    return storage / f"job-{agreement.digest.hex()[:16]}" / f"{run.hex()}.log"
+
+
+class RunCount:
+    """The runs of a job in which a site shared anything: an empty file for each.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    results : Path
+        The site's folder of results.
+    name : str
+        The site's.
+    """
+
+    def __init__(self, agreement: Agreement, results: Path, *, name: str) -> None:
+        self._agreement, self._name = agreement, name
+        self._folder = _runs_folder(results) / agreement.digest.hex()
+
+    def check_date(self) -> None:
+        """Raise AgreementError when the job has expired."""
+        try:
+            self._agreement.check_date(datetime.now(UTC).date())
+        except AgreementError as error:
+            raise AgreementError(f"{self._name}: {error}", code=error.code) from None
+
+    def check(self, run: bytes) -> None:
+        """Raise AgreementError when the job had as many other runs as were agreed on."""
+        others = {path.name for path in self._folder.glob("*")} - {run.hex()}
+        if len(others) >= self._agreement.runs:
+            raise AgreementError(
+                f"{self._name}: the job {self._agreement.digest.hex()[:16]} had {len(others)} runs, it was "
+                f"agreed on {self._agreement.runs}",
+                code=Code.NO_RUNS_LEFT,
+            )
+
+    def count(self, run: bytes) -> None:
+        """Write down that a run shares something, before it does: a run counts however it ends.
+
+        Raises
+        ------
+        AgreementError
+            As `check_date` and `check`; the run is not counted then.
+        StorageError
+            When it cannot be written down.
+        """
+        mark = self._folder / run.hex()
+        try:
+            if not mark.exists():
+                self.check_date()
+                self._folder.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                sync_folder(self._folder)
+            try:
+                self.check(run)  # after the mark: of two runs at once each sees the other's
+            except AgreementError:
+                mark.unlink()
+                raise
+        except OSError as error:
+            raise StorageError(f"{self._name}: results: {self._folder}: {error.strerror}") from None
+
+
+def _runs_folder(results: Path) -> Path:
+    return results.with_name(results.name + _RUNS)

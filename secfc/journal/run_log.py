@@ -1,0 +1,248 @@
+"""A log of one run in an SQLite database: what it was begun with, then entries in order.
+
+Entries are on the disk when `commit` returns: the database has a write-ahead log and is synced at every
+commit (`synchronous=FULL`). Whatever was not committed when the process was killed is gone as a whole.
+
+Each entry has a BLAKE2b tag under a key that is in the same file. It finds bytes that changed on the disk. It
+does not stop somebody who may write to the file.
+"""
+
+import json
+import os
+import secrets
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Self
+
+from secfc.codes import Code, code_of_write
+from secfc.errors import StorageError
+from secfc.journal.journal import make_folder
+
+_KEY_BYTES = 32
+_TAG_BYTES = 16
+_OWNER_ONLY = 0o600
+_BESIDE = ("-wal", "-shm", "-journal")
+"""Files that SQLite keeps beside the database."""
+
+_PLACE = struct.Struct("<QiqI")  # index, client, number, bytes of the kind
+
+_TABLES = """
+CREATE TABLE header (key BLOB NOT NULL, text BLOB NOT NULL);
+CREATE TABLE entries (
+    at INTEGER PRIMARY KEY, kind TEXT NOT NULL, client INTEGER NOT NULL, number INTEGER NOT NULL,
+    body BLOB NOT NULL, tag BLOB NOT NULL
+);
+"""
+
+
+class InUseError(StorageError):
+    """Another process has the log open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One entry; what its fields mean is the writer's matter."""
+
+    kind: str
+    client: int = 0
+    number: int = 0
+    body: bytes = field(default=b"", repr=False)
+
+
+class RunLog:
+    """An open log, readable by its owner only and locked against other processes.
+
+    Made by `begin` or `resume`.
+
+    Attributes
+    ----------
+    path : Path
+    header : dict
+        What the run was begun with, secrets included.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        self.path, self._database = path, database
+        self.header: dict[str, Any] = {}
+        self._key = b""
+        self._next = 0
+
+    def __repr__(self) -> str:
+        return f"RunLog({self.path.name!r}, entries={self._next})"
+
+    @classmethod
+    def begin(cls, path: Path, header: dict[str, Any]) -> Self:
+        """A new log; a file without a header, whose writer was killed at once, is replaced.
+
+        Parameters
+        ----------
+        path : Path
+        header : dict
+            As JSON takes it.
+
+        Raises
+        ------
+        StorageError
+            When it cannot be written.
+        """
+        make_folder(path.parent)
+        with _storage_errors(path):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
+            log = cls(path, _connect(path))
+            try:
+                log._key, log.header = secrets.token_bytes(_KEY_BYTES), header
+                log._database.executescript(f"BEGIN EXCLUSIVE; {_TABLES}")
+                text = json.dumps(header).encode()
+                log._database.execute("INSERT INTO header VALUES (?, ?)", (log._key, text))
+                log.commit()
+            except BaseException:
+                log.close()
+                raise
+        return log
+
+    @classmethod
+    def resume(cls, path: Path) -> Self | None:
+        """The log of a run that was begun; None when there is none.
+
+        Raises
+        ------
+        InUseError
+            When another process has it open.
+        StorageError
+            When it is not as it was written.
+        """
+        if not path.exists():
+            return None
+        with _storage_errors(path):
+            log = cls(path, _connect(path))
+            try:
+                log._database.execute("BEGIN EXCLUSIVE")
+                begun = log._begun()
+                for _ in log.entries() if begun else ():
+                    pass  # each is checked
+                log.commit()
+            except BaseException:
+                log.close()
+                raise
+        if not begun:
+            log.remove()
+            return None
+        return log
+
+    def _begun(self) -> bool:
+        """Read the header; False when the file's writer was killed before it had written one."""
+        if not self._database.execute("SELECT name FROM sqlite_master WHERE name = 'entries'").fetchall():
+            return False
+        rows = self._database.execute("SELECT key, text FROM header").fetchall()
+        if len(rows) != 1:
+            raise StorageError(f"{self.path}: it has no header")
+        self._key, self.header = rows[0][0], json.loads(rows[0][1])
+        (last,) = self._database.execute("SELECT max(at) FROM entries").fetchone()
+        self._next = 0 if last is None else last + 1
+        return True
+
+    def append(self, entry: Entry) -> None:
+        """Write an entry; it is on the disk after `commit`.
+
+        Raises
+        ------
+        StorageError
+            When it cannot be written, as on a full disk.
+        """
+        tag = self._tag(self._next, entry)
+        row = self._next, entry.kind, entry.client, entry.number, entry.body, tag
+        with _storage_errors(self.path):
+            self._database.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
+        self._next += 1
+
+    def commit(self) -> None:
+        """Wait until everything that was appended and dropped is on the disk."""
+        with _storage_errors(self.path):
+            if self._database.in_transaction:
+                self._database.execute("COMMIT")
+            self._database.execute("BEGIN")
+
+    def entries(self) -> Iterator[Entry]:
+        """What was appended and not dropped, in order.
+
+        Raises
+        ------
+        StorageError
+            When an entry is not as it was written.
+        """
+        with _storage_errors(self.path):
+            rows = self._database.execute(
+                "SELECT at, kind, client, number, body, tag FROM entries ORDER BY at"
+            )
+            for at, kind, client, number, body, tag in rows:
+                entry = Entry(kind=kind, client=client, number=number, body=bytes(body))
+                if self._tag(at, entry) != tag:
+                    raise StorageError(f"{self.path}: entry {at} is not as it was written")
+                yield entry
+
+    def drop(self, *kinds: str) -> None:
+        """Delete all entries of these kinds; they are gone after `commit`. This does not wipe the disk."""
+        with _storage_errors(self.path):
+            self._database.executemany("DELETE FROM entries WHERE kind = ?", [(kind,) for kind in kinds])
+
+    def drop_last(self, kind: str) -> None:
+        """Delete the last entry of a kind; it is gone after `commit`."""
+        with _storage_errors(self.path):
+            self._database.execute(
+                "DELETE FROM entries WHERE at = (SELECT max(at) FROM entries WHERE kind = ?)", (kind,)
+            )
+
+    def close(self) -> None:
+        """Close the file, which stays; what was not committed is gone."""
+        with suppress(sqlite3.Error):
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+        self._database.close()
+
+    def remove(self) -> None:
+        """Close and delete the files. Deletion does not wipe what the disk holds."""
+        self.close()
+        for path in (self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def _tag(self, at: int, entry: Entry) -> bytes:
+        kind = entry.kind.encode()
+        digest = blake2b(
+            _PLACE.pack(at, entry.client, entry.number, len(kind)), key=self._key, digest_size=_TAG_BYTES
+        )
+        digest.update(kind)
+        digest.update(entry.body)
+        return digest.digest()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Locked once and for all at the first transaction; no file of shared memory is made then.
+    database = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
+    database.execute("PRAGMA locking_mode=EXCLUSIVE")
+    database.execute("PRAGMA journal_mode=WAL")
+    database.execute("PRAGMA synchronous=FULL")
+    return database
+
+
+@contextmanager
+def _storage_errors(path: Path) -> Iterator[None]:
+    """Errors of the operating system and of SQLite as our own, with the path and without a value."""
+    try:
+        yield
+    except FileExistsError:
+        raise StorageError(f"{path}: there is a log already") from None
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise InUseError(f"{path}: another process has it open") from None
+        full = code == sqlite3.SQLITE_FULL
+        name = getattr(error, "sqlite_errorname", "an error of SQLite")
+        raise StorageError(f"{path}: {name}", code=Code.DISK_FULL if full else Code.STORAGE) from None

@@ -1,0 +1,152 @@
+"""Sites and coordinators that are killed and started again go on from their logs, byte for byte."""
+
+import random
+
+import numpy as np
+import pytest
+from support.hidden import expected
+from support.machines import COORDINATOR_KILLS, KILLS, Machines
+from support.preparing import PreparingSites
+
+from plaintext_baselines import ExactLloyd
+from secfc.codes import Code
+from secfc.drivers.flare import line
+from secfc.drivers.flare.site import Site
+from secfc.errors import StorageError, TooManyFaultsError
+
+pytestmark = pytest.mark.usefixtures("impatient", "patient_at_the_end")
+
+
+@pytest.fixture
+def patient_at_the_end(impatient, monkeypatch):
+    """A site that is started again while the run is closed has the time that it takes."""
+    monkeypatch.setattr(line, "CLOSING_SECONDS", 60.0)
+
+
+def test_a_run_with_logs_that_nobody_kills_is_exact_and_leaves_no_log(organisations):
+    machines = Machines(organisations(20, 5, 30))
+    assert machines.run() == 1
+    machines.assert_exact()
+    assert machines.calls > 20
+
+
+@pytest.mark.parametrize("what", KILLS)
+def test_a_process_killed_at_any_call_goes_on_to_the_same_labels(what, tmp_path, organisations_of, blobs_of):
+    whole = Machines(organisations_of(_folder(tmp_path, 0), blobs_of(9, 4, 12)))
+    whole.run()
+    for call in range(1 + KILLS.index(what), whole.calls + 1, 12):
+        machines = Machines(organisations_of(_folder(tmp_path, call), blobs_of(9, 4, 12)), {call: what})
+        assert machines.run() == (2 if what in COORDINATOR_KILLS else 1), call
+        machines.assert_exact()
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 34))]
+)
+def test_processes_killed_again_and_again_go_on(seed, organisations):
+    draw = random.Random(seed)
+    kind = [{}, {"disclosure": "coded"}, {"precision": 40}, {"n_init": 2}][seed % 4]
+    machines = Machines(organisations(20, 5, 30, **kind))
+    machines.plan = {call: draw.choice(KILLS) for call in range(1, 200, 4)}
+    machines.run()
+    machines.assert_exact()
+
+
+def test_the_union_of_ids_goes_on_after_kills(organisations):
+    made = organisations(20, 0, 30)
+    key = made.hide()
+    machines = Machines(made, {call: KILLS[call % 5] for call in range(2, 60, 4)})
+    machines.run()
+    transcript = machines.server._introductions.transcript
+    exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=transcript)
+    for name, labels in zip(made.sites, exact.labels, strict=True):
+        np.testing.assert_array_equal(made.labels(name), labels)
+    machines.assert_whole()
+
+
+def test_a_preparation_goes_on_after_kills(tmp_path):
+    made = PreparingSites(tmp_path)
+    machines = Machines(made, {call: KILLS[call % 5] for call in range(1, 60, 4)})
+    machines.run()
+    done, job = made.prepared(), made.agreement.job
+    starts = np.split(machines.coordinator.report.start, np.cumsum([len(rows) for rows in done.rows])[:-1])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(done.rows)
+    assert [made.labels(name) for name in made.sites] == [labels.tolist() for labels in exact.labels_]
+    machines.assert_logs_gone()
+
+
+def test_a_site_without_a_log_cannot_go_on_and_the_run_ends(organisations):
+    made = organisations(20, 5, 30)
+    machines = Machines(made, {12: "site before"}, keep=[])
+    with pytest.raises(TooManyFaultsError, match="too few clients are left"):
+        machines.run()
+    assert machines.logs == []
+    (lost,) = machines.coordinator.lost.values()
+    assert (type(lost), lost.code) == (StorageError, Code.STORAGE)
+
+
+def test_a_site_that_does_not_answer_interrupts_the_run_and_a_later_start_completes_it(organisations):
+    made = organisations(20, 5, 30)
+    machines = Machines(made, deadline=0.5)
+    away = {"site-2"}
+    machines.reaches = lambda name: machines.calls < 14 or name not in away
+    first = machines.start()
+    assert first.interrupted
+    assert machines.logs
+    away.clear()
+    machines.deadline = 60.0
+    assert machines.run() == 1
+    machines.assert_exact()
+
+
+def test_only_one_process_of_a_site_works_on_a_run(organisations):
+    """The call is dropped, and will come again: the other process may be about to end."""
+    made = organisations(20, 5, 30)
+    machines = Machines(made, deadline=0.5)
+    machines.reaches = lambda name: machines.calls < 14
+    machines.start()
+    second = Site(name="site-1", file=made.config("site-1"))
+    assert second.answer(machines.last["site-1"]) is None
+    machines.kill("site-1")
+    assert second.answer(machines.last["site-1"]) == machines.answered["site-1"]
+
+
+def test_a_site_whose_log_was_changed_sends_nothing_more(organisations):
+    made = organisations(20, 5, 30)
+    machines = Machines(made, deadline=0.5)
+    machines.reaches = lambda name: machines.calls < 14
+    machines.start()
+    for name in made.sites:
+        machines.kill(name)
+    change(next((made.folder / "scratch-site-2").rglob("*.log")), machines.last["site-2"][67:-64])
+    machines.reaches = lambda name: True
+    with pytest.raises(TooManyFaultsError):
+        machines.run()
+    ((client, lost),) = machines.coordinator.lost.items()
+    assert (client, type(lost), lost.code) == (2, StorageError, Code.STORAGE)
+
+
+def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
+    made = organisations(20, 5, 30)
+    machines = Machines(made, deadline=0.5)
+    machines.reaches = lambda name: machines.calls < 14
+    machines.start()
+    before = machines.calls
+    change(next((made.folder / "logs").iterdir()), b"to server")
+    machines.reaches = lambda name: True
+    with pytest.raises(StorageError, match=r"entry [0-9]+ is not as it was written"):
+        machines.run()
+    assert machines.calls == before
+
+
+def change(path, text):
+    """Change a byte of the file's last occurrence of the text, or of what follows it."""
+    data = bytearray(path.read_bytes())
+    data[data.rindex(text) + len(text) - 1] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def _folder(tmp_path, number):
+    folder = tmp_path / str(number)
+    folder.mkdir()
+    return folder

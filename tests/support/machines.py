@@ -1,0 +1,193 @@
+"""A coordinator and sites whose processes can be killed and started again, in one process."""
+
+import contextlib
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+from support.network import assert_exact
+
+from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.statement import COMPLETE
+from secfc.drivers.flare.calls import Kind, decode_answer, decode_call
+from secfc.drivers.flare.coordinator import Coordinator
+from secfc.drivers.flare.coordinator_log import CoordinatorLog
+from secfc.drivers.flare.site import Site
+from secfc.errors import SecFCError, StorageError
+from secfc.protocol.server import Server
+
+SITE_KILLS = ("site before", "site during", "site after")
+COORDINATOR_KILLS = ("coordinator before", "coordinator after")
+KILLS = SITE_KILLS + COORDINATOR_KILLS
+
+
+class Killed(BaseException):
+    """Signal 9 in the middle of a call."""
+
+
+class Machines:
+    """A coordinator and sites with folders of their own, whose processes can be killed and started again.
+
+    A process that was killed is an object that is called no more. Its files are left; its locks are free.
+
+    Parameters
+    ----------
+    made : Organisations
+    plan : dict of int to str
+        Who is killed at which call, counted over all sites.
+    keep : sequence of str
+        Sites with a folder for storage; all by default.
+    """
+
+    def __init__(self, made, plan=None, *, deadline=60.0, keep=None):
+        for name in made.sites if keep is None else keep:
+            path = made.config(name)
+            path.write_text(path.read_text().replace("[data]", f'storage = "scratch-{name}"\n[data]', 1))
+        self.made, self.deadline, self.plan = made, deadline, dict(plan or {})
+        self.calls = 0
+        self.dead = False  # the coordinator
+        self._answers, self._streams = {}, {}  # all that was ever sent
+        self.last, self.answered = {}, {}  # the call that each site took last, and its answer
+        self.reaches = lambda name: True  # whether a call gets to a site now
+        self._lock = threading.RLock()
+        self.sites = {name: Site(name=name, file=made.config(name)) for name in made.sites}
+
+    @property
+    def logs(self):
+        return sorted(path for path in self.made.folder.rglob("*.log*") if path.is_file())
+
+    def kill(self, name):
+        """Kill a site and start it again."""
+        if self.sites[name]._log is not None:
+            self.sites[name]._log.close()
+        self.sites[name] = Site(name=name, file=self.made.config(name))
+
+    def _send(self, name, data, timeout):
+        with self._lock:
+            if self.dead or not self.reaches(name):
+                return None
+            self.calls += 1
+            what = self.plan.pop(self.calls, "")
+            if what == "site before":
+                self.kill(name)
+            elif what == "coordinator before":
+                self._die()
+                return None
+            elif what == "site during":
+                self._die_taking(name, data)
+                return None
+            answer = self.sites[name].answer(data)
+            if answer is not None:
+                self._compare(name, decode_call(data), decode_answer(answer))
+                self.last[name], self.answered[name] = data, answer
+            if what == "site after":
+                self.kill(name)
+                return None
+            if what == "coordinator after":
+                self._die()
+                return None
+            return answer
+
+    def _die(self):
+        """Kill the coordinator: it writes nothing more, and its threads end."""
+        self.dead = True
+
+        def nothing(*_):
+            raise StorageError("it was killed")
+
+        for name in ("answers", "lost", "not_lost", "checkpoint"):
+            setattr(self.coordinator._log, name, nothing)
+        for one in self.coordinator._lines.values():
+            one.stop()
+
+    def _die_taking(self, name, data):
+        """The site does all that the call asks for, and is killed before it has written that down."""
+        log = self.sites[name]._log
+        if log is not None:
+
+            def commit():
+                raise Killed
+
+            log.commit = commit
+            with contextlib.suppress(Killed):
+                self.sites[name].answer(data)
+        self.kill(name)
+
+    def _compare(self, name, call, answer):
+        """What was sent once is never sent otherwise: no mask is used for two plaintexts."""
+        stream = self._streams.setdefault(name, bytearray())
+        again = stream[call.position : call.position + len(call.body)]
+        if call.kind is not Kind.CLOSE:
+            assert again == call.body[: len(again)]
+            stream += call.body[len(again) :]
+        if answer.kind not in (Kind.REPORT, Kind.ERROR) and (answer.kind is not Kind.DONE or answer.body):
+            assert self._answers.setdefault((name, call.number), answer.body) == answer.body
+
+    def run(self):
+        """Start coordinators until one ends the run; how many were started."""
+        for count in range(1, 60):
+            if not self.start().interrupted:
+                return count
+        raise AssertionError("the run does not end")
+
+    def start(self):
+        """Start a coordinator; it has ended when this returns. Raises what ended the run."""
+        self.dead = False
+        log = CoordinatorLog.open(self.made.folder / "logs", self.made.agreement)
+        self.coordinator = self._coordinator(log)
+        try:
+            self.coordinator.run()
+        except SecFCError:
+            if not self.coordinator.interrupted:
+                self.coordinator.leave()
+                raise
+        self.coordinator.interrupted |= self.dead  # killed while it closed the run
+        self.coordinator.leave()
+        return self.coordinator
+
+    def _coordinator(self, log):
+        agreement = self.made.agreement
+        self.server = Server(
+            job=agreement.job,
+            session=agreement.session(log.run),
+            rng=np.random.default_rng(agreement.seed),
+            secret=log.secret,
+            prepares=bool(agreement.opened),
+        )
+        return Coordinator(
+            agreement=agreement,
+            server=self.server,
+            run=log.run,
+            identity=read_key(self.made.folder / COORDINATOR_KEY),
+            send=self._send,
+            deadline=self.deadline,
+            aborted=lambda: self.dead,
+            log=log,
+        )
+
+    def assert_exact(self):
+        """Labels are those of exact Lloyd, and the run ended as it should."""
+        assert_exact(self.made, SimpleNamespace(sites=self.sites, coordinator=self.coordinator))
+        self.assert_whole()
+
+    def assert_whole(self):
+        """Every site stated all that left it, and nothing is left of the logs."""
+        made = self.made
+        assert self.coordinator.lost == {}
+        self.assert_logs_gone()
+        assert [made.statement(name)["ended"] for name in made.sites] == [COMPLETE] * len(made.sites)
+        stated = self.coordinator.statements
+        assert sorted(stated) == list(range(1, len(made.sites) + 1))
+        sent = {}
+        for one in stated.values():
+            for kind, count in one.statement.sent.items():
+                sent[kind] = sent.get(kind, 0) + count.bytes
+        counted = {}
+        for record in self.coordinator.meter.costs().messages:
+            if record.sender:
+                counted[record.kind] = counted.get(record.kind, 0) + record.size
+        assert sent == counted
+
+    def assert_logs_gone(self):
+        """No log is left of a run that has ended."""
+        assert self.logs == []
