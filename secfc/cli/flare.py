@@ -22,6 +22,14 @@ JobFile = Annotated[
     Path, typer.Argument(help="The job file that all organisations have signed; signatures are beside it.")
 ]
 Deadline = Annotated[float, typer.Option(help="Seconds that a site has to answer a call.")]
+Resumable = Annotated[
+    bool,
+    typer.Option(
+        "--resumable",
+        help="The coordinator keeps a log in the server's kit: a run that was interrupted goes on when the "
+        "job is submitted again. Sites keep theirs in the storage of their site files.",
+    ),
+]
 
 
 class SideName(StrEnum):
@@ -36,12 +44,13 @@ def export(
     job: JobFile,
     folder: Annotated[Path, typer.Argument(help="The folder to write; must not exist.")],
     deadline: Deadline = _DEADLINE,
+    resumable: Resumable = False,
 ) -> None:
     """Write the folder that a FLARE server takes for a job: configuration only, no code and no data."""
     with plain_endings():
         from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
 
-        export_job(job, folder, deadline=deadline)
+        export_job(job, folder, deadline=deadline, resumable=resumable)
         console().print(f"{folder}: submit it with nvflare job submit -j {folder}")
 
 

@@ -1,12 +1,14 @@
 """What a run cost: messages, bytes and CPU seconds, per phase and role."""
 
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, Literal
 
+from secfc.errors import MessageError
 from secfc.protocol.messages import PHASES, SERVER
 from secfc.protocol.wire import Envelope
 
@@ -148,3 +150,22 @@ class Meter:
             messages=tuple(record for _, record in self._sent),
             wall_seconds=time.perf_counter() - self._started,
         )
+
+
+def seconds_of(report: Mapping[str, Any], *, name: str) -> dict[tuple[str, Role], float]:
+    """CPU seconds by phase, as a site reports them.
+
+    Raises
+    ------
+    MessageError
+        Naming the site, when they are of another form.
+    """
+    found: dict[tuple[str, Role], float] = {}
+    try:
+        for phase, role, value in report.get("seconds", []):
+            if phase not in PHASES or role != "client" or not 0 <= value <= threading.TIMEOUT_MAX:
+                raise ValueError
+            found[phase, "client"] = float(value)
+    except (TypeError, ValueError):
+        raise MessageError(f"{name}: a report of another form") from None
+    return found

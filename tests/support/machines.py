@@ -49,6 +49,7 @@ class Machines:
         self._answers, self._streams = {}, {}  # all that was ever sent
         self.last, self.answered = {}, {}  # the call that each site took last, and its answer
         self.reaches = lambda name: True  # whether a call gets to a site now
+        self.watch = None  # sees each call
         self._lock = threading.RLock()
         self.sites = {name: Site(name=name, file=made.config(name)) for name in made.sites}
 
@@ -67,6 +68,8 @@ class Machines:
             if self.dead or not self.reaches(name):
                 return None
             self.calls += 1
+            if self.watch is not None:
+                self.watch(decode_call(data))
             what = self.plan.pop(self.calls, "")
             if what == "site before":
                 self.kill(name)

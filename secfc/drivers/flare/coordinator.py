@@ -6,7 +6,6 @@ goes on with the run takes the log again and so says the same to every site (`se
 
 import logging
 import queue
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import secfc
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import COMPLETE, SignedStatement, statement_of, write_summary
 from secfc.codes import Code
-from secfc.drivers.costs import Meter, Role
+from secfc.drivers.costs import Meter, seconds_of
 from secfc.drivers.failures import as_error, detail, ends_run
 from secfc.drivers.flare import line as lines
 from secfc.drivers.flare.calls import Answer, Incoming, Kind, Place, to_json
@@ -28,7 +27,7 @@ from secfc.drivers.setup import OnProgress, ServerReport, public_result
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
 from secfc.escaping import shown
 from secfc.protocol.disclosure import ResidueError
-from secfc.protocol.messages import PHASES, SERVER, Message
+from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
@@ -104,6 +103,7 @@ class Coordinator:
         self.report: ServerReport | None = None
         self.interrupted = False
         self._run, self._log = run, log
+        self._away: set[int] = set()  # of the lost, who may come back when the run is interrupted
         self._round = 0  # of the last checkpoint
         self._again = False  # takes its log again
         self._done: set[int] = set()  # clients for which the run has ended
@@ -289,6 +289,7 @@ class Coordinator:
                 "server": self._server.standing(),
                 "lines": {j: line.standing for j, line in self._lines.items()},
                 "incoming": {j: one.pending for j, one in self._incoming.items()},
+                "away": sorted(self._away),
                 "lost": {j: [Told.of(why).to_json(), str(why)] for j, why in self.lost.items()},
                 "carried": [[*link, count] for link, count in self._carried.items()],
                 "meter": self.meter.standing(),
@@ -319,6 +320,9 @@ class Coordinator:
                         self.interrupted = True
                         raise
         self._again = False
+        for client in self._away:
+            del self.lost[client]
+        self._away.clear()
         if count:
             _LOG.info("run %s: goes on in round %d", self._run.hex(), self._server.progress.round)
         self._checkpoint()
@@ -331,7 +335,8 @@ class Coordinator:
             line.stand(*state["lines"][j])
             self._incoming[j] = Incoming(self._most_bytes, pending=state["incoming"][j])
         self.lost = {j: Told.read(said).error(text) for j, (said, text) in state["lost"].items()}
-        for j in self.lost:
+        self._away = set(state["away"])
+        for j in self.lost.keys() - self._away:
             self._lines[j].forget()
         self._carried = Counter({tuple(link): count for *link, count in state["carried"]})
         self.meter.stand(state["meter"])
@@ -421,7 +426,7 @@ class Coordinator:
     def _go_on(self, messages: list[Message]) -> None:
         """Send what the server says."""
         for message in messages:
-            if message.recipient in self.lost:
+            if message.recipient in self.lost.keys() - self._away:
                 continue
             with self.meter.work(message.work, SERVER):
                 data = encode(message, k=self._job.k, signer=self._signer)
@@ -447,8 +452,11 @@ class Coordinator:
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error
-        self._lines[client].forget()
         phase, state = self._server.progress.phase, self._server.state
+        if self._log is not None and error.code is Code.TIMEOUT and state is State.ITERATE:
+            self._away.add(client)  # it finds what it missed in its stream
+        else:
+            self._lines[client].forget()
         if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
             raise replace(Told.of(error), party=client).error(f"{text} (phase {phase})")
         try:
@@ -484,21 +492,8 @@ class Coordinator:
         """Take a site's report; nothing rests on what it says of seconds."""
         if report.get("statement") is not None:
             self.statements[client] = statement_of(report["statement"], name=self._name(client))
-        for key, value in _seconds(report, name=self._name(client)).items():
+        for key, value in seconds_of(report, name=self._name(client)).items():
             self.meter.seconds[key] += value
-
-
-def _seconds(report: dict[str, Any], *, name: str) -> dict[tuple[str, Role], float]:
-    """CPU seconds by phase, as a site reports them."""
-    found: dict[tuple[str, Role], float] = {}
-    try:
-        for phase, role, value in report.get("seconds", []):
-            if phase not in PHASES or role != "client" or not 0 <= value <= threading.TIMEOUT_MAX:
-                raise ValueError
-            found[phase, "client"] = float(value)
-    except (TypeError, ValueError):
-        raise MessageError(f"{name}: a report of another form") from None
-    return found
 
 
 def _stopped() -> PartyError:

@@ -160,7 +160,6 @@ class Line:
         except Exception as error:
             self._events.put((self._number, as_error(error)))
             with self._changed:
-                self._now = True
                 while self._ending is None and not self._stopped:
                     self._changed.wait()
         if self._ending is None:

@@ -99,6 +99,27 @@ def test_a_site_that_does_not_answer_interrupts_the_run_and_a_later_start_comple
     machines.assert_exact()
 
 
+def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisations):
+    """Five sites, of which three suffice: two vanish one after the other, then a third."""
+    made = organisations(12, 5, 9, 7, 8)
+    machines = Machines(made, deadline=0.5)
+    away = []
+    machines.reaches = lambda name: name not in away
+
+    def vanish(call):
+        """One site in each of the rounds 2, 3 and 4."""
+        if machines.server.progress.round > len(away) + 1 and len(away) < 3:
+            away.append(f"site-{len(away) + 2}")
+
+    machines.watch = vanish
+    assert machines.start().interrupted
+    assert sorted(machines.coordinator.lost) == [2, 3, 4]
+    away.clear()
+    machines.watch, machines.deadline = None, 60.0
+    assert machines.run() == 1
+    machines.assert_exact()
+
+
 def test_only_one_process_of_a_site_works_on_a_run(organisations):
     """The call is dropped, and will come again: the other process may be about to end."""
     made = organisations(20, 5, 30)

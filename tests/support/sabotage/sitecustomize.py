@@ -1,7 +1,8 @@
-"""Breaks a site at a chosen message. Python imports this at its start where PYTHONPATH names this folder.
+"""Breaks a party at a chosen message. Python imports this at its start where PYTHONPATH names this folder.
 
-`SECFC_SABOTAGE` names a JSON file: for a site's name, a message type, a round, and what happens. "site" and
-"job" kill the site's every process or that of the job only; another text is raised as an exception.
+`SECFC_SABOTAGE` names a JSON file: for a site's name or "server", a message type, a round, and what happens.
+"site" and "job" kill the party's every process or that of the job only; another text is raised as an
+exception.
 """
 
 import json
@@ -11,10 +12,12 @@ import sys
 from pathlib import Path
 
 
-def _break(site, kind, round_, what):
+def _break(name, kind, round_, what):
     from secfc.protocol.client import Client  # noqa: PLC0415 - only where it is broken
+    from secfc.protocol.server import Server  # noqa: PLC0415
 
-    real = Client.receive
+    role = Server if name == "server" else Client
+    real = role.receive
 
     def receive(self, message):
         if type(message).__name__ == kind and message.round == round_:
@@ -25,10 +28,15 @@ def _break(site, kind, round_, what):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(self, message)
 
-    Client.receive = receive
+    role.receive = receive
 
 
-if "nvflare.private.fed.app.client.worker_process" in sys.orig_argv and "SECFC_SABOTAGE" in os.environ:
-    for _site, _plan in json.loads(Path(os.environ["SECFC_SABOTAGE"]).read_text()).items():
-        if _site in sys.orig_argv:
-            _break(_site, *_plan)
+if "SECFC_SABOTAGE" in os.environ:
+    _programs = {
+        f"nvflare.private.fed.app.{one}" for one in ("client.worker_process", "server.runner_process")
+    }
+    if _programs & set(sys.orig_argv):
+        _is_server = "nvflare.private.fed.app.server.runner_process" in sys.orig_argv
+        for _name, _plan in json.loads(Path(os.environ["SECFC_SABOTAGE"]).read_text()).items():
+            if _is_server == (_name == "server") and (_is_server or _name in sys.orig_argv):
+                _break(_name, *_plan)
