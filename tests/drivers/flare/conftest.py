@@ -26,6 +26,7 @@ _NEED_FLARE = (
     "test_flare_mnist.py",
     "test_flare_poc.py",
     "test_flare_refusals.py",
+    "test_flare_restart.py",
     "test_deployment_page.py",
 )
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import socket
 import ssl
 from dataclasses import replace
@@ -19,12 +18,10 @@ from secfc.agreement.audit import audit
 from secfc.agreement.keys import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.cli.demo import uneven_parties
-from secfc.drivers.flare.components import LOGS
 from secfc.drivers.flare.federation import SERVER, Federation
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.errors import PartyError
 from secfc.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
@@ -43,8 +40,6 @@ def consortium(tmp_path_factory, organisations_of):
     """Eleven organisations that hold digits, their server and sites up; nothing of them stays behind."""
     folder = tmp_path_factory.mktemp("flare")
     made = organisations_of(folder, digits(), k=10, t=T, ell=ELL)
-    for name in made.sites:
-        made.configure(name, first=f'storage = "scratch-{name}"\n')
     plan = folder / "sabotage.json"
     plan.write_text("{}")
     with pytest.MonkeyPatch.context() as patch:
@@ -74,10 +69,9 @@ def run(consortium, tmp_path):
     for name in made.sites:
         made.forget(name)
 
-    def submit(deadline=60.0, resumable=False, **sabotage):
+    def submit(deadline=60.0, **sabotage):
         plan.write_text(json.dumps({name.replace("_", "-"): how for name, how in sabotage.items()}))
-        shutil.rmtree(tmp_path / "job", ignore_errors=True)
-        export_job(made.job, tmp_path / "job", deadline=deadline, resumable=resumable)
+        export_job(made.job, tmp_path / "job", deadline=deadline)
         number, path = federation.run(tmp_path / "job", timeout=300.0)
         return number, None if path is None else read_summary(path)
 
@@ -166,55 +160,6 @@ def test_only_a_sites_job_process_killed_is_said_clearly(consortium, run):
     ended = summary.coordinator["ended"]
     assert ended == "PartyError: stopped (client 4)"
     assert consortium[1].ended(number, timeout=120.0) == "FINISHED:EXECUTION_EXCEPTION"
-
-
-def assert_went_on(consortium, summary, run):
-    """The summary is that of the run which was interrupted, and every site has its labels."""
-    made, federation, _ = consortium
-    assert (summary.coordinator["ended"], summary.coordinator["lost"]) == ("complete", {})
-    assert summary.coordinator["run"] == run
-    assert [folder.name for name in made.sites for folder in made.written(name)] == [run] * len(made.sites)
-    assert_exact(made)
-    assert_audited(summary, made)
-    kept = [*federation.kits[SERVER].rglob("*.log*"), *made.folder.glob("scratch-*/*/*.log*")]
-    assert [path for path in kept if path.parent.name == LOGS or path.parent.name.startswith("job-")] == []
-
-
-def test_a_run_goes_on_when_a_site_s_job_process_was_killed_and_the_job_is_submitted_again(consortium, run):
-    _, first = run(resumable=True, site_4=("Assignment", 3, "job"))
-    assert first.coordinator["ended"] == "PartyError: stopped (client 4)"
-    assert first.coordinator["interrupted"]
-    _, summary = run(resumable=True)
-    assert_went_on(consortium, summary, first.coordinator["run"])
-
-
-def test_a_run_goes_on_when_more_sites_were_killed_than_it_can_do_without(consortium, run):
-    killed = ("site-2", "site-4", "site-5")
-    _, first = run(
-        resumable=True,
-        deadline=20.0,
-        **{name.replace("-", "_"): ("Assignment", 3, "site") for name in killed},
-    )
-    assert first.coordinator["interrupted"]
-    assert len(first.coordinator["lost"]) == 3
-    consortium[1].start(*killed)
-    _, summary = run(resumable=True)
-    assert_went_on(consortium, summary, first.coordinator["run"])
-
-
-@pytest.mark.parametrize("what", ["job", "site"], ids=["its job process", "every process"])
-def test_a_run_goes_on_when_the_coordinator_s_server_was_killed(consortium, run, what):
-    federation = consortium[1]
-    if what == "job":
-        assert run(resumable=True, server=("CodedDistances", 3, what))[1] is None
-    else:
-        with pytest.raises(PartyError):
-            run(resumable=True, server=("CodedDistances", 3, what))
-        federation.start(SERVER)
-    (log,) = (federation.kits[SERVER] / LOGS).glob("*.log")
-    _, summary = run(resumable=True)
-    assert not log.exists()
-    assert_went_on(consortium, summary, summary.coordinator["run"])
 
 
 def test_the_server_refuses_a_job_that_ships_code(consortium, tmp_path):
