@@ -32,6 +32,7 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
+from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc._predict import Prediction, predict
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from secfc.protocol.progress import Faults, Progress
     from secfc.result import Result
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "AgreementError",

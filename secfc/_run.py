@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc._membership import Membership, membership
 from secfc.calls import called_with
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -27,6 +26,7 @@ from secfc.errors import (
 )
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
+from secfc.membership import Membership, membership
 from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
 from secfc.params import Job, Start, check_choice, fitting, recovery_threshold
 from secfc.parties import Party, as_parties

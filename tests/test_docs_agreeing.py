@@ -15,7 +15,7 @@ import pytest
 
 from secfc.agreement.job_file import JobSchema
 from secfc.agreement.site_file import SiteSchema
-from secfc.agreement.toml_file import Schema
+from secfc.agreement.toml_file import FileSchema
 
 PAGE = (Path(__file__).parent.parent / "docs" / "agreeing-on-a-job.md").read_text()
 BLOCKS = re.findall(r"^```(bash|toml|)\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
@@ -142,7 +142,7 @@ def test_the_page_names_every_key_of_the_files():
     def keys(schema):
         for name, field in schema.model_fields.items():
             yield name
-            if isinstance(field.annotation, type) and issubclass(field.annotation, Schema):
+            if isinstance(field.annotation, type) and issubclass(field.annotation, FileSchema):
                 yield from keys(field.annotation)
 
     missing = [

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,52 @@ def test_the_package_does_not_import_its_laboratory(path):
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             imported.add(node.module.partition(".")[0])
     assert imported.isdisjoint({"benchmarks", "tests"})
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in SOURCES}
+
+
+def imported_first(body):
+    """What is imported when the module is: not in functions, not for type checkers only."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield from (name for name in (inner if inner in MODULES else node.module,) if name in MODULES)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for part in ("body", "orelse", "finalbody", "handlers"):
+                yield from imported_first(getattr(node, part, []))
+
+
+def import_graph():
+    return {
+        name: set(imported_first(ast.parse(path.read_text(encoding="utf-8")).body)) - {name}
+        for name, path in MODULES.items()
+    }
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert len(tuple(TopologicalSorter(import_graph()).static_order())) == len(MODULES)
+
+
+def test_what_the_roles_use_does_not_import_the_whole_package():
+    whole = {name for name, imported in import_graph().items() if "secfc" in imported}
+    assert {name.split(".")[1] for name in whole} <= {"cli", "drivers", "journal"}
+
+
+def test_relative_imports_do_not_escape_the_graph():
+    for path in SOURCES:
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), path
 
 
 WANTED = r"Jinja is needed, pip install '\.\[report\]' in a checkout of secfc"

@@ -268,7 +268,7 @@ class TestWide:
 def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
     # MaskSource: one key and keystream a client and run, recorded in test_masks_never_repeat.py; journaled
     # keys, for the same plaintexts only: tests/journal/test_masks.py; coefficients, of public seeds:
-    # test_dealing.py; coefficients that hide nothing, fresh for each check: psu/sharing.py; pairwise:
+    # test_dealing.py; coefficients that hide nothing, fresh for each check: psu/field_sharing.py; pairwise:
     # test_pairwise.py; sealing's nonces: tests/sealing/. A new place needs a test of its own first.
     package = Path(secfc.__file__).parent
     found = {
@@ -288,6 +288,6 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "protocol/pairwise.py: mask_key(",
         "protocol/pairwise.py: modes.GCM",
         "protocol/server.py: MaskSource(",
-        "psu/sharing.py: MaskSource(",
+        "psu/field_sharing.py: MaskSource(",
         "psu/unite.py: MaskSource(",
     }

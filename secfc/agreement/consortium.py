@@ -14,7 +14,7 @@ from pydantic import Field
 
 from secfc.agreement.files import replace_text
 from secfc.agreement.keys import key_bytes, key_text, key_words
-from secfc.agreement.toml_file import Schema, TomlFile, read_text
+from secfc.agreement.toml_file import FileSchema, TomlFile, read_text
 from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
@@ -27,7 +27,7 @@ _HEAD = "# secfc roster: the order of parties is that of their client numbers.\n
 _MOST_ORGANISATION = 200
 
 
-class MemberSchema(Schema):
+class MemberSchema(FileSchema):
     """A party in a file."""
 
     name: str
@@ -35,7 +35,7 @@ class MemberSchema(Schema):
     key: str
 
 
-class RosterSchema(Schema):
+class RosterSchema(FileSchema):
     """A roster file."""
 
     coordinator: MemberSchema | None = None

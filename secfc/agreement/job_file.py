@@ -22,13 +22,13 @@ from secfc.agreement.prepared_columns import (
     preparation_of,
     prepared_columns,
 )
-from secfc.agreement.toml_file import Schema, TomlFile, check_values
+from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import MAX_ROWS, AgreedClustering
 from secfc.params import PROTOCOL_BYTES, Job, Start
-from secfc.prepare.schema import Schema as Preparation
+from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.schemas import with_options
@@ -40,7 +40,7 @@ _SEED_BITS = 63
 
 
 @with_options(AgreedClustering)
-class ClusteringSchema(Schema):
+class ClusteringSchema(FileSchema):
     """Parameters of the job; defaults are those of `secfc.run`."""
 
     k: int
@@ -52,14 +52,14 @@ class ClusteringSchema(Schema):
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
-class LimitsSchema(Schema):
+class LimitsSchema(FileSchema):
     """What the job asks the parties to bear."""
 
     smallest_set: int = 1
     most_rounds: int | None = None
 
 
-class JobSchema(Schema):
+class JobSchema(FileSchema):
     """A job file."""
 
     title: str
@@ -104,7 +104,7 @@ class Agreement:
     phases: tuple[Phase, ...]
     job: Job
     columns: dict[str, Range]
-    preparation: Preparation | None
+    preparation: Schema | None
     limits: Limits
     seed: int | None
     consortium: Consortium
@@ -176,7 +176,7 @@ def read_job(path: Path) -> Agreement:
     file = TomlFile(path)
     schema = file.check(JobSchema)
     consortium = read_roster(path.parent / schema.roster)
-    preparation = None if schema.prepare is None else Preparation.read(path.parent / schema.prepare)
+    preparation = None if schema.prepare is None else Schema.read(path.parent / schema.prepare)
     return _agreement(schema, consortium, preparation, lambda text, *keys: file.error(*keys, text=text))
 
 
@@ -224,7 +224,7 @@ def agreement_of(text: str, *, name: str) -> Agreement:
 
 
 def _agreement(
-    schema: JobSchema, consortium: Consortium, preparation: Preparation | None, fault: Fault
+    schema: JobSchema, consortium: Consortium, preparation: Schema | None, fault: Fault
 ) -> Agreement:
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
@@ -287,7 +287,7 @@ def _recipients(parties: list[str], consortium: Consortium, fault: Fault) -> tup
 
 
 def _columns(
-    schema: JobSchema, preparation: Preparation | None, fault: Fault
+    schema: JobSchema, preparation: Schema | None, fault: Fault
 ) -> tuple[dict[str, Range], list[Range]]:
     """Columns that are clustered and their ranges, and ranges such that no row's norm exceeds theirs."""
     if preparation is not None:

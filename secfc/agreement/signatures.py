@@ -14,7 +14,7 @@ from pydantic import Field
 
 from secfc.agreement.files import replace_text
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.toml_file import Schema, TomlFile
+from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
 from secfc.errors import AgreementError, SealError
 from secfc.params import MAX_CLIENTS
@@ -24,7 +24,7 @@ _SIGNED = b"secfc job signature 1"
 _DIGEST_BYTES = 32
 
 
-class SignatureSchema(Schema):
+class SignatureSchema(FileSchema):
     """A party's signature in a file."""
 
     party: str
@@ -32,7 +32,7 @@ class SignatureSchema(Schema):
     signature: str
 
 
-class SignaturesSchema(Schema):
+class SignaturesSchema(FileSchema):
     """A file of signatures."""
 
     signature: list[SignatureSchema] = Field(default=[], max_length=4 * MAX_CLIENTS)

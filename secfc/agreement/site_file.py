@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.toml_file import Schema, TomlFile
+from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
 from secfc.options import Disclosure, UnionMethod
@@ -17,7 +17,7 @@ _CONSENTS = {"reveal_centres", "reveal_spread", "open_statistics"}
 """Limits without which a job reveals nothing."""
 
 
-class DataSchema(Schema):
+class DataSchema(FileSchema):
     """Where rows are: a file, a query of a file, or a query of a database."""
 
     path: str | None = None
@@ -28,7 +28,7 @@ class DataSchema(Schema):
     columns: dict[str, str] = Field(default={})
 
 
-class LimitsSchema(Schema):
+class OwnLimitsSchema(FileSchema):
     """What a site refuses in a job."""
 
     smallest_set: int = Field(default=1, ge=1)
@@ -45,7 +45,7 @@ class LimitsSchema(Schema):
     columns: list[str] | None = Field(default=None, min_length=1)
 
 
-class SiteSchema(Schema):
+class SiteSchema(FileSchema):
     """A site file."""
 
     party: str
@@ -55,7 +55,7 @@ class SiteSchema(Schema):
     storage: str | None = None
     ids_key: str | None = None
     data: DataSchema
-    limits: LimitsSchema = LimitsSchema()
+    limits: OwnLimitsSchema = OwnLimitsSchema()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class Site:
     ids_key : Path or None
         The key that IDs are hashed with, for jobs with membership privacy.
     source : Source
-    refuses : LimitsSchema
+    refuses : OwnLimitsSchema
         Its limits.
     """
 
@@ -114,7 +114,7 @@ class Site:
     storage: Path | None
     ids_key: Path | None
     source: Source
-    refuses: LimitsSchema
+    refuses: OwnLimitsSchema
     _file: TomlFile = field(repr=False)
 
     def check(self, agreement: Agreement) -> None:

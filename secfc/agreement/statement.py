@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field
 from secfc.agreement.files import replace_text
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import Schema, check_values, read_text
+from secfc.agreement.toml_file import FileSchema, check_values, read_text
 from secfc.errors import ParameterError
 from secfc.params import MAX_CLIENTS
 from secfc.public_errors import is_ending
@@ -64,14 +64,14 @@ Ending = Annotated[Text, AfterValidator(_of_the_list)]
 """How a run ended, for a party or for the coordinator: of a closed list, with names of the roster."""
 
 
-class Sent(Schema):
+class Sent(FileSchema):
     """Messages of one type that left a party."""
 
     messages: Count
     bytes: Count
 
 
-class Statement(Schema):
+class Statement(FileSchema):
     """What a party states.
 
     Attributes
@@ -121,14 +121,14 @@ class Statement(Schema):
         return _SIGNED + text.encode()
 
 
-class SignedStatement(Schema):
+class SignedStatement(FileSchema):
     """A statement and its party's signature, as summaries hold them."""
 
     statement: Statement
     signature: str
 
 
-class SummarySchema(Schema):
+class SummarySchema(FileSchema):
     """A summary file. Nothing rests on `coordinator`, which nobody signs."""
 
     format: Literal["secfc summary 1"]

@@ -39,13 +39,13 @@ _NEEDED = {
 }
 
 
-class Schema(BaseModel):
+class FileSchema(BaseModel):
     """A table of a file: no other keys, no conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-S = TypeVar("S", bound=Schema)
+S = TypeVar("S", bound=FileSchema)
 
 
 class TomlFile:
@@ -156,7 +156,7 @@ def check_values(values: object, schema: type[S], *, name: str) -> S:
         raise ParameterError(f"{name}: {fault_text(schema, _faults(error)[0])}") from None
 
 
-def fault_text(schema: type[Schema], fault: Mapping[str, Any]) -> str:
+def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
     """What is wrong with a value and what is possible, in our words; never the value itself."""
     keys, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
     shown = shown_keys(keys) or "the file"
@@ -195,13 +195,13 @@ def _faults(error: ValidationError) -> Sequence[Mapping[str, Any]]:
     return error.errors(include_url=False, include_input=False)
 
 
-def _possible(schema: type[Schema], keys: Keys) -> list[str]:
+def _possible(schema: type[FileSchema], keys: Keys) -> list[str]:
     """Keys of the table that stands under these keys."""
     table = schema
     for key in keys:
         if isinstance(key, str):
             found: Any = table.model_fields[key].annotation
-            while not (isinstance(found, type) and issubclass(found, Schema)):
+            while not (isinstance(found, type) and issubclass(found, FileSchema)):
                 found = next(one for one in get_args(found) if one is not type(None))
             table = found
     return list(table.model_fields)

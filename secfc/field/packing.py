@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc._arrays import Floats
-from secfc._payload import Payload
 from secfc.errors import MessageError
 from secfc.field.residues import canonical
+from secfc.payload import Payload
 
 BYTES_PER_RESIDUE = 3
 

@@ -8,8 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from secfc.agreement.toml_file import Schema as Keys
-from secfc.agreement.toml_file import TomlFile, check_values
+from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
 from secfc.errors import ParameterError
 from secfc.options import MAX_ROWS
 
@@ -233,7 +232,7 @@ def _agreed_range(column: Column) -> tuple[float, float]:
     return -column.deviations, column.deviations
 
 
-class _Column(Keys):
+class _Column(FileSchema):
     """A [[column]] table."""
 
     name: str
@@ -247,7 +246,7 @@ class _Column(Keys):
     missing: Missing = "refuse"
 
 
-class _File(Keys):
+class _File(FileSchema):
     """A schema file."""
 
     smallest: int = 1

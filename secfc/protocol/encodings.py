@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc._payload import Payload
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.options import MAX_ROWS
 from secfc.params import MAX_CLIENTS
+from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
 from secfc.protocol.reader import Reader

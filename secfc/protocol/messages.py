@@ -1,11 +1,11 @@
 """The messages of a run. Frozen, keyword-only; what they hold of shares and labels never shows in a repr.
 
-Each class declares all that there is to know of its type: see `Message`. Its base tells who sends it to whom.
-Labels that were received stay packed until a role has checked who sent them and how many they are.
+Each class declares all that there is to know of its type, and its base tells who sends it to whom: see
+`secfc.protocol.message`. Labels that were received stay packed until a role has checked who sent them and
+how many they are.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
 
 from secfc._arrays import Labels
 from secfc.errors import MessageError
@@ -34,6 +34,16 @@ from secfc.protocol.encodings import (
     sealed,
 )
 from secfc.protocol.label_packing import PackedLabels
+from secfc.protocol.message import (
+    PHASES,
+    RUN_ID_BYTES,
+    SERVER,
+    BetweenClients,
+    FromServer,
+    Message,
+    Phase,
+    ToServer,
+)
 from secfc.protocol.signed import SignedReport
 from secfc.protocol.states import State
 from secfc.psu.course import Verdict
@@ -42,94 +52,11 @@ from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import SIGNATURE_BYTES
-from secfc.sealing.proof import SHOWN_BYTES, Proof
+from secfc.sealing.proof import SHOWN_BYTES
 
-Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "reveal"]
-PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
+__all__ = ["PHASES", "RUN_ID_BYTES", "SERVER", "BetweenClients", "FromServer", "Message", "Phase", "ToServer"]
 
-SERVER = 0
-"""Number of the server; clients are 1 to n."""
-
-RUN_ID_BYTES = 16
 SEED_BYTES = 32
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Message:
-    """What every message says of itself, and what every type declares.
-
-    Parameters
-    ----------
-    run : bytes of length 16
-        Identifier of the run, random.
-    sender, recipient : int
-        0 for the server, 1 to n for clients.
-    round : int
-        Number of the question asked, of the stage of the union, or of the check of a part of shares that
-        are added up, from 1; 0 elsewhere.
-    """
-
-    number: ClassVar[int]
-    """Of the type, in the header. No two types have the same, and none changes."""
-
-    body: ClassVar[Body]
-    """The fields behind the header, in this order: how each is encoded and how large it can be in a job."""
-
-    phase: ClassVar[Phase]
-    """Phase in which the message travels, whose costs it counts to."""
-
-    work: ClassVar[Phase]
-    """Phase that its handling belongs to."""
-
-    states: ClassVar[frozenset[State]] = frozenset()
-    """States of the recipient in which it may arrive. None of a preparation's, which has an order instead."""
-
-    purpose: ClassVar[bytes] = b""
-    """What keys are derived for that seal it, a stable literal that no other type has. Empty if unsealed."""
-
-    rounds: ClassVar[bool] = False
-    """Whether `round` may be another than 0."""
-
-    alike: ClassVar[bool] = False
-    """Whether the server sends the same to all clients, so that two different ones prove that it cheats."""
-
-    needed: ClassVar[bool] = False
-    """Whether a run ends for a client that refuses one: nobody can replace it, unless liars are tolerated."""
-
-    waited_for: ClassVar[bool] = False
-    """Whether other clients wait for it, so that whoever carries messages counts how many there were."""
-
-    run: bytes = field(repr=False)
-    sender: int
-    recipient: int
-    round: int = 0
-
-    def __post_init__(self) -> None:
-        if len(self.run) != RUN_ID_BYTES:
-            raise MessageError(f"a run identifier has {RUN_ID_BYTES} bytes, {len(self.run)} were given")
-        if self.sender == self.recipient:
-            raise MessageError(f"party {self.sender} sends a message to itself")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FromServer(Message):
-    """What the server sends to clients. It signs every message.
-
-    Parameters
-    ----------
-    proof : Proof or None
-        Of a message that was received; None at the server, before it is sent.
-    """
-
-    proof: Proof | None = field(default=None, repr=False)
-
-
-class ToServer(Message):
-    """What a client sends to the server."""
-
-
-class BetweenClients(Message):
-    """What a client sends to another."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,11 +11,11 @@ import numpy as np
 from secfc._arrays import Ints
 from secfc.errors import CheatError, MessageError, UnionError
 from secfc.psu.course import Course, Verdict
+from secfc.psu.field_sharing import Sharing
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels, choose
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P, add
-from secfc.psu.sharing import Sharing
 from secfc.psu.stages import (
     CHECKS,
     CheckInput,

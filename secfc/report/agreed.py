@@ -16,7 +16,7 @@ from secfc.params import Job
 from secfc.report.charts import curve
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
-from secfc.report.told import Told, ToldResult, told_of
+from secfc.report.told import ToldResult, ToldSummary, told_of
 from secfc.tables import load_table
 
 
@@ -76,7 +76,7 @@ def write_agreed_report(
     return write_page(page, path)
 
 
-def _own_sizes(told: Told, job: Job, site: Site | None, party: int | None) -> list[int] | None:
+def _own_sizes(told: ToldSummary, job: Job, site: Site | None, party: int | None) -> list[int] | None:
     """Rows of each cluster of the site's own, by the labels that it has of the run."""
     if site is None or party is None:
         return None

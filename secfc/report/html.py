@@ -17,8 +17,9 @@ from secfc.outputs import NO_JINJA
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, curve
 from secfc.report.learned import Learned, who_learned_what
-from secfc.report.pooled import Agreement, agreement
+from secfc.report.pooled import PooledComparison, compare_with_pooled
 from secfc.report.sizes import bytes_text
+from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
@@ -79,7 +80,7 @@ class Page:
     party : int or None
         Whose copy it is.
     learned : list of Learned
-    agreement : Agreement or None
+    comparison : PooledComparison or None
         With Lloyd's algorithm on the pooled rows.
     lost : dict of str to str
         Parties that were lost and why.
@@ -100,7 +101,7 @@ class Page:
     title: str | None = None
     ended: str | None = None
     party: int | None = None
-    agreement: Agreement | None = None
+    comparison: PooledComparison | None = None
     lost: dict[str, str] = field(default_factory=dict)
     findings: list["Finding"] | None = None
 
@@ -188,7 +189,7 @@ def page_of(
             revealed=result.cluster_report() if told and result.cluster_centers is not None else [],
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds),
-        agreement=None if pooled is None else agreement(result, pooled),
+        comparison=None if pooled is None else compare_with_pooled(result, pooled),
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
     )
@@ -207,14 +208,12 @@ def render(page: Page) -> str:
     except ImportError:
         raise ParameterError(f"report: {NO_JINJA}") from None
 
-    import secfc  # noqa: PLC0415 - it imports what imports this
-
     environment = Environment(
         loader=PackageLoader("secfc.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return environment.get_template("page.html.j2").render(
         vars(page),
-        version=secfc.__version__,
+        version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
         recipients=[page.names[client - 1] for client in page.job.reveal_to],

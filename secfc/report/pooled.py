@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class PooledComparison:
     """How far two clusterings from the same start agree.
 
     Attributes
@@ -39,7 +39,7 @@ class Agreement:
     seconds: float
 
 
-def agreement(result: "Result", parties: Sequence[Any]) -> Agreement:
+def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
     """Run Lloyd's algorithm on the pooled rows, from the run's own start, in float64.
 
     Parameters
@@ -71,7 +71,7 @@ def agreement(result: "Result", parties: Sequence[Any]) -> Agreement:
         model = Lloyd(result.job.k, init=centres, max_iter=result.job.max_iter).fit([pooled])
     seconds = time.perf_counter() - began
     labels = np.concatenate([np.asarray(result.labels[j]) for j in within])
-    return Agreement(
+    return PooledComparison(
         same=int((labels == model.labels_[0]).sum()),
         rows=labels.size,
         inertia=model.inertia_,

@@ -7,14 +7,14 @@ from pydantic import ConfigDict, Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import Count, Ending, Hex16, Text
-from secfc.agreement.toml_file import Schema, check_values
+from secfc.agreement.toml_file import FileSchema, check_values
 from secfc.errors import ParameterError
 from secfc.protocol.progress import Faults
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class ToldPart(Schema):
+class ToldPart(FileSchema):
     """A part of it. Keys of later versions are left alone."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, hide_input_in_errors=True)
@@ -76,7 +76,7 @@ class ToldResult(ToldPart):
     sizes: list[Count]
 
 
-class Told(ToldPart):
+class ToldSummary(ToldPart):
     """All of it.
 
     Attributes
@@ -100,7 +100,7 @@ class Told(ToldPart):
     result: ToldResult | None = None
 
 
-def told_of(coordinator: object, agreement: Agreement, *, name: str) -> Told:
+def told_of(coordinator: object, agreement: Agreement, *, name: str) -> ToldSummary:
     """Check what a coordinator tells.
 
     Parameters
@@ -116,7 +116,7 @@ def told_of(coordinator: object, agreement: Agreement, *, name: str) -> Told:
     ParameterError
         Naming the key that has another form, or numbers that cannot be those of a run of this job.
     """
-    told = check_values(coordinator, Told, name=f"{name}: coordinator")
+    told = check_values(coordinator, ToldSummary, name=f"{name}: coordinator")
     result, job = told.result, agreement.job
     if result is not None:
         faults = result.faults

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from secfc._payload import Payload
 from secfc.errors import SealError, SecFCError
+from secfc.payload import Payload
 
 TAG_BYTES = 16
 """What sealing adds to a payload."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from secfc.agreement.toml_file import MAX_BYTES, Schema, TomlFile, shown_keys
+from secfc.agreement.toml_file import MAX_BYTES, FileSchema, TomlFile, shown_keys
 from secfc.errors import ParameterError
 
 TEXT = """\
@@ -130,12 +130,12 @@ def test_files_that_cannot_be_read(tmp_path):
         TomlFile(tmp_path / "c.toml")
 
 
-class Inner(Schema):
+class Inner(FileSchema):
     number: int
     share: float = 0.5
 
 
-class Outer(Schema):
+class Outer(FileSchema):
     name: str
     table: Inner
     more: list[Inner] = Field(default=[], max_length=2)

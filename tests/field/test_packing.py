@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc._arrays import Floats
-from secfc._payload import HEADROOM
 from secfc.errors import MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
+from secfc.payload import HEADROOM
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]

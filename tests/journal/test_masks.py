@@ -23,7 +23,7 @@ from secfc.protocol import dealing, pairwise, sharing, testimony
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.pairwise import PairwiseMasks
-from secfc.psu.sharing import Sharing
+from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput, SketchInput
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from support.union import KEY
 
-from secfc._payload import Payload
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import Job
+from secfc.payload import Payload
 from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.consistency import ConsistencyCheck

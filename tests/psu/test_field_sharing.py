@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from support.union import random_elements
 
+from secfc.psu.field_sharing import Sharing
 from secfc.psu.kernels import UnionKernels, VectorisedUnionKernels
 from secfc.psu.prime import P, add, multiply
-from secfc.psu.sharing import Sharing
 from secfc.randomness import MaskSource
 
 GF = galois.GF(P, primitive_element=37, verify=False)

@@ -1,0 +1,3 @@
+"""The version, for whoever must not import the whole package."""
+
+VERSION = "0.1.0"
