@@ -5,9 +5,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from support import warm
 
 sys.path.append(str(Path(__file__).parent.parent))
 """benchmarks/ is not installed. The folder comes last, so that an installed secfc is what is tested."""
+
+
+_SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("default", deadline=None, max_examples=20, suppress_health_check=_SLOW_MACHINES)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=300)
+settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Parties' processes are forked from one that has imported all, unless the test asks for interpreters."""
+    marked = request.node.get_closest_marker
+    if marked("processes") is None or marked("interpreters") is not None:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patches:
+        warm.patch(patches)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import standstill
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
@@ -47,6 +48,12 @@ def make(
 @pytest.fixture(scope="session")
 def setup_of() -> Callable[..., Setup]:
     return make
+
+
+@pytest.fixture
+def deadlines_pass_at_a_standstill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines are not seconds: they pass when no party can go on."""
+    standstill.patch(monkeypatch)
 
 
 @pytest.fixture

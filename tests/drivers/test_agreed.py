@@ -130,6 +130,7 @@ def test_centres_that_all_consented_to_are_written_by_their_recipients_alone(org
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
 def test_sites_have_their_labels_though_centres_cannot_be_opened(organisations, monkeypatch):
     consent(organisations)
     write = framing.write_frame
@@ -385,8 +386,8 @@ def test_start_labels_come_from_each_sites_own_column(organisations):
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
 def test_a_deadline_gives_up_a_site_that_hangs(organisations, monkeypatch):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
     stopped = breaks_at(monkeypatch, 2, "Assignment", signal.SIGSTOP)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1"):
         run(organisations, deadline=20.0)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support import warm
+
 import secfc
 from secfc.drivers import carrier
 
@@ -37,7 +39,7 @@ row_layout.PART_BYTES, row_layout.PART_ROWS = 1, 16
 
 def process(code: str = "") -> subprocess.Popen:
     """A party's process that executes some code before it starts to work."""
-    return subprocess.Popen(
+    return warm.Popen(
         [sys.executable, "-P", "-c", f"{code}\n{_MAIN}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

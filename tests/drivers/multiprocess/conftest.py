@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support import warm
 
 import secfc
 from secfc.drivers import carrier, framing
@@ -27,7 +28,7 @@ def sabotage(monkeypatch):
         if code is None:
             return real(held)
         main = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
-        return subprocess.Popen(
+        return warm.Popen(
             [sys.executable, "-P", "-c", f"{textwrap.dedent(code)}\n{main}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -19,7 +19,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.interpreters]
 
 
 def ended(pid):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import secfc
-from secfc.drivers import carrier, framing, multiprocess
+from secfc.drivers import framing
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
@@ -84,8 +84,8 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
         run_multiprocess(setup, kill)
 
 
-def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup_of, started, monkeypatch):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
+def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup_of, started):
     ids = [list(range(5)), [], list(range(10, 17))]
     held = [row_ids(one, key=bytes(32), name="party") for one in ids]
     setup = replace(setup_of(ids_cap=12), ids=held, salt=bytes(16), deadline=15.0)
@@ -187,11 +187,11 @@ def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
     assert "123456" not in str(told[0].message)
 
 
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
 def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
     setup_of, sabotage, monkeypatch
 ):
     # Four of five are needed to open: the last vanishes with its result, and client 4 confirms to nobody.
-    monkeypatch.setattr(multiprocess, "_COMPARE_SECONDS", 15.0)
     real = framing.write_frame
 
     def write_frame(stream, kind, payload):
@@ -209,10 +209,8 @@ def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(
-    setup_of, sabotage, monkeypatch
-):
-    monkeypatch.setattr(multiprocess, "_COMPARE_SECONDS", 5.0)
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
+def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(setup_of, sabotage):
     sabotage(3, BROKEN.format(kind="Finish", round=0, error="ValueError"))
     setup = setup_of((4, 3, 5), reveal_to=(1,), limits=Limits(reveal_centres=True))
     with pytest.raises(secfc.TooManyFaultsError, match=r"^nobody confirms the result to client 1 "):
@@ -250,9 +248,8 @@ def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabot
     assert all((outcome.labels[at] >= 0).all() for at in (0, 2, 3, 4))
 
 
-def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, monkeypatch):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
-
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
+def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started):
     def stop(progress):
         if progress.round == 2 and started[1].poll() is None:
             os.kill(started[1].pid, signal.SIGSTOP)
@@ -262,10 +259,8 @@ def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started, m
     assert all((labels >= 0).all() for labels in outcome.labels)
 
 
-def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline(
-    setup_of, sabotage, monkeypatch
-):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
+def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline(setup_of, sabotage):
     sabotage(2, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
     text = r"^nothing was heard for 15 s from .*client 2 \(parties\[1\]\)"
     with pytest.raises(PartyError, match=text):

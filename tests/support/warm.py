@@ -1,0 +1,303 @@
+"""Processes of secfc that start in milliseconds: forked from a server that has imported everything.
+
+A new interpreter imports for about a second what a party or the command needs, and the tests start hundreds.
+`Popen` here is `subprocess.Popen`, except that `python -m secfc...` and `python -c CODE` are forked from a
+process that has imported them and run nothing. There is one for each test process. Descriptors, environment,
+folder, session, signals and exit status are as ever. New interpreters are started by tests that are marked
+`interpreters` and by those about imports and the command's start.
+"""
+
+import atexit
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import secfc
+from secfc.drivers import processes
+
+PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
+ADDRESS = "SECFC_TESTS_WARM"
+"""Names the server's socket to the processes that it forks, so that theirs are forked too."""
+
+IMPORTED = (
+    "numpy",
+    "pyarrow.csv",
+    "pyarrow.parquet",
+    "secfc.agreement.audit",
+    "secfc.cli.app",
+    "secfc.drivers.agreed",
+    "secfc.drivers.multiprocess",
+    "secfc.drivers.party_process",
+    "secfc.drivers.site_process",
+    "secfc.prepare.files",
+    "secfc.prepare.party",
+    "secfc.tables",
+)
+"""Modules that start no thread when they are imported; a process with threads cannot be forked."""
+
+CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
+
+
+def asked(args):
+    """What a command line runs: "-m" or "-c", module or code, arguments; None if it is not for the server."""
+    words = [str(word) for word in args] if isinstance(args, (list, tuple)) else []
+    if not words or words[0] != sys.executable:
+        return None
+    words = words[2:] if words[1] == "-P" else words[1:]
+    if len(words) < 2 or not (words[0] == "-c" or (words[0] == "-m" and words[1].split(".")[0] == "secfc")):
+        return None
+    return words[0], words[1], words[2:]
+
+
+class Popen(subprocess.Popen):
+    """A process that is forked from the server, where its command line is for it."""
+
+    def __init__(self, args, **options):
+        self._connection = None
+        if CAN_FORK and asked(args):
+            options.pop("preexec_fn", None)  # forked processes heed Ctrl-C
+        super().__init__(args, **options)
+
+    def _execute_child(self, args, *rest):
+        what = asked(args)
+        if not CAN_FORK or what is None:
+            super()._execute_child(args, *rest)
+            return
+        (_, _, _, pass_fds, cwd, env, _, _, _, stdin, _, _, stdout, _, stderr) = rest[:15]
+        kind, text, arguments = what
+        request = {
+            "kind": kind,
+            "text": text,
+            "arguments": arguments,
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(os.environ if env is None else env),
+            "session": bool(rest[-2]),
+        }
+        descriptors = [
+            0 if stdin == -1 else stdin,
+            1 if stdout == -1 else stdout,
+            2 if stderr == -1 else stderr,
+        ]
+        data = json.dumps(request).encode()
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(address())
+        self._connection.sendall(struct.pack("=Q", len(data)))
+        socket.send_fds(self._connection, [b"+"], [*descriptors, *pass_fds])
+        self._connection.sendall(data)
+        (self.pid,) = struct.unpack("=q", _receive(self._connection, 8))
+        self._child_created = True
+        for mine in {stdin, stdout, stderr} - {-1}:
+            if mine in (stdin, stdout, stderr) and mine > 2:
+                os.close(mine)
+
+    def _take_status(self, timeout):
+        """Take the exit status that the server tells, if it does in time."""
+        with self._waitpid_lock:
+            if self.returncode is None and select.select([self._connection], [], [], timeout)[0]:
+                (self.returncode,) = struct.unpack("=q", _receive(self._connection, 8))
+                self._connection.close()
+        return self.returncode
+
+    def _internal_poll(self, *given, **named):
+        if self._connection is None:
+            return super()._internal_poll(*given, **named)
+        return self.returncode if self.returncode is not None else self._take_status(0)
+
+    def _wait(self, timeout):
+        if self._connection is None:
+            return super()._wait(timeout)
+        if self.returncode is None and self._take_status(timeout) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self.returncode
+
+
+def run(args, *, input=None, capture_output=False, check=False, timeout=None, **options):
+    """`subprocess.run`, with a process that is forked."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    if capture_output:
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Popen(args, **options) as process:
+        try:
+            out, error = process.communicate(input, timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(process.args, process.returncode, out, error)
+    if check:
+        done.check_returncode()
+    return done
+
+
+def start_program(module, *, held=None):
+    """Stands for `secfc.drivers.processes.start_program`."""
+    path = os.pathsep.join(filter(None, (PACKAGE, os.environ.get("PYTHONPATH"))))
+    return Popen(
+        [sys.executable, "-P", "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **processes._ONE_THREAD, "PYTHONPATH": path},
+        start_new_session=True,
+        pass_fds=() if held is None else (held,),
+    )
+
+
+def patch(monkeypatch):
+    """Have the processes of parties forked, wherever secfc starts some."""
+    monkeypatch.setattr("secfc.drivers.carrier.start_program", start_program)
+    monkeypatch.setattr("secfc.prepare.files.start_program", start_program)
+
+
+@cache
+def address():
+    """The socket of the server that forks, which is started where there is none."""
+    if ADDRESS in os.environ:
+        return os.environ[ADDRESS]
+    folder = tempfile.TemporaryDirectory(prefix="warm-")
+    path = str(Path(folder.name) / "s")
+    process = subprocess.Popen(
+        [sys.executable, "-P", __file__, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **processes._ONE_THREAD, "PYTHONPATH": PACKAGE},
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == b"ready\n"
+
+    def end():
+        process.stdin.close()
+        process.stdout.close()
+        process.wait()
+        folder.cleanup()
+
+    atexit.register(end)
+    return path
+
+
+def _receive(connection, count):
+    data = b""
+    while len(data) < count:
+        more = connection.recv(count - len(data))
+        if not more:
+            raise ConnectionError("the server that forks has ended")
+        data += more
+    return data
+
+
+# The server
+
+
+def serve(path):
+    """Fork what is asked for and tell how it ended, until standard input closes. A child returns its work."""
+    for module in IMPORTED:
+        import_module(module)
+    gc.freeze()  # no page is copied because an object of ours is counted
+    os.environ[ADDRESS] = path
+    import_module("secfc.drivers.carrier").start_program = start_program
+    import_module("secfc.prepare.files").start_program = start_program
+    listening, children = socket.socket(socket.AF_UNIX), {}
+    listening.bind(path)
+    listening.listen(64)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while True:
+        ready, _, _ = select.select([0, listening, woken], [], [])
+        if 0 in ready and not os.read(0, 1):
+            return None
+        if woken in ready:
+            os.read(woken, 1 << 16)
+            for pid in list(children):
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    _tell(children.pop(pid), os.waitstatus_to_exitcode(status))
+        if listening in ready:
+            connection, _ = listening.accept()
+            (length,) = struct.unpack("=Q", _receive(connection, 8))
+            _, descriptors, _, _ = socket.recv_fds(connection, 1, 16)
+            request = json.loads(_receive(connection, length))
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for one in (listening, connection, *children.values()):
+                    one.close()
+                os.close(woken)
+                os.close(wake)
+                return request, descriptors
+            for descriptor in descriptors:
+                os.close(descriptor)
+            children[pid] = connection
+            _tell(connection, pid, keep=True)
+
+
+def _tell(connection, number, *, keep=False):
+    try:
+        connection.sendall(struct.pack("=q", number))
+    except OSError:  # who asked has ended
+        return
+    if not keep:
+        connection.close()
+
+
+def work(request, descriptors):
+    """Be the process that was asked for."""
+    if request["session"]:
+        os.setsid()
+    for at in range(3):
+        os.dup2(descriptors[at], at)
+        os.close(descriptors[at])
+    os.chdir(request["cwd"])
+    forks = os.environ[ADDRESS]
+    os.environ.clear()
+    os.environ.update(request["env"] | {ADDRESS: forks})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    address.cache_clear()
+    if request["kind"] == "-c":
+        sys.argv = ["-c", *request["arguments"]]
+        exec(compile(request["text"], "<string>", "exec"), {"__name__": "__main__"})
+        return
+    sys.argv = [request["text"], *request["arguments"]]
+    module = import_module("secfc.cli" if request["text"] == "secfc" else request["text"])
+    sys.exit(module.main())
+
+
+def leave(function, *given):
+    """Call a function and end as an interpreter does, but do not take apart what the server had imported."""
+    status = 0
+    try:
+        function(*given)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(end.code + "\n")
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    asked_for = serve(sys.argv[1])
+    if asked_for is not None:
+        leave(work, *asked_for)
