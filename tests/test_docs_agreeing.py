@@ -5,13 +5,13 @@ import os
 import re
 import shlex
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import warm
 
 from secfc.agreement.job_file import JobSchema
 from secfc.agreement.site_file import SiteSchema
@@ -22,7 +22,7 @@ BLOCKS = re.findall(r"^```(bash|toml|)\n(.*?)^```", PAGE, flags=re.DOTALL | re.M
 
 
 def secfc_command(line, folder, status=0):
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", "secfc", *shlex.split(line)[1:]],
         cwd=folder,
         env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},

@@ -4,12 +4,12 @@ import csv
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import warm
 from test_docs_agreeing import run_page
 
 ROOT = Path(__file__).parent.parent
@@ -90,7 +90,7 @@ def test_commands_of_a_page_work_as_they_stand(page, folder):
         written |= {name: f"{at}-{name}" for name in re.findall(r"--out (\S+)", command)}
         words = shlex.split(line, comments=True)
         at_hand = {"PYTHONPATH": str(ROOT)} if words[0] == "python" else {}  # benchmarks/ is not installed
-        done = subprocess.run(
+        done = warm.run(
             [sys.executable, *(words[1:] if words[0] == "python" else ["-m", *words])],
             cwd=folder,
             env={**os.environ, **at_hand, "COLUMNS": "100", "NO_COLOR": "1", "MPLBACKEND": "agg"},

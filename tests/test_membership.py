@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -38,7 +39,7 @@ def assert_exact_on_the_union(parties, k, result, **options):
     assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
 
 
-@settings(max_examples=25, deadline=None)
+@tries(0.4)
 @given(
     owners=st.lists(st.integers(0, 3), min_size=2, max_size=25),
     k=st.integers(1, 2),

@@ -5,8 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -76,7 +77,7 @@ def test_rows_of_exact_lloyd_that_converged_have_its_labels_as_new_rows():
     assert plain(predicted(OLD, model.labels_, OLD, 3).labels) == plain(model.labels_)
 
 
-@settings(max_examples=15, deadline=None)
+@tries(0.4)
 @given(data=st.data())
 def test_on_a_grid_full_of_ties_labels_are_those_of_fractions(data):
     k = data.draw(st.integers(1, 3))

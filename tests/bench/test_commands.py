@@ -8,8 +8,9 @@ from support.datasets import folder
 from typer.testing import CliRunner
 
 from benchmarks.app import app
+from benchmarks.costs import resilience
 from benchmarks.costs.iteration import CASES, QUICK_CASES
-from benchmarks.costs.setting import PRECISION
+from benchmarks.costs.setting import PRECISION, Case
 from benchmarks.costs.tables import TABLES, TITLES
 from secfc.kernels import VARIABLE, chosen_name
 
@@ -102,6 +103,7 @@ def test_scaling_fits_an_exponent_to_each_cost_and_sweep(rows_of):
 
 
 @pytest.mark.processes
+@pytest.mark.interpreters
 def test_runs_give_scikit_learns_labels_with_both_drivers(rows_of):
     rows = rows_of("runs", "--quick")
     assert [row["driver"] for row in rows] == ["in-process", "multiprocess"]
@@ -127,6 +129,7 @@ def test_bytes_stay_within_two_percent_of_the_least_for_large_payloads(rows_of):
 
 
 @pytest.mark.processes
+@pytest.mark.interpreters
 def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_path):
     (row,) = rows_of("memory", "--cases", "4000,8,3,3,1,1", "--storage", tmp_path)
     assert row["storage"]
@@ -177,7 +180,9 @@ def test_every_benchmark_has_a_table_and_a_title():
     assert TABLES.keys() == TITLES.keys()
 
 
-def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of):
+def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of, monkeypatch):
+    monkeypatch.setattr(resilience, "QUICK_RUNS", 1)
+    monkeypatch.setattr(resilience, "QUICK_COST_CASES", (Case(m=300, d=4, k=3, n=11, t=2, ell=2),))
     rows = rows_of("resilience", "--quick")
     assert all(row["wrong"] == 0 or not row["within"] for row in rows)
     assert all(row["exact"] + row["stopped"] + row["wrong"] == row["runs"] for row in rows)
@@ -190,6 +195,7 @@ def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of):
 
 
 @pytest.mark.processes
+@pytest.mark.interpreters
 def test_record_stores_rows_with_machine_commit_and_command_and_writes_the_page(tmp_path):
     arguments = ["record", "--quick", "--only", "sharing", "--out", str(tmp_path / "results")]
     done = CliRunner().invoke(app, arguments)
@@ -229,6 +235,7 @@ def test_an_ordinary_run_stands_beside_one_with_membership_privacy():
 
 
 @pytest.mark.processes
+@pytest.mark.interpreters
 def test_engines_are_measured_by_driver(rows_of_drivers):
     pytest.importorskip("psutil")  # of secfc[flare]
     rows = rows_of_drivers("engines", "--quick", "--only", "in-process,multiprocess")

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from benchmarks.privacy import integers, opened
 from benchmarks.privacy.lattice import lll
@@ -28,7 +29,7 @@ class TestLattice:
         reduced = products([[34, 21], [21, 13]], lll([[34, 21], [21, 13]]))
         assert reduced == [[1, 0], [0, 1]]
 
-    @settings(max_examples=40, deadline=None)
+    @tries()
     @given(
         st.integers(1, 5).flatmap(lambda n: st.lists(st.integers(-99, 99), min_size=n * n, max_size=n * n))
     )

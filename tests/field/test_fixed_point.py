@@ -5,8 +5,9 @@ from math import inf, isqrt, nextafter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.field import fixed_point
@@ -16,7 +17,7 @@ LARGEST = 1.7976931348623157e308
 SMALLEST = 5e-324
 SMALLEST_NORMAL = 2.0**-1022
 
-laws = settings(deadline=None, max_examples=100)
+laws = tries(2)
 precisions = st.integers(1, 52)
 
 
@@ -109,7 +110,7 @@ class TestQuantise:
 
 
 class TestQuantisedRadius:
-    @settings(deadline=None, max_examples=200)
+    @tries(2)
     @given(
         data=st.data(),
         d=st.integers(1, 40),

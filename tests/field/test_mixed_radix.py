@@ -5,15 +5,16 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 
-laws = settings(deadline=None, max_examples=60)
+laws = tries()
 counts = pytest.mark.parametrize("count", range(1, 9))
 
 

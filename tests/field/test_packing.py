@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.errors import MessageError
@@ -28,7 +29,7 @@ def write(packed: PackedResidues, prime: int, residues: Floats, p: int) -> None:
 
 
 class TestPack:
-    @settings(deadline=None, max_examples=60)
+    @tries()
     @given(data=st.data(), p=st.sampled_from(MODULI), columns=st.integers(0, 5), rows=st.integers(0, 5))
     def test_unpack_returns_what_was_packed(
         self, data: st.DataObject, p: int, columns: int, rows: int
@@ -43,7 +44,7 @@ class TestPack:
         assert (unpacked.dtype, unpacked.shape) == (np.float64, (columns, rows))
         assert np.array_equal(unpacked, residues % p)
 
-    @settings(deadline=None, max_examples=60)
+    @tries()
     @given(data=st.data(), columns=st.integers(0, 4), rows=st.integers(0, 9))
     def test_unpack_reads_all_integers_below_2_to_the_24(
         self, data: st.DataObject, columns: int, rows: int

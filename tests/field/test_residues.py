@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats, Objects
 from secfc.field.primes import PRIMES
@@ -16,7 +17,7 @@ LIMIT = 2**53 - 2**24
 INNER = [1, 127, 128, 129, 256, 784]
 
 each_modulus = pytest.mark.parametrize("p", MODULI)
-laws = settings(deadline=None, max_examples=60)
+laws = tries()
 moduli = st.sampled_from(MODULI)
 
 

@@ -38,11 +38,11 @@ def test_inputs_of_the_corpus_show_no_defect(harness, scenario):
 @pytest.mark.parametrize("seed", range(2))
 def test_memory_for_what_is_refused_is_bounded_by_what_was_received(harness, seed):
     rng = Random(seed)
-    for _ in range(60):
+    for _ in range(20):
         harness.run(random_input(rng), bounded=True)
 
 
-MUTATED = 500
+MUTATED = 100
 """Mutated messages of each type that are decoded here; `SECFC_FUZZ` names another number."""
 
 

@@ -1,13 +1,15 @@
 """Parties that are killed at any moment go on from their journals: same bytes, same labels."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import restarting
-from support.restarting import KINDS, Restarting, everywhere, run
+from support.restarting import KINDS, Restarting, assert_same, everywhere, run
+from support.sweeps import sweep, tries
 
 import secfc
 from secfc.drivers.in_process import run_in_process
@@ -21,15 +23,6 @@ from secfc.protocol.messages import SERVER
 from secfc.protocol.wire import envelope
 
 
-def assert_same(one, other):
-    assert one.carried == other.carried
-    for mine, theirs in zip(one.labels(), other.labels(), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    assert vars(one.report).keys() == vars(other.report).keys()
-    for name, value in vars(one.report).items():
-        np.testing.assert_equal(value, getattr(other.report, name))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_with_journals_is_that_without(setup_of, whole, kind):
     setup = setup_of(**KINDS[kind])
@@ -40,19 +33,20 @@ def test_a_run_with_journals_is_that_without(setup_of, whole, kind):
     assert sum(map(len, whole(kind).carried.values())) == len(outcome.costs.messages)
 
 
+# Without loss of power: test_masks.py.
+@pytest.mark.parametrize("step", sweep((1, 3), keep=(3,)))
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("power", [False, True])
-def test_killed_before_each_message_that_any_of_them_sends_parties_send_the_same_bytes(
-    setup_of, whole, kind, power
+def test_killed_before_messages_that_they_send_when_power_is_lost_parties_send_the_same_bytes(
+    setup_of, whole, kind, step
 ):
     expected = whole(kind)
-    every = everywhere(expected)
-    found = run(setup_of(**KINDS[kind]), sends_at=every, power=power)
-    assert len(found.deaths) == len(every) > 30
+    every = everywhere(expected)[::step]
+    found = run(setup_of(**KINDS[kind]), sends_at=every, power=True)
+    assert len(found.deaths) == len(every) > 10
     assert_same(found, expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "union, liars")))
 def test_killed_every_few_bytes_that_it_writes_a_party_sends_the_same_bytes(setup_of, whole, kind):
     expected = whole(kind)
     for party in (0, 2):
@@ -75,7 +69,7 @@ def test_a_party_whose_disk_was_full_says_so_and_goes_on_when_there_is_room(setu
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(0.5)
 def test_killed_at_any_bytes_of_any_writes_parties_send_the_same_bytes(setup_of, whole, data):
     kind = data.draw(st.sampled_from(sorted(KINDS)))
     expected = whole(kind)
@@ -102,8 +96,13 @@ class Absences:
             run.order(SERVER, absent=self.left.pop(0)[1])
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances"])
-@pytest.mark.parametrize("first", [3, 14, 30])
+@pytest.mark.parametrize(
+    ("disclosure", "first"),
+    sweep(
+        product(("coded", "distances"), (3, 14, 30)),
+        keep=[("coded", 14), ("distances", 3), ("distances", 30)],
+    ),
+)
 def test_what_a_server_was_told_of_clients_it_knows_again(setup_of, disclosure, first):
     setup = setup_of(counts=(3, 4, 0, 2, 3), disclosure=disclosure)
     expected = run(setup, Absences((first, 2), (first + 9, 4)))

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack, unpack
@@ -21,7 +22,7 @@ from secfc.options import MAX_ROWS
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]
 KERNELS = (VectorisedKernels(), CompiledKernels())
-laws = settings(deadline=None, max_examples=60)
+laws = tries()
 
 
 @pytest.fixture(params=KERNELS, ids=lambda kernels: kernels.name)

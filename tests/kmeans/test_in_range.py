@@ -4,8 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc.errors import RangeError
 from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent
@@ -41,7 +42,7 @@ def passes(kernels, integers, sizes, radius):
 
 @each_kernels
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@tries()
 def test_rows_on_the_bound_pass_with_sets_of_all_sizes(kernels, data):
     """Opposite rows whose computed norm is just accepted, rounded as they come."""
     d = data.draw(st.sampled_from([1, 2, 3, 17, 100]))
@@ -67,7 +68,7 @@ def test_rows_on_the_bound_pass_with_sets_of_all_sizes(kernels, data):
     size=st.integers(1, 1 << 29),
     excess=st.sampled_from([2**-40, 2**-10, 1.0, 1000.0]),
 )
-@settings(max_examples=100, deadline=None)
+@tries(2)
 def test_a_distance_above_the_largest_does_not_pass(kernels, radius, size, excess):
     most = (2 * size * radius) ** 2
     beyond = most + max(1, int(most * excess))
@@ -144,7 +145,7 @@ def test_rows_that_come_again_replace_what_was_found():
     groups=st.sets(st.frozensets(st.integers(1, 6), min_size=1, max_size=4), min_size=1, max_size=8),
     most=st.integers(1, 3),
 )
-@settings(max_examples=300, deadline=None)
+@tries(3)
 def test_whoever_is_named_is_in_every_explanation(groups, most):
     named = surely_in(groups, most=most)
     for size in range(most + 1):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import kmeans_plusplus
+from support.sweeps import tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -169,7 +170,7 @@ def test_sets_asked_about_end_with_the_last_that_has_a_row():
     assert asked_about(np.array([0, 3, 0, 1, 0])) == 4
 
 
-@settings(deadline=None, max_examples=25)
+@tries(0.5)
 @given(seed=st.integers(0, 10**6))
 def test_any_seed_gives_exact_lloyds_labels(seed):
     rows = np.random.default_rng(seed).integers(0, 4, (20, 2)).astype(float)

@@ -5,8 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.field.primes import PRIMES
@@ -17,7 +18,7 @@ from secfc.params import recovery_threshold
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]
 
-laws = settings(deadline=None, max_examples=60)
+laws = tries()
 moduli = st.sampled_from([*MODULI, 8388593, 65537])
 
 

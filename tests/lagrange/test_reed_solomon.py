@@ -5,8 +5,9 @@ from itertools import product
 import galois
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
@@ -22,7 +23,7 @@ def points(n, prime=PRIME):
 
 def codeword(rng, where, dimension, p):
     """Values of a random polynomial, by galois."""
-    field = galois.GF(p)
+    field = galois.GF(p, compile="python-calculate")  # compiling takes longer than all examples
     coefficients = field(rng.integers(0, p, dimension).tolist())
     return np.asarray(galois.Poly(coefficients)(field(list(where)))).astype(np.int64)
 
@@ -34,7 +35,7 @@ def test_two_points_of_a_line_and_one_wrong_are_located_by_hand():
     assert code.errors(np.array([5.0, 8.0, 9.0, 14.0])) == (2,)
 
 
-@settings(max_examples=60, deadline=None)
+@tries()
 @given(st.data())
 def test_as_many_errors_as_the_code_corrects_are_located_at_the_primes_and_points_in_use(data):
     prime = data.draw(st.sampled_from(PRIMES))
@@ -75,7 +76,7 @@ def test_every_word_of_a_tiny_field_is_decoded_as_by_trying_every_codeword(lengt
 
 def test_words_agree_with_galois_own_decoder():
     """galois decodes narrow-sense Reed-Solomon codes at powers of a primitive element, here of GF(31)."""
-    reference = galois.ReedSolomon(30, 20, field=galois.GF(31))
+    reference = galois.ReedSolomon(30, 20, field=galois.GF(31, compile="python-calculate"))
     field = reference.field
     where = [int(field.primitive_element) ** i % 31 for i in range(30)]
     # A codeword's polynomial vanishes at alpha^1..alpha^10, so by the discrete Fourier transform its

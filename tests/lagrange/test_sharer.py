@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.field.fixed_point import quantise
@@ -90,7 +91,7 @@ def test_any_ell_plus_t_clients_recover_the_quantised_rows(
     assert recovered.T.tolist() == [[int(x) for x in row] for row in quantise(rows, job.exponent)]
 
 
-@settings(deadline=None, max_examples=40)
+@tries()
 @given(
     scheme=st.sampled_from(SCHEMES),
     m=st.sampled_from([0, 1, 2, 7, 8, 9, 255, 256, 257, 300]),

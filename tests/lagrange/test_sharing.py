@@ -5,8 +5,9 @@ from itertools import combinations
 import galois
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.field.primes import PRIMES, Prime
@@ -16,7 +17,7 @@ from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.sharing import recover, segment_width, share, split
 from secfc.randomness import MaskSource
 
-laws = settings(deadline=None, max_examples=40)
+laws = tries()
 SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]
 """(n, t, ell)"""
 

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from support.lloyd import FractionLloyd, FractionRows, both, column, fit_quietly, lists
+from support.sweeps import tries
 
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows, digits, squared_norms
@@ -240,13 +241,13 @@ def tied_problems(draw):
     }
 
 
-@settings(max_examples=300, deadline=None)
+@tries(3)
 @given(tied_problems())
 def test_results_are_those_of_fractions_on_ties(problem):
     assert_same(**problem)
 
 
-@settings(max_examples=100, deadline=None)
+@tries(2)
 @given(tied_problems())
 def test_every_operation_gives_what_fractions_give(problem):
     pool = quantise(

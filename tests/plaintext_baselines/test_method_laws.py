@@ -92,7 +92,7 @@ def test_clusters_that_are_empty_at_every_party(make):
 
 
 @ALL
-@settings(deadline=None, max_examples=15, derandomize=True)
+@settings(deadline=None, max_examples=6, derandomize=True)
 @given(st.data())
 def test_random_parties(make, data):
     k = data.draw(st.integers(1, 5))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from support.datasets import folder
+from support.sweeps import sweep
 
 from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED
 from plaintext_baselines import metrics as measure
@@ -66,7 +67,7 @@ def test_ewf_table_1_synthetic():
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("noise", "beta"), FKM_ARI)
+@pytest.mark.parametrize(("noise", "beta"), sweep(FKM_ARI, keep=[("1", "0.1"), ("1.5", "10")]))
 def test_fkm_figure_3(noise, beta):
     parties, truths = fkm_data(noise, beta)
     federated, one_shot, central = FKM_ARI[noise, beta]

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 
@@ -13,6 +12,7 @@ import pandas as pd
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from support import warm
 
 import secfc
 from secfc.errors import CheatError
@@ -343,7 +343,7 @@ def test_parties_that_end_with_different_statistics_are_noticed(folder, monkeypa
 
 
 def command(*arguments, cwd):
-    return subprocess.run(
+    return warm.run(
         [sys.executable, "-m", "secfc", "prepare", *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "COLUMNS": "140", "NO_COLOR": "1"},
@@ -365,9 +365,7 @@ def test_prepared_files_can_be_run_as_the_command_says(folder):
     assert lines[0].startswith("north.csv: 6 rows fit; 1 missing in 'age', ")
     assert any(line.split("│")[1:4] == [" age    ", "       3 ", "     18 "] for line in lines)
     following = lines[-1].removeprefix("Next: secfc ").replace("K", "2").replace("FOLDER", "result").split()
-    ran = subprocess.run(
-        [sys.executable, "-m", "secfc", *following, "-q"], cwd=folder, timeout=120, check=False
-    )
+    ran = warm.run([sys.executable, "-m", "secfc", *following, "-q"], cwd=folder, timeout=120, check=False)
     assert ran.returncode == 0
     with (folder / "result" / "north.labels.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 6

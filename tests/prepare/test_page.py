@@ -4,12 +4,12 @@ import csv
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import warm
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "prepare.md").read_text()
 
@@ -29,7 +29,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
     commands = re.findall(r"^secfc .*$", PAGE, flags=re.MULTILINE)
     assert len(commands) == 3
     for command in commands:
-        done = subprocess.run(
+        done = warm.run(
             [sys.executable, "-m", *shlex.split(command)],
             cwd=tmp_path,
             env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},

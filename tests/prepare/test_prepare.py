@@ -7,8 +7,9 @@ from math import hypot
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 import secfc
 from secfc.prepare import Column, Schema, prepare
@@ -112,7 +113,7 @@ def _variance(values):
     return sum((one - mean) ** 2 for one in values) / len(values)
 
 
-@settings(deadline=None, max_examples=40)
+@tries()
 @given(
     st.data(),
     st.integers(3, 7),

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 import secfc
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, SealError
@@ -30,9 +31,7 @@ from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import start_digest
 from secfc.sealing.identity import Identity, Roster
 
-searches = settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+searches = tries(0.5)
 
 
 def picture(party):

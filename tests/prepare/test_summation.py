@@ -5,8 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 import secfc
 from secfc.errors import CheatError
@@ -44,7 +45,7 @@ def add_up(values, *, t, masks=None, spoil=lambda sender, recipient, payload: pa
 NUMBERS = st.integers(0, LIMIT // 16) | st.integers(0, 9)
 
 
-@settings(deadline=None, max_examples=50)
+@tries()
 @given(st.data(), st.integers(3, 9), st.integers(1, 4))
 def test_totals_are_the_sums(data, n, length):
     values = data.draw(st.lists(st.lists(NUMBERS, min_size=length, max_size=length), min_size=n, max_size=n))

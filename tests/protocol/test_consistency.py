@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc.field.packing import pack
 from secfc.field.primes import PRIMES, primes_of
@@ -45,7 +46,7 @@ def lie(answer, at, p):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@tries()
 @given(data=st.data())
 def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
     t, ell = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
@@ -65,7 +66,7 @@ def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@tries()
 @given(data=st.data())
 def test_answers_agree_unless_some_lie(data, kernels):
     t, ell = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))

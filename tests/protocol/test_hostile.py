@@ -11,8 +11,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc.errors import CheatError, LimitError, MessageError
 from secfc.protocol.messages import SERVER
@@ -23,9 +24,7 @@ FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
 """Five clients, R = 3 with t = ell = 1: one liar is tolerated."""
 HOSTILE = 5
 
-searches = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+searches = tries(0.6)
 
 
 def mutated(rng, data, seen):

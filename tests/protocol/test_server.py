@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc.errors import MessageError, ParameterError, RangeError, SealError
 from secfc.field.packing import PackedResidues
@@ -316,14 +317,14 @@ def test_labels_are_those_computed_by_hand(wire):
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=40)
+@tries(0.5)
 def test_any_order_between_different_links_gives_the_same_result(wire, expected, seed):
     net = wire(MANY, k=4, seed=3)
     assert ending(net, choose=random.Random(seed).choice) == expected
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=25)
+@tries(0.5)
 def test_any_order_gives_the_same_result_when_every_answer_is_needed(wire, seed):
     def net():
         return wire(MANY, k=4, t=2, ell=1, seed=3)
@@ -347,7 +348,7 @@ def held_back(net, silent):
 
 
 @given(st.lists(st.sets(st.integers(1, 5), max_size=2), min_size=1, max_size=8))
-@settings(deadline=None, max_examples=40)
+@tries(0.5)
 def test_a_round_needs_any_three_of_five_answers(wire, expected, silent):
     net = wire(MANY, k=4, seed=3)
     net.run(until=lambda: net.server.state is State.ITERATE)
@@ -363,7 +364,7 @@ def test_a_round_needs_any_three_of_five_answers(wire, expected, silent):
 
 
 @given(st.sets(st.integers(1, 5), max_size=2), st.integers(1, 4))
-@settings(deadline=None, max_examples=40)
+@tries(0.5)
 def test_two_of_five_clients_may_fall_silent_in_any_round(wire, expected, silent, first):
     def drop(message):
         return isinstance(message, CodedDistances) and message.sender in silent and message.round >= first

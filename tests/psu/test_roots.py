@@ -2,8 +2,9 @@
 
 import galois
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 
 from secfc.psu import roots
 from secfc.psu.prime import P
@@ -15,13 +16,13 @@ def series(residues: list[int], at: list[int], terms: int) -> list[int]:
     return [sum(c * pow(e, k, P) for c, e in zip(residues, at, strict=False)) % P for k in range(terms)]
 
 
-@settings(max_examples=25, deadline=None)
+@tries(0.5)
 @given(poles, st.lists(st.integers(1, P - 1), min_size=6, max_size=6))
 def test_the_poles_of_a_series_are_found(at: list[int], residues: list[int]) -> None:
     assert roots.poles(series(residues, at, 12), 6) == sorted(at)
 
 
-@settings(max_examples=10, deadline=None)
+@tries(0.3)
 @given(poles)
 def test_roots_are_those_that_flint_finds(at: list[int]) -> None:
     flint = pytest.importorskip("flint")

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.sweeps import tries
 from support.union import Parties, plan_for, tokens_of
 
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
@@ -40,7 +41,7 @@ def spread(m: int, n: int) -> list[list[int]]:
 
 
 @each_method
-@settings(max_examples=30, deadline=None)
+@tries(0.5)
 @given(owners=st.lists(st.integers(0, 2), max_size=40), extra=st.integers(0, 50))
 def test_any_disjoint_ownership_gives_the_union(method: UnionMethod, owners: list[int], extra: int) -> None:
     parties = [[i for i, owner in enumerate(owners) if owner == j] for j in range(3)]
@@ -58,7 +59,7 @@ def test_edges(method: UnionMethod, parties: Parties) -> None:
 
 
 @each_method
-@settings(max_examples=15, deadline=None)
+@tries(0.3)
 @given(st.lists(st.sets(st.integers(0, 30)), min_size=3, max_size=3))
 def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(
     method: UnionMethod, sets: list[set[int]]

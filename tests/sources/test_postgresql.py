@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import socket
-import subprocess
 import sys
 import traceback
 
@@ -13,6 +12,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from support import warm
 from support.organisations import NAMES, Organisations
 
 import secfc
@@ -343,7 +343,7 @@ def test_a_server_with_another_certificate_is_refused(postgres, url, tmp_path):
 
 
 def command(*words, folder, environment=None):
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", "secfc", *words],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from support.sweeps import tries
 
 from secfc._arrays import Floats
 from secfc.field.primes import PRIMES
@@ -16,7 +16,7 @@ NUMPY, COMPILED = VectorisedKernels(), CompiledKernels()
 BOTH = (NUMPY, COMPILED)
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]
-laws = settings(deadline=None, max_examples=60)
+laws = tries()
 
 
 def around(*blocks: int) -> list[int]:

@@ -16,6 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
+
 from secfc.drivers import framing, party_process
 from secfc.drivers.setup import ServerReport
 from secfc.errors import StorageError
@@ -278,6 +280,16 @@ def run(setup, between=lambda run: None, **deaths):
     """A run whose parties die, in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         return Restarting(setup, Path(folder), **deaths).run(between)
+
+
+def assert_same(one, other):
+    """Two runs sent the same bytes and ended alike."""
+    assert one.carried == other.carried
+    for mine, theirs in zip(one.labels(), other.labels(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert vars(one.report).keys() == vars(other.report).keys()
+    for name, value in vars(one.report).items():
+        np.testing.assert_equal(value, getattr(other.report, name))
 
 
 def everywhere(whole):
