@@ -21,7 +21,7 @@ from secfc.drivers.costs import Meter, seconds_of
 from secfc.drivers.failures import as_error, detail, ends_run
 from secfc.drivers.flare import line as lines
 from secfc.drivers.flare.calls import Answer, Incoming, Kind, Place, to_json
-from secfc.drivers.flare.coordinator_log import CoordinatorLog, Heard, Lost, Stood, Took
+from secfc.drivers.flare.coordinator_log import Back, CoordinatorLog, Heard, Lost, Stood, Took
 from secfc.drivers.flare.line import Event, Line, Send
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
@@ -206,7 +206,7 @@ class Coordinator:
             if self._aborted():
                 self.interrupted = self._log is not None
                 raise self._abortion()
-            answers, failed = self._heard()
+            answers, failed = lines.heard(self._events)
             if answers:
                 heard = time.monotonic()
                 self._take(answers)
@@ -215,20 +215,6 @@ class Coordinator:
             if not answers and failed is None and time.monotonic() - heard > self._patience:
                 self._overdue()
                 heard = time.monotonic()
-
-    def _heard(self) -> tuple[list[tuple[int, Answer]], tuple[int, SecFCError] | None]:
-        """Answers that have come, up to a client's failure; nothing after a pause."""
-        answers: list[tuple[int, Answer]] = []
-        pause: float | None = lines.PAUSE_SECONDS
-        while True:
-            try:
-                client, event = self._events.get(timeout=pause) if pause else self._events.get_nowait()
-            except queue.Empty:
-                return answers, None
-            if isinstance(event, SecFCError):
-                return answers, (client, event)
-            answers.append((client, event))
-            pause = None
 
     def _take(self, answers: list[tuple[int, Answer]]) -> None:
         """Write answers down, then let them take effect in their order."""
@@ -312,6 +298,8 @@ class Coordinator:
                     self._carry(entry.client, entry.message)
                 case Stood():
                     self._stand(entry.state)
+                case Back():
+                    self._come_back(entry.client)
                 case Lost():
                     try:
                         self._lose(entry.client, entry.error)
@@ -320,12 +308,18 @@ class Coordinator:
                         self.interrupted = True
                         raise
         self._again = False
-        for client in self._away:
-            del self.lost[client]
-        self._away.clear()
+        if self._away:
+            self._log.back(self._away)
+        for client in list(self._away):
+            self._come_back(client)
         if count:
             _LOG.info("run %s: goes on in round %d", self._run.hex(), self._server.progress.round)
         self._checkpoint()
+
+    def _come_back(self, client: int) -> None:
+        """Hear a client again; the server takes its next answer."""
+        self._away.discard(client)
+        del self.lost[client]
 
     def _stand(self, state: dict[str, Any]) -> None:
         """Take the place of a process that was in this state."""

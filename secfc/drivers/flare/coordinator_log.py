@@ -10,7 +10,7 @@ first question: the messages to it until then.
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from secfc.protocol.standing import pack, unpack
 from secfc.public_errors import Told
 from secfc.randomness import KEY_BYTES, MaskSource
 
-_ANSWER, _LOST, _STATE = "answer", "lost", "state"
+_ANSWER, _LOST, _BACK, _STATE = "answer", "lost", "back", "state"
 _TO_SERVER, _LEFT = "to server", "left"
 """Until the server's first question, also: messages to it, and losses; they stay when the others go."""
 
@@ -55,6 +55,13 @@ class Lost:
 
     client: int
     error: SecFCError
+
+
+@dataclass(frozen=True)
+class Back:
+    """A client that was lost is heard again."""
+
+    client: int
 
 
 @dataclass(frozen=True)
@@ -139,14 +146,20 @@ class CoordinatorLog:
             self._log.drop_last(_LEFT)
         self._log.commit()
 
+    def back(self, clients: Iterable[int]) -> None:
+        """Write down that clients which were lost are heard again; on the disk on return."""
+        for client in clients:
+            self._log.append(Entry(kind=_BACK, client=client))
+        self._log.commit()
+
     def checkpoint(self, state: dict[str, Any]) -> None:
         """Replace what was taken so far by a state; on the disk on return."""
-        self._log.drop(_ANSWER, _LOST, _STATE)
+        self._log.drop(_ANSWER, _LOST, _BACK, _STATE)
         self._log.append(Entry(kind=_STATE, body=bytes(pack(_arrays(state)))))
         self._log.commit()
         self._asked = True
 
-    def entries(self) -> Iterator[Took | Heard | Lost | Stood]:
+    def entries(self) -> Iterator[Took | Heard | Lost | Back | Stood]:
         """What another process has to take again, in order.
 
         Before the first question the messages to the server are noted again as they are taken.
@@ -162,6 +175,8 @@ class CoordinatorLog:
                 continue
             elif entry.kind == _ANSWER:
                 yield Took(entry.client, decode_answer(entry.body))
+            elif entry.kind == _BACK:
+                yield Back(entry.client)
             elif entry.kind == _TO_SERVER:
                 yield Heard(entry.client, entry.body)
             else:

@@ -30,6 +30,21 @@ Event = tuple[int, Answer | SecFCError]
 """A client and an answer of it, or why it is lost."""
 
 
+def heard(
+    events: "queue.SimpleQueue[Event]",
+) -> tuple[list[tuple[int, Answer]], tuple[int, SecFCError] | None]:
+    """Answers that have come, up to a client's failure; nothing after a pause without either."""
+    answers: list[tuple[int, Answer]] = []
+    while True:
+        try:
+            client, event = events.get_nowait() if answers else events.get(timeout=PAUSE_SECONDS)
+        except queue.Empty:
+            return answers, None
+        if isinstance(event, SecFCError):
+            return answers, (client, event)
+        answers.append((client, event))
+
+
 class Line:
     """The conversation with one site: one call at a time, repeated until it is answered.
 
