@@ -4,10 +4,8 @@ messages, be it a pipe or a federation, drives this object.
 
 import json
 import logging
-import os
 import platform
 import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,7 +30,14 @@ from secfc.agreement.statement import (
 )
 from secfc.codes import code_of_write
 from secfc.drivers.costs import Meter
-from secfc.drivers.past_runs import STATEMENT, RunCount, has_been, log_path, written_statement
+from secfc.drivers.past_runs import (
+    STATEMENT,
+    RunCount,
+    has_been,
+    log_path,
+    new_results,
+    written_statement,
+)
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import take
@@ -417,29 +422,19 @@ class Participant:
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
-        draft: Path | None = None
-        try:
-            results.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(prefix=f".{run.hex()}-", dir=results))
+        with new_results(results, run, name=self.name) as folder:
             if labels is not None:
-                write_labels(draft / LABELS, self._rows.table, labels)
+                write_labels(folder / LABELS, self._rows.table, labels)
             if centres is not None:
-                write_centres(draft / CENTRES, list(self.agreement.columns), centres)
+                write_centres(folder / CENTRES, list(self.agreement.columns), centres)
             if spreads is not None:
-                write_centres(draft / SPREADS, list(self.agreement.columns), spreads)
+                write_centres(folder / SPREADS, list(self.agreement.columns), spreads)
             if self.preparation is not None:
-                write_summary(draft / SUMMARY, self.preparation)
+                write_summary(folder / SUMMARY, self.preparation)
             if self._evidence:
-                (draft / EVIDENCE).write_bytes(self._evidence)
+                (folder / EVIDENCE).write_bytes(self._evidence)
             text = json.dumps(signed.model_dump(), indent=2)
-            (draft / STATEMENT).write_text(text + "\n", encoding="utf-8")
-            os.replace(draft, results / run.hex())
-        except OSError as error:
-            text = f"{self.name}: results: {results}: {error.strerror}"
-            raise ParameterError(text, code=code_of_write(error)) from None
-        finally:
-            if draft is not None:
-                shutil.rmtree(draft, ignore_errors=True)
+            (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
         self._end()
         return signed
 

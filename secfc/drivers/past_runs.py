@@ -1,14 +1,18 @@
-"""Which runs of a job a site had, by the files that it wrote."""
+"""What a site has of the runs of a job: results, counted runs, logs of runs that have not ended."""
 
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import SignedStatement, statement_of
-from secfc.codes import Code
-from secfc.errors import AgreementError, StorageError
+from secfc.codes import Code, code_of_write
+from secfc.errors import AgreementError, ParameterError, StorageError
 from secfc.journal.records import sync_folder
 
 STATEMENT = "statement.json"
@@ -35,6 +39,29 @@ def written_statement(results: Path, run: bytes, *, name: str) -> SignedStatemen
     if not path.exists():
         return None
     return statement_of(json.loads(path.read_text(encoding="utf-8")), name=name)
+
+
+@contextmanager
+def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
+    """A folder for a run's files; it gets its name among the results if the block succeeds.
+
+    Raises
+    ------
+    ParameterError
+        Naming the site, when something cannot be written; nothing is left then.
+    """
+    draft: Path | None = None
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{run.hex()}-", dir=results))
+        yield draft
+        os.replace(draft, results / run.hex())
+    except OSError as error:
+        text = f"{name}: results: {results}: {error.strerror}"
+        raise ParameterError(text, code=code_of_write(error)) from None
+    finally:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def log_path(storage: Path, agreement: Agreement, run: bytes) -> Path:
