@@ -33,6 +33,7 @@ from secfc.drivers.costs import Meter
 from secfc.drivers.past_runs import (
     STATEMENT,
     RunCount,
+    delete_logs_beside,
     has_been,
     log_path,
     new_results,
@@ -41,7 +42,7 @@ from secfc.drivers.past_runs import (
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import take
-from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError, StorageError
+from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
 from secfc.journal.beginning import Kept, open_journal
 from secfc.journal.journal import Journal
 from secfc.journal.run_log import RunLog
@@ -210,12 +211,7 @@ class Participant:
         self._read(run, digest, number, goes_on=path is not None and path.exists())
         if path is None:
             return None
-        for other in path.parent.glob("*.log"):
-            if other != path:
-                with suppress(StorageError):
-                    left = RunLog.resume(other)
-                    if left is not None:
-                        left.remove()
+        delete_logs_beside(path)
         self._journal = log = self._kept(RunLog, path, begun=False)
         return log
 

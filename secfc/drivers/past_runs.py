@@ -14,6 +14,7 @@ from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.codes import Code, code_of_write
 from secfc.errors import AgreementError, ParameterError, StorageError
 from secfc.journal.records import sync_folder
+from secfc.journal.run_log import InUseError, RunLog, delete
 
 STATEMENT = "statement.json"
 """A run's signed statement, in the run's folder of the site's results."""
@@ -67,6 +68,21 @@ def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
 def log_path(storage: Path, agreement: Agreement, run: bytes) -> Path:
     """Where a site keeps the log of a run's calls, until the run has ended."""
     return storage / f"job-{agreement.digest.hex()[:16]}" / f"{run.hex()}.log"
+
+
+def delete_logs_beside(path: Path) -> None:
+    """Delete the logs of other runs of a job: nobody goes on with these. One that is in use stays."""
+    for other in path.parent.glob("*.log"):
+        if other != path:
+            try:
+                log = RunLog.resume(other)
+            except InUseError:
+                continue
+            except StorageError:
+                log = None
+            if log is not None:
+                log.close()
+            delete(other)
 
 
 class RunCount:

@@ -29,10 +29,11 @@ _OWNER_ONLY = 0o600
 _BESIDE = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps beside the database."""
 
-_PLACE = struct.Struct("<QiqI")  # index, client, number, bytes of the kind
+_HEADER = "header"
+_PLACE = struct.Struct("<qiqI")  # index, client, number, bytes of the kind
 
 _TABLES = """
-CREATE TABLE header (key BLOB NOT NULL, text BLOB NOT NULL);
+CREATE TABLE header (key BLOB NOT NULL, text BLOB NOT NULL, tag BLOB NOT NULL);
 CREATE TABLE entries (
     at INTEGER PRIMARY KEY, kind TEXT NOT NULL, client INTEGER NOT NULL, number INTEGER NOT NULL,
     body BLOB NOT NULL, tag BLOB NOT NULL
@@ -77,7 +78,7 @@ class RunLog:
 
     @classmethod
     def begin(cls, path: Path, header: dict[str, Any]) -> Self:
-        """A new log; a file without a header, whose writer was killed at once, is replaced.
+        """A new log.
 
         Parameters
         ----------
@@ -98,7 +99,8 @@ class RunLog:
                 log._key, log.header = secrets.token_bytes(_KEY_BYTES), header
                 log._database.executescript(f"BEGIN EXCLUSIVE; {_TABLES}")
                 text = json.dumps(header).encode()
-                log._database.execute("INSERT INTO header VALUES (?, ?)", (log._key, text))
+                row = log._key, text, log._tag(-1, Entry(kind=_HEADER, body=text))
+                log._database.execute("INSERT INTO header VALUES (?, ?, ?)", row)
                 log.commit()
             except BaseException:
                 log.close()
@@ -107,7 +109,9 @@ class RunLog:
 
     @classmethod
     def resume(cls, path: Path) -> Self | None:
-        """The log of a run that was begun; None when there is none.
+        """The log of a run that was begun; None when there is none, or none with a header.
+
+        A file without one, whose writer was killed at once, is deleted.
 
         Raises
         ------
@@ -138,10 +142,13 @@ class RunLog:
         """Read the header; False when the file's writer was killed before it had written one."""
         if not self._database.execute("SELECT name FROM sqlite_master WHERE name = 'entries'").fetchall():
             return False
-        rows = self._database.execute("SELECT key, text FROM header").fetchall()
+        rows = self._database.execute("SELECT key, text, tag FROM header").fetchall()
         if len(rows) != 1:
             raise StorageError(f"{self.path}: it has no header")
-        self._key, self.header = rows[0][0], json.loads(rows[0][1])
+        self._key, text, tag = rows[0]
+        if tag != self._tag(-1, Entry(kind=_HEADER, body=text)):
+            raise StorageError(f"{self.path}: its header is not as it was written")
+        self.header = json.loads(text)
         (last,) = self._database.execute("SELECT max(at) FROM entries").fetchone()
         self._next = 0 if last is None else last + 1
         return True
@@ -207,9 +214,7 @@ class RunLog:
     def remove(self) -> None:
         """Close and delete the files. Deletion does not wipe what the disk holds."""
         self.close()
-        for path in (self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+        delete(self.path)
 
     def _tag(self, at: int, entry: Entry) -> bytes:
         kind = entry.kind.encode()
@@ -219,6 +224,13 @@ class RunLog:
         digest.update(kind)
         digest.update(entry.body)
         return digest.digest()
+
+
+def delete(path: Path) -> None:
+    """Delete a log that nobody has open. Deletion does not wipe what the disk holds."""
+    for one in (path, *(path.with_name(path.name + end) for end in _BESIDE)):
+        with suppress(OSError):
+            one.unlink(missing_ok=True)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -235,6 +247,8 @@ def _storage_errors(path: Path) -> Iterator[None]:
     """Errors of the operating system and of SQLite as our own, with the path and without a value."""
     try:
         yield
+    except (TypeError, ValueError, struct.error):
+        raise StorageError(f"{path}: it is not as it was written") from None
     except FileExistsError:
         raise StorageError(f"{path}: there is a log already") from None
     except OSError as error:

@@ -139,8 +139,9 @@ class Coordinator:
             try:
                 self._go_on_from_log()
             finally:
-                for line in self._lines.values():
-                    line.start()
+                if not self.interrupted:
+                    for line in self._lines.values():
+                        line.start()
             self._until_done()
             report = ServerReport.of(self._server, self._job)
         except BaseException as error:
@@ -215,6 +216,8 @@ class Coordinator:
             if not answers and failed is None and time.monotonic() - heard > self._patience:
                 self._overdue()
                 heard = time.monotonic()
+        if not self._done:
+            raise self._unconfirmed(list(self._lines))
 
     def _take(self, answers: list[tuple[int, Answer]]) -> None:
         """Write answers down, then let them take effect in their order."""
@@ -304,8 +307,9 @@ class Coordinator:
                     try:
                         self._lose(entry.client, entry.error)
                     except TooManyFaultsError:
-                        self._log.not_lost()  # it was killed before it had taken that back
-                        self.interrupted = True
+                        if entry.error.code is Code.TIMEOUT:
+                            self._log.not_lost()  # it was killed before it had taken that back
+                            self.interrupted = True
                         raise
         self._again = False
         if self._away:
@@ -335,6 +339,7 @@ class Coordinator:
         self._carried = Counter({tuple(link): count for *link, count in state["carried"]})
         self.meter.stand(state["meter"])
         self.timeline = [(phase, round_, seconds) for phase, round_, seconds in state["timeline"]]
+        self._started = time.monotonic() - self.timeline[-1][2]
 
     @property
     def _patience(self) -> float:

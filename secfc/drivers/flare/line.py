@@ -235,6 +235,8 @@ class Line:
         if said.kind is Kind.ERROR:
             raise Told.read(from_json(said.body)).said_by(self._number, name=self.name)
         expected = (Kind.REPORT,) if kind is Kind.CLOSE else (Kind.ANSWER, Kind.MORE, Kind.DONE)
+        if said.kind is Kind.MORE and not said.body:
+            raise MessageError(f"{self.name}: an answer that announces more, without a byte")
         if said.kind not in expected:
             raise MessageError(f"{self.name}: a {said.kind.name} in answer to {kind.name}")
         return said

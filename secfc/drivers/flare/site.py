@@ -28,7 +28,7 @@ from secfc.drivers.flare.calls import (
 from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import has_been, log_path, written_statement
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
-from secfc.journal.run_log import Entry, InUseError, RunLog
+from secfc.journal.run_log import Entry, InUseError, RunLog, delete
 from secfc.public_errors import Told
 
 _LOG = logging.getLogger(__name__)
@@ -70,7 +70,9 @@ class Site:
         self._error: SecFCError | None = None
         self._participant: Participant | None = None
         self._log: RunLog | None = None
+        self._path: Path | None = None  # of a log that another process has begun
         self._closed = False  # by the coordinator
+        self._stopped = False  # FLARE has ended the job
         self._statement: SignedStatement | None = None  # that it signed then
         self._incoming, self._outgoing = Incoming(self._most_bytes), Outgoing()
 
@@ -80,6 +82,8 @@ class Site:
         Nothing but errors of ours leaves, and nothing is raised.
         """
         with self._lock:
+            if self._stopped:
+                return None
             try:
                 call = decode_call(data)
                 agreement, site = self._agreed()
@@ -94,13 +98,17 @@ class Site:
     def end(self) -> None:
         """Forget rows and shares of a run that the coordinator has not closed.
 
-        Its log stays for another process; without one the run is stated as ended.
+        Its log stays for another process, unless the run is over for this site. Otherwise its
+        labels, evidence and statement are written, as there are.
         """
         with self._lock:
+            self._stopped = True
             try:
-                if self._log is not None and self._participant is not None:
-                    self._participant.leave()
-                    self._participant = self._log = None
+                one, error = self._participant, self._error
+                goes_on = error is None or isinstance(error, StorageError)
+                if self._log is not None and one is not None and goes_on and not one.done:
+                    one.leave()
+                    return
                 self._state(Told(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
             except Exception as error:
                 _LOG.error("%s", detail(error))
@@ -149,6 +157,7 @@ class Site:
             self._drop("for another site")
             return None
         if kept:
+            self._path = log
             return self._resumed(call)
         if call.kind is Kind.MESSAGES and call.number:
             return self._without_log(call, site)
@@ -164,21 +173,23 @@ class Site:
     def _without_log(self, call: Call, site: SiteFile) -> bytes:
         """Answer a coordinator that goes on with a run that this site has ended, or cannot go on with."""
         self._statement = written_statement(site.results, call.place.run, name=self._name)
-        if self._statement is None:
+        if self._statement is None or self._statement.statement.ended not in (COMPLETE, LEFT_OUT, MISSED):
             return _error(call.number, StorageError(f"{self._name}: it has no log of the run"))
-        return self._again_closed(call)
+        return self._over(call)
 
-    def _again_closed(self, call: Call) -> bytes:
-        """Answer a coordinator that does not know that it has closed the run."""
+    def _over(self, call: Call) -> bytes:
+        """Answer a coordinator that does not know that the run is over for this site."""
         if call.kind is Kind.CLOSE:
             return self._report(call, self._statement)
-        return Answer(kind=Kind.DONE, number=call.number, position=call.position, body=b"").encode()
+        position = call.position + len(call.body)
+        return Answer(kind=Kind.DONE, number=call.number, position=position, body=b"").encode()
 
     def _resumed(self, call: Call) -> bytes | None:
         """Take the calls of the log again, which another process of this site took, and then this one."""
         try:
             self._begin(call.place)
         except InUseError as error:  # that process has not ended yet: the call will come again
+            self._participant = None
             self._drop(detail(error))
             return None
         except Exception as error:
@@ -199,7 +210,7 @@ class Site:
         position, digest = _TAKEN.unpack_from(entry.body)
         kind = Kind.MESSAGES if entry.number else Kind.OPEN
         body = entry.body[_TAKEN.size :]
-        answer = self._take(Call(kind=kind, number=entry.number, position=position, place=place, body=body))
+        answer = self._apply(Call(kind=kind, number=entry.number, position=position, place=place, body=body))
         if _digest(answer) != digest:
             raise StorageError(
                 f"{self._name}: call {entry.number} of the log has another answer than it had; what the run "
@@ -208,26 +219,51 @@ class Site:
         self._number, self._answer = entry.number, answer
 
     def _in_turn(self, call: Call) -> bytes | None:
-        """Answer a call if it is the last one again, or the next; or any of a run that was closed."""
-        if self._closed and call.place == self._place and call.kind in (Kind.MESSAGES, Kind.CLOSE):
-            return self._again_closed(call)
-        if call.place != self._place or call.number not in (self._number, self._number + 1):
-            self._drop("of another run or site, or out of order")
+        """Answer a call if it is the last one again, or the next; once the run is over, any."""
+        if call.place != self._place:
+            self._drop("of another run or site")
+            return None
+        done = self._log is not None and self._participant is not None and self._participant.done
+        if self._closed and call.kind in (Kind.MESSAGES, Kind.CLOSE):
+            return self._over(call)
+        # A coordinator that goes on does not know of calls that were made while it closed the run.
+        if done and call.kind is Kind.CLOSE:
+            return self._taken(call)
+        if done and call.kind is Kind.MESSAGES and call.number < self._number:
+            return self._over(call)
+        if call.number not in (self._number, self._number + 1):
+            self._drop("out of order")
             return None
         return self._answer if call.number == self._number else self._taken(call)
 
-    def _taken(self, call: Call) -> bytes:
-        """Take a call of the coordinator that is next; it is in the log when this returns."""
+    def _apply(self, call: Call) -> bytes:
+        """Let a call take effect; its answer."""
         try:
-            answer = self._take(call)
-            if self._log is not None and call.kind is not Kind.CLOSE:
-                body = _TAKEN.pack(call.position, _digest(answer)) + call.body
-                self._log.append(Entry(kind=_CALL, number=call.number, body=body))
-                self._log.commit()
+            return self._take(call)
         except Exception as error:
             self._fail(as_error(error))
             assert self._error is not None
-            answer = _error(call.number, self._error)
+            return _error(call.number, self._error)
+
+    def _taken(self, call: Call) -> bytes:
+        """Take a call of the coordinator that is next; it is in the log when this returns.
+
+        A call that ended the run for this site is in the log too: another process refuses it again. Where
+        something could not be stored, the call may be taken again.
+        """
+        answer = self._apply(call)
+        if (
+            self._log is not None
+            and call.kind is not Kind.CLOSE
+            and not isinstance(self._error, StorageError)
+        ):
+            body = _TAKEN.pack(call.position, _digest(answer)) + call.body
+            try:
+                self._log.append(Entry(kind=_CALL, number=call.number, body=body))
+                self._log.commit()
+            except StorageError as error:
+                self._fail(error)
+                answer = _error(call.number, error)
         self._number, self._answer = call.number, answer
         return answer
 
@@ -263,8 +299,8 @@ class Site:
         participant = Participant(self._file.resolve())
         if participant.name != self._name:
             raise AgreementError(f"{self._name}: its site file is that of {participant.name}")
-        self._log = participant.open_log(run=place.run, digest=place.agreement, number=place.recipient)
         self._participant = participant
+        self._log = participant.open_log(run=place.run, digest=place.agreement, number=place.recipient)
 
     def _open(self, place: Place) -> None:
         if self._participant is None:
@@ -309,6 +345,8 @@ class Site:
             ended = LEFT_OUT
         signed = self._participant.close(ended)
         self._participant.forget()
+        if self._path is not None:
+            delete(self._path)
         self._log = None
         return signed
 

@@ -1,6 +1,8 @@
 """Sites and coordinators that are killed and started again go on from their logs, byte for byte."""
 
 import random
+import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +11,15 @@ from support.machines import COORDINATOR_KILLS, KILLS, Machines
 from support.preparing import PreparingSites
 
 from plaintext_baselines import ExactLloyd
+from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.statement import COMPLETE
 from secfc.codes import Code
 from secfc.drivers.flare import line
+from secfc.drivers.flare.calls import Kind, decode_answer, decode_call
 from secfc.drivers.flare.site import Site
-from secfc.errors import StorageError, TooManyFaultsError
+from secfc.drivers.participant import Participant
+from secfc.errors import LimitError, MessageError, StorageError, TooManyFaultsError
+from secfc.protocol.states import State
 
 pytestmark = pytest.mark.usefixtures("impatient", "patient_at_the_end")
 
@@ -160,6 +167,101 @@ def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
     with pytest.raises(StorageError, match=r"entry [0-9]+ is not as it was written"):
         machines.run()
     assert machines.calls == before
+
+
+def stopped_at(machines, calls):
+    """Run until so many calls were made; then nothing gets through."""
+    machines.deadline, machines.reaches = 0.5, lambda name: machines.calls < calls
+    machines.start()
+    machines.deadline, machines.reaches = 60.0, lambda name: True
+    return machines
+
+
+def test_a_site_that_refused_a_call_refuses_it_again_and_its_statement_says_why(organisations, monkeypatch):
+    """Neither a kill nor the end of FLARE's job gives a coordinator that cheated a second try."""
+    machines = stopped_at(Machines(organisations(20, 5, 30)), 14)
+    made, last = machines.made, decode_call(machines.last["site-1"])
+    real = Participant.receive
+
+    def refuse(self, data):
+        if data == b"bad":
+            raise LimitError("site-1: it refuses", code=Code.LIMIT)
+        return real(self, data)
+
+    def ask(body):
+        call = replace(last, number=last.number + 1, position=last.position + len(last.body), body=body)
+        return machines.sites["site-1"].answer(call.signed(read_key(made.folder / COORDINATOR_KEY)))
+
+    monkeypatch.setattr(Participant, "receive", refuse)
+    assert decode_answer(ask(struct.pack("<Q", 3) + b"bad")).kind is Kind.ERROR
+    machines.kill("site-1")
+    assert decode_answer(ask(b"")).kind is Kind.ERROR
+    machines.sites["site-1"].end()
+    assert made.statement("site-1")["ended"] == "LimitError: limit at site-1"
+    assert not (made.written("site-1")[0] / "labels.csv").exists()
+    assert not any((made.folder / "scratch-site-1").rglob("*.log"))
+
+
+def test_a_site_answers_nothing_after_flare_has_ended_its_job(organisations):
+    machines = stopped_at(Machines(organisations(20, 5, 30)), 14)
+    for site in machines.sites.values():
+        site.end()
+    assert machines.sites["site-1"].answer(machines.last["site-1"]) is None
+    for name in machines.made.sites:
+        machines.kill(name)
+    machines.run()
+    machines.assert_exact()
+
+
+def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations, monkeypatch):
+    monkeypatch.setattr(line, "CLOSING_SECONDS", 0.3)
+    machines = Machines(organisations(20, 5, 30))
+    closing = []
+    machines.watch = lambda call: closing.append(call) if call.kind is Kind.CLOSE else None
+    machines.reaches = lambda name: not closing
+    machines.start()
+    assert closing
+    for site in machines.sites.values():
+        site.end()
+    for name, rows in zip(machines.made.sites, machines.made.rows, strict=True):
+        assert machines.made.statement(name)["ended"] == COMPLETE
+        assert len(machines.made.labels(name)) == len(rows)
+    assert machines.logs == []
+
+
+def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisations):
+    """Sites without a log: FLARE ended the job when the server had the result, and nobody had labels."""
+    machines = Machines(organisations(20, 5, 30), keep=[])
+
+    def watch(call):
+        if machines.server.state is State.DONE:
+            machines.plan.setdefault(machines.calls, "coordinator before")
+
+    machines.watch = watch
+    machines.start()
+    machines.watch = None
+    for site in machines.sites.values():
+        site.end()
+    for name in machines.made.sites:
+        machines.kill(name)
+    with pytest.raises(TooManyFaultsError):
+        machines.run()
+
+
+def test_an_answer_that_announces_more_has_bytes(organisations):
+    machines = Machines(organisations(20, 5, 30))
+    real = machines._send
+
+    def send(name, data, timeout):
+        answer = real(name, data, timeout)
+        if name == "site-2" and decode_call(data).kind is Kind.MESSAGES:
+            return replace(decode_answer(answer), kind=Kind.MORE, body=b"").encode()
+        return answer
+
+    machines._send = send
+    with pytest.raises(MessageError, match="site-2: an answer that announces more, without a byte"):
+        machines.run()
+    assert machines.logs == []
 
 
 def change(path, text):
