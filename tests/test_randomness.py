@@ -269,7 +269,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # MaskSource: one key and keystream a client and run, recorded in test_masks_never_repeat.py; journaled
     # keys, for the same plaintexts only: tests/journal/test_masks.py; coefficients, of public seeds:
     # test_dealing.py; coefficients that hide nothing, fresh for each check: psu/field_sharing.py; pairwise:
-    # test_pairwise.py; sealing's nonces: tests/sealing/. A new place needs a test of its own first.
+    # test_pairwise.py; sealing's nonces: tests/sealing/; the server's coefficients, from its log:
+    # drivers/flare/test_going_on.py. A new place needs a test of its own first.
     package = Path(secfc.__file__).parent
     found = {
         f"{path.relative_to(package)}: {word}"
@@ -279,6 +280,7 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         and not path.match("randomness.py") | path.match("sealing/channel.py")
     }
     assert found == {
+        "drivers/flare/coordinator_log.py: MaskSource(",
         "drivers/in_process.py: MaskSource(",
         "drivers/participant.py: MaskSource(",
         "drivers/party_process.py: MaskSource(",

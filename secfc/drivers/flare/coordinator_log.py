@@ -11,7 +11,7 @@ first question: the messages to it until then.
 import json
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -46,7 +46,7 @@ class Heard:
     """A message of a client to the server, before its first question."""
 
     client: int
-    message: bytes
+    message: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
