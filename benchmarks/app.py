@@ -200,6 +200,27 @@ def disclosure(
         show_rows("disclosure", measure_cases(chosen, precision=precision), as_json)
 
 
+@app.command(
+    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks protections --cases 20000,50,8,11,4,2"
+)
+def protections(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual size; may be repeated.")
+    ] = None,
+) -> None:
+    """What the margin in Q, the range check and the server's signatures cost an iteration and a sharing."""
+    with plain_endings():
+        from benchmarks.costs.protections import CASES, QUICK_CASES, TURNS, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
+        turns = 1 if quick else TURNS
+        show_rows("protections", measure_cases(chosen, precision=precision, turns=turns), as_json)
+
+
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")
 def engines(
     as_json: Json = False,
@@ -248,19 +269,6 @@ def liars(
 
         if search(runs=runs, first=first, beyond=beyond):
             raise typer.Exit(1)
-
-
-@app.command(rich_help_panel=_STUDIES)
-def protections(
-    case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "100000,100,16,11,4,2",
-    repeats: Annotated[int, typer.Option(help="Turns of each variant.")] = 3,
-) -> None:
-    """What the margin in Q, the range check and the server's signatures cost an iteration and a sharing."""
-    with plain_endings():
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-        from benchmarks.studies.protections import measure  # noqa: PLC0415
-
-        measure(Case.parse(case), repeats)
 
 
 @app.command(rich_help_panel=_STUDIES)

@@ -206,6 +206,16 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _spread("client ratio", "ratio"),
         _bytes("dealt, a round and client", "dealt_bytes"),
     ),
+    "protections": (
+        *setting_columns(),
+        _plain("without", "without"),
+        _number("client", "client"),
+        _number("server", "server"),
+        _number("sharing", "sharing"),
+        _number("client ratio", "client_ratio"),
+        _number("server ratio", "server_ratio"),
+        _number("sharing ratio", "sharing_ratio"),
+    ),
     "privacy": (
         _plain("attack", "attack"),
         _plain("adversary", "adversary"),
@@ -231,6 +241,7 @@ TITLES = {
     "memory": "Peak anonymous memory of a process",
     "membership": "Whole runs with membership privacy beside the same without",
     "disclosure": 'What disclosure "distances" costs beside "coded", one thread',
+    "protections": "What the margin in Q, the range check and signatures cost, one thread",
     "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }
 

@@ -53,6 +53,14 @@ def test_quick_iteration_is_large_enough_for_the_kernels_of_large_jobs(monkeypat
         assert chosen_name(case.m * case.k * job.residues(case.m)) == chosen_name(1 << 40)
 
 
+def test_protections_are_compared_with_each_switched_off(rows_of):
+    rows = rows_of("protections", "--quick")
+    assert [row["without"] for row in rows] == ["nothing", "the margin", "the range check", "signatures"]
+    assert [rows[0][f"{role}_ratio"] for role in ("client", "server", "sharing")] == [1.0] * 3
+    assert rows[1]["residues"] <= rows[0]["residues"] == rows[2]["residues"] == rows[3]["residues"]
+    assert all(row[role] > 0 for row in rows for role in ("client", "server", "sharing"))
+
+
 def test_disclosure_compares_a_client_with_itself(rows_of):
     (row,) = rows_of("disclosure", "--quick")
     assert_ordered(row["ratio_quartiles"], row["ratio"])
@@ -250,7 +258,7 @@ def test_engines_are_measured_by_driver(rows_of_drivers):
         (["union", "--loads", "9"], "8, 16, 32"),
         (["union", "--ids", "many"], "whole numbers"),
         (["precision", "nothing"], "there is no dataset 'nothing'"),
-        (["protections", "--case", "1,2,3"], "m,d,k,n,t,ell"),
+        (["protections", "--cases", "1,2,3"], "m,d,k,n,t,ell"),
     ],
 )
 def test_what_a_study_cannot_measure_is_one_clear_line(arguments, text):
