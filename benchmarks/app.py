@@ -40,6 +40,9 @@ def _numbers(option: str, text: str) -> list[int]:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON list of rows and nothing else.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Small sizes: seconds instead of minutes.")]
+Cases = Annotated[
+    list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
+]
 
 
 @app.command(
@@ -49,9 +52,7 @@ def iteration(
     as_json: Json = False,
     quick: Quick = False,
     precision: Precision = Job.precision,
-    cases: Annotated[
-        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
-    ] = None,
+    cases: Cases = None,
 ) -> None:
     """A client's and the server's iteration beside one of scikit-learn's on the pooled rows."""
     with plain_endings():
@@ -160,9 +161,7 @@ def membership(
     as_json: Json = False,
     quick: Quick = False,
     precision: Precision = Job.precision,
-    cases: Annotated[
-        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual size; may be repeated.")
-    ] = None,
+    cases: Cases = None,
     storage: Annotated[
         Path | None, typer.Option(help="Folder for shares, with --cases; in memory by default.")
     ] = None,
@@ -187,9 +186,7 @@ def disclosure(
     as_json: Json = False,
     quick: Quick = False,
     precision: Precision = Job.precision,
-    cases: Annotated[
-        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual sizes; may be repeated.")
-    ] = None,
+    cases: Cases = None,
 ) -> None:
     """An iteration with disclosure "distances" beside one with "coded"."""
     with plain_endings():
@@ -207,9 +204,7 @@ def protections(
     as_json: Json = False,
     quick: Quick = False,
     precision: Precision = Job.precision,
-    cases: Annotated[
-        list[str] | None, typer.Option(help="m,d,k,n,t,ell instead of the usual size; may be repeated.")
-    ] = None,
+    cases: Cases = None,
 ) -> None:
     """What the margin in Q, the range check and the server's signatures cost an iteration and a sharing."""
     with plain_endings():

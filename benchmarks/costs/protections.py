@@ -104,12 +104,12 @@ def _measure(case: Case, precision: int, repeats: int) -> Iterator[ProtectionRow
             plain = turns.plaintext
             costs = [median(turns.client / plain), median(turns.server / plain), sharing / median(plain)]
             found[name].append(costs)
-    base = np.median(found["nothing"], axis=0)
-    for name, values in found.items():
+    medians = {name: np.median(values, axis=0) for name, values in found.items()}
+    for name, costs_of in medians.items():
         with without(name):
             residues = job.residues(-(-case.m // case.k))
-        client, server, sharing = np.median(values, axis=0).tolist()
-        ratios = (np.median(values, axis=0) / base).tolist()
+        client, server, sharing = costs_of.tolist()
+        ratios = (costs_of / medians["nothing"]).tolist()
         yield ProtectionRow(
             **stated(job, m=case.m, residues=residues),
             turns=repeats,
