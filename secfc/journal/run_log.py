@@ -192,6 +192,12 @@ class RunLog:
                     raise StorageError(f"{self.path}: entry {at} is not as it was written")
                 yield entry
 
+    def has(self, kind: str) -> bool:
+        """Whether there is an entry of a kind."""
+        with _storage_errors(self.path):
+            found = self._database.execute("SELECT 1 FROM entries WHERE kind = ? LIMIT 1", (kind,))
+            return bool(found.fetchall())
+
     def drop(self, *kinds: str) -> None:
         """Delete all entries of these kinds; they are gone after `commit`. This does not wipe the disk."""
         with _storage_errors(self.path):

@@ -20,7 +20,7 @@ _PLAIN = "plain"
 
 
 def pack(value: Any) -> memoryview:
-    """A value of dicts, lists, numbers, texts, None, fractions and arrays as bytes."""
+    """A value of dicts, lists, numbers, texts, None, bytes, fractions and arrays as bytes."""
     arrays: dict[str, NDArray[Any]] = {}
     known: dict[int, Any] = {}  # arrays that come more than once are written once
 
@@ -31,6 +31,9 @@ def pack(value: Any) -> memoryview:
                     known[id(one)] = {"array": [len(arrays), one.dtype.str]}
                     arrays[f"a{len(arrays)}"] = _narrow(one)
                 return known[id(one)]
+            case bytes() | memoryview():
+                arrays[f"a{len(arrays)}"] = np.frombuffer(one, dtype=np.uint8)
+                return {"bytes": len(arrays) - 1}
             case Fraction():
                 return {"fraction": [one.numerator, one.denominator]}
             case dict():
@@ -57,6 +60,8 @@ def unpack(data: bytes | memoryview) -> Any:
                     if number not in known:
                         known[number] = file[f"a{number}"].astype(dtype)
                     return known[number]
+                case {"bytes": number}:
+                    return file[f"a{number}"].tobytes()
                 case {"fraction": [numerator, denominator]}:
                     return Fraction(numerator, denominator)
                 case {"dict": pairs}:

@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 import secfc
 from secfc.agreement.job_file import Agreement
 from secfc.drivers.flare.calls import Answer, decode_answer
@@ -86,7 +84,7 @@ class CoordinatorLog:
         header = log.header
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))
-        self._asked = any(entry.kind == _STATE for entry in log.entries())
+        self._asked = log.has(_STATE)
 
     def __repr__(self) -> str:
         return f"CoordinatorLog(run={self.run.hex()})"
@@ -155,7 +153,7 @@ class CoordinatorLog:
     def checkpoint(self, state: dict[str, Any]) -> None:
         """Replace what was taken so far by a state; on the disk on return."""
         self._log.drop(_ANSWER, _LOST, _BACK, _STATE)
-        self._log.append(Entry(kind=_STATE, body=bytes(pack(_arrays(state)))))
+        self._log.append(Entry(kind=_STATE, body=bytes(pack(state))))
         self._log.commit()
         self._asked = True
 
@@ -170,7 +168,7 @@ class CoordinatorLog:
         for entry in self._log.entries():
             if entry.kind == _STATE:
                 unneeded = set()
-                yield Stood(_bytes(unpack(entry.body)))
+                yield Stood(unpack(entry.body))
             elif entry.kind in unneeded:
                 continue
             elif entry.kind == _ANSWER:
@@ -192,26 +190,3 @@ class CoordinatorLog:
     def remove(self) -> None:
         """Delete the log: the run has ended."""
         self._log.remove()
-
-
-def _arrays(value: Any) -> Any:
-    """The value with bytes as arrays, which `pack` takes."""
-    match value:
-        case bytes() | memoryview():
-            return {"bytes": np.frombuffer(value, dtype=np.uint8)}
-        case dict():
-            return {key: _arrays(one) for key, one in value.items()}
-        case list() | tuple():
-            return [_arrays(one) for one in value]
-    return value
-
-
-def _bytes(value: Any) -> Any:
-    match value:
-        case {"bytes": np.ndarray() as array}:
-            return array.tobytes()
-        case dict():
-            return {key: _bytes(one) for key, one in value.items()}
-        case list():
-            return [_bytes(one) for one in value]
-    return value
