@@ -317,7 +317,6 @@ def starts(
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")
 def union(
     ids: Annotated[str, typer.Option(help="Numbers of IDs, separated by commas.")] = "100000,1000000",
-    methods: Annotated[str, typer.Option(help="Separated by commas.")] = "series,sketch",
     loads: Annotated[
         str, typer.Option(help="IDs in a bin, 8, 16 or 32, separated by commas; the protocol's by default.")
     ] = "",
@@ -332,7 +331,6 @@ def union(
         measure_unions(
             Sizes(n=n, t=t, ell=ell),
             _numbers("--ids", ids),
-            _several(methods),
             _numbers("--loads", loads),
         )
 

@@ -142,7 +142,7 @@ def run_outcome(
         own.check_columns(member.columns, name=member.name)
     if progress is not None and progress != "bar" and not callable(progress):
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
-    of_ids = ("id_key", "ids_cap", "union", "count_duplicates")
+    of_ids = ("id_key", "ids_cap")
     if options.ids is None and any(getattr(options, one) != getattr(RunOptions, one) for one in of_ids):
         raise ParameterError(f"{', '.join(of_ids)}: only with ids")
     held = None

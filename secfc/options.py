@@ -33,9 +33,6 @@ Driver = Literal["in-process", "multiprocess"]
 Recipients = Literal["all"] | Sequence[int] | None
 """Parties, by position, that centres are revealed to."""
 
-UnionMethod = Literal["series", "sketch"]
-"""How the union of IDs is found; "sketch" shows a coalition which of its own IDs others hold too."""
-
 MAX_ROWS = 1 << 29
 """A sum of this many reduced residues (below 2**24) stays below 2**53."""
 
@@ -199,18 +196,6 @@ class AgreedClustering(Agreed):
         most=MAX_ROWS,
         unit="rows",
         help="Public bound on all rows; by default from the data. With --membership.",
-    )
-    union: UnionMethod = option(
-        "series",
-        '{"series", "sketch"}',
-        'How the union of `ids` is found. "sketch" is faster and shows a coalition of the server and clients '
-        "which of its own IDs others hold too.",
-    )
-    count_duplicates: bool = option(
-        False,
-        "bool",
-        "Whether a run that ends because a party holds an ID twice tells by how many the parties' IDs exceed "
-        "the union. Only with `ids`.",
     )
 
 

@@ -329,16 +329,10 @@ class Job(AgreedClustering):
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""
-        texts = []
-        if self.disclosure == "coded" and self.ell > 1 and self.width <= 2:
-            columns = "one column" if self.width == 1 else "two columns"
-            texts.append(
-                f"disclosure 'coded' shows the server distances per segment, and with d={self.d}, "
-                f"ell={self.ell} a segment has {columns}; ell=1 shows whole distances only"
-            )
-        if self.ids_cap is not None and self.union == "sketch":
-            texts.append(
-                "union 'sketch' shows the server together with a client which of that client's IDs others "
-                "hold too; 'series' does not"
-            )
-        return PrivacyWarning("; ".join(texts)) if texts else None
+        if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
+            return None
+        columns = "one column" if self.width == 1 else "two columns"
+        return PrivacyWarning(
+            f"disclosure 'coded' shows the server distances per segment, and with d={self.d}, "
+            f"ell={self.ell} a segment has {columns}; ell=1 shows whole distances only"
+        )

@@ -109,7 +109,6 @@ SCENES = {
     "starts": lambda: run(n_init=3, init="k-means++"),
     "liars": lambda: run(disclosure="coded", max_liars=1, comparison="rounds"),
     "series": lambda: run(ids=IDS),
-    "sketch": lambda: run(ids=IDS, union="sketch"),
     "centres": lambda: run(reveal_centres="all", limits=Limits(reveal_centres=True)),
     "spreads": lambda: run(
         [np.concatenate([rows] * 6) for rows in FIVE],

@@ -43,14 +43,13 @@ def assert_exact_on_the_union(parties, k, result, **options):
 @given(
     owners=st.lists(st.integers(0, 3), min_size=2, max_size=25),
     k=st.integers(1, 2),
-    method=st.sampled_from(["series", "sketch"]),
     seed=st.integers(0, 5),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(owners, k, method, seed):
+def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(owners, k, seed):
     grid = np.random.default_rng(seed).integers(-2, 3, size=(len(owners), 2)).astype(float)
     parties = [grid[np.array(owners) == j] for j in range(4)]
-    result = secfc.run(parties, k, t=1, ell=1, ids=named(parties), union=method, seed=seed)
+    result = secfc.run(parties, k, t=1, ell=1, ids=named(parties), seed=seed)
     assert_exact_on_the_union(parties, k, result)
 
 
@@ -107,12 +106,6 @@ def test_who_holds_a_row_does_not_change_its_label():
     assert sorted(found[0]) == ids
 
 
-def test_a_sketch_names_its_leak():
-    parties = [np.zeros((2, 1)), np.ones((2, 1)), np.full((1, 1), 5.0)]
-    with pytest.warns(secfc.PrivacyWarning, match="which of that client's IDs others hold too"):
-        secfc.run(parties, 2, 1, 1, ids=named(parties), union="sketch", seed=0)
-
-
 def test_what_the_server_and_a_client_see_of_rows_does_not_depend_on_their_owner():
     """Client 3's view with the row at client 1 is one with it at client 2 as well, for other masks of theirs.
 
@@ -145,9 +138,8 @@ class TestBadInput:
 
     @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
     def test_an_id_at_two_parties(self, driver):
-        text = r"ids: an ID is held more than once, 1 more IDs than different ones$"
-        with pytest.raises(secfc.DuplicateIdError, match=text) as error:
-            self.run([["a", "twice"], ["twice", "b"], ["c"]], count_duplicates=True, driver=driver)
+        with pytest.raises(secfc.DuplicateIdError, match=r"ids: an ID is held more than once$") as error:
+            self.run([["a", "twice"], ["twice", "b"], ["c"]], driver=driver)
         assert "twice" not in str(error.value)
 
     def test_an_id_twice_at_one_party(self):
@@ -172,16 +164,12 @@ class TestBadInput:
         with pytest.raises(secfc.SecFCError, match=text):
             self.run(ids)
 
-    @pytest.mark.parametrize(
-        "options",
-        [{"id_key": bytes(32)}, {"ids_cap": 9}, {"union": "sketch"}, {"count_duplicates": True}],
-        ids=str,
-    )
+    @pytest.mark.parametrize("options", [{"id_key": bytes(32)}, {"ids_cap": 9}], ids=str)
     def test_options_of_ids_without_ids(self, options):
         with pytest.raises(secfc.ParameterError, match="only with ids"):
             self.run(None, **options)
 
-    @pytest.mark.parametrize("options", [{"ids_cap": 0}, {"ids_cap": 1.5}, {"union": "x"}, {"id_key": b""}])
+    @pytest.mark.parametrize("options", [{"ids_cap": 0}, {"ids_cap": 1.5}, {"id_key": b""}])
     def test_options_that_cannot_be(self, options):
         with pytest.raises(secfc.ParameterError):
             self.run([["a", "b"], ["c", "d"], ["e"]], **options)

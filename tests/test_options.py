@@ -34,8 +34,6 @@ DEFAULTS = {
     "ids": None,
     "id_key": None,
     "ids_cap": None,
-    "union": "series",
-    "count_duplicates": False,
     "disclosure": "distances",
     "reveal_centres": None,
     "reveal_spread": False,
@@ -143,7 +141,6 @@ def test_a_prediction_on_the_command_line_has_the_runs_parameters():
         ("precision", None, "precision: an integer is needed, NoneType was given"),
         ("max_liars", -1, "max_liars: an integer >= 0 is needed, -1 was given"),
         ("ids_cap", (1 << 29) + 1, f"ids_cap: at most {1 << 29} rows, {(1 << 29) + 1} was given"),
-        ("union", "sum", "union: 'series', 'sketch' are possible, 'sum' was given"),
     ],
 )
 def test_a_job_refuses_values_out_of_an_options_range(name, value, text):

@@ -93,9 +93,8 @@ def test_the_key_of_ids_is_in_neither_repr_nor_parameters():
         assert KEY.hex() not in text
 
 
-@pytest.mark.parametrize("union", ["series", "sketch"])
-def test_numbers_of_clusters_are_compared_on_the_union(union):
-    hidden = secfc.choose_k(FIVE, [2, 3], 1, 1, ids=IDS, union=union, seed=0)
+def test_numbers_of_clusters_are_compared_on_the_union():
+    hidden = secfc.choose_k(FIVE, [2, 3], 1, 1, ids=IDS, seed=0)
     for k in (2, 3):
         labels, rows = np.concatenate(hidden[k].labels), np.vstack(FIVE)
         assert [len(part) for part in hidden[k].labels] == [9, 6, 8, 7, 5]

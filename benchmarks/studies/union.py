@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -16,7 +15,6 @@ from threadpoolctl import threadpool_limits
 import secfc
 from benchmarks.costs.machine import machine
 from secfc.errors import ParameterError
-from secfc.options import UnionMethod
 from secfc.psu import kernels, plan
 from secfc.psu.plan import UnionPlan
 from secfc.psu.tokens import row_ids
@@ -35,22 +33,22 @@ class Sizes:
     ell: int
 
 
-def measure_unions(sizes: Sizes, ids: Sequence[int], methods: Sequence[str], loads: Sequence[int]) -> None:
-    """Print a line for each number of IDs, method and number of IDs in a bin (none: the protocol's)."""
+def measure_unions(sizes: Sizes, ids: Sequence[int], loads: Sequence[int]) -> None:
+    """Print a line for each number of IDs and number of IDs in a bin (none: the protocol's)."""
     if not set(loads) <= CAPACITIES.keys():
         raise ParameterError(f"--loads: {', '.join(map(str, CAPACITIES))} are known")
     _print_machine(sizes)
     kernels.choose(1 << 60).matmul(*np.ones((2, 1, 1), dtype=np.uint64))  # compiled before the clock
     with threadpool_limits(1):
         for count in ids:
-            _unions(count, sizes, methods, loads or [plan.LOAD])
+            _unions(count, sizes, loads or [plan.LOAD])
 
 
 def _print_machine(sizes: Sizes) -> None:
     print(machine()["processor"], f"n={sizes.n} t={sizes.t} ell={sizes.ell}")
 
 
-def _unions(count: int, sizes: Sizes, methods: Sequence[str], loads: Sequence[int]) -> None:
+def _unions(count: int, sizes: Sizes, loads: Sequence[int]) -> None:
     names = [f"patient-{i}" for i in range(count)]
     owners = np.random.default_rng(0).integers(0, sizes.n, count)
     parties = [[names[i] for i in np.flatnonzero(owners == j)] for j in range(sizes.n)]
@@ -62,22 +60,20 @@ def _unions(count: int, sizes: Sizes, methods: Sequence[str], loads: Sequence[in
     hashed = [row_ids(ids, key=bytes(32), name="party").tokens(salt) for ids in parties]
     hashing = time.perf_counter() - started
     print(f"{count} IDs: plain set union {plain:.2f} s, hashing {hashing:.2f} s")
-    for method in methods:
-        for load in loads if method == "series" else loads[:1]:
-            plan.LOAD, plan.CAPACITY = load, CAPACITIES[load]
-            chosen = cast(UnionMethod, method)  # which the plan checks
-            public = UnionPlan(n=sizes.n, t=sizes.t, ell=sizes.ell, cap=count, salt=salt, method=chosen)
-            wall, cpu = time.perf_counter(), time.process_time()
-            found = unite(public, hashed)
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            assert found.m == count
-            size = found.bytes_dealt + found.bytes_opened
-            print(
-                f"  {method:<6} load {load:>2}: {cpu:6.1f} s ({wall:.1f}), {cpu / plain:5.0f} plain unions, "
-                f"{size / 1e6:7.1f} MB, {size / count / sizes.n:5.0f} bytes an ID and client, "
-                f"{found.stages} stages",
-                flush=True,
-            )
+    for load in loads:
+        plan.LOAD, plan.CAPACITY = load, CAPACITIES[load]
+        public = UnionPlan(n=sizes.n, t=sizes.t, ell=sizes.ell, cap=count, salt=salt)
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = unite(public, hashed)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        assert found.m == count
+        size = found.bytes_dealt + found.bytes_opened
+        print(
+            f"  load {load:>2}: {cpu:6.1f} s ({wall:.1f}), {cpu / plain:5.0f} plain unions, "
+            f"{size / 1e6:7.1f} MB, {size / count / sizes.n:5.0f} bytes an ID and client, "
+            f"{found.stages} stages",
+            flush=True,
+        )
 
 
 def measure_runs(sizes: Sizes, m: int, d: int) -> None:

@@ -232,11 +232,6 @@ def _agreement(
         raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
-    if values["ids_cap"] is None:
-        for name in ("union", "count_duplicates"):
-            if values[name] != getattr(Job, name):
-                text = f"{name}: only with ids_cap, which switches on membership privacy"
-                raise fault(text, "clustering", name)
     values["reveal_to"] = _recipients(schema.clustering.reveal_centres, consortium, fault)
     try:
         job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(ranges), **values)

@@ -9,7 +9,7 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
-from secfc.options import Disclosure, UnionMethod
+from secfc.options import Disclosure
 from secfc.params import SMALLEST_SPREAD
 from secfc.sources.query import Origin, Query
 
@@ -41,7 +41,6 @@ class OwnLimitsSchema(FileSchema):
     reveal_centres: list[str] = Field(default=[])
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     open_statistics: int | None = Field(default=None, ge=1)
-    union: list[UnionMethod] | None = Field(default=None, min_length=1)
     columns: list[str] | None = Field(default=None, min_length=1)
 
 
@@ -142,10 +141,6 @@ class Site:
             allowed = ", ".join(map(repr, refuses.disclosure))
             broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
         broken += self._against_reveals(agreement)
-        if refuses.union is not None and (job.ids_cap is None or job.union not in refuses.union):
-            has = "no membership privacy" if job.ids_cap is None else f"union {job.union!r}"
-            allowed = ", ".join(map(repr, refuses.union))
-            broken.append(("union", f"the job has {has}, {allowed} is allowed"))
         if refuses.columns is not None:
             others = [column for column in agreement.inputs if column not in refuses.columns]
             if others:

@@ -278,7 +278,7 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
 def _membership(task: "Job") -> str:
     if task.ids_cap is None:
         return "not hidden: everybody learns which rows are whose"
-    return f"hidden among at most {task.ids_cap} rows, union by {task.union!r}"
+    return f"hidden among at most {task.ids_cap} rows"
 
 
 def _show_standing(found: dict[str, str]) -> None:

@@ -100,13 +100,12 @@ class Bounds:
             return 0
         plan = UnionPlan.of(self.job, bytes(SALT_BYTES))  # how much is told does not depend on the salt
         table = plan.table(1, plan.cap)  # no later one is larger
-        poles = table.bins * table.capacity if plan.method == "series" else 3 * table.cells
-        return 4 * table.bins + 8 * poles
+        return 4 * table.bins + 8 * table.bins * table.capacity
 
     @property
     def union_check(self) -> int:
         """A share of what the check of a union opens."""
-        return 8 * (CHECKS + self.job.count_duplicates)
+        return 8 * CHECKS
 
     @property
     def witness(self) -> int:

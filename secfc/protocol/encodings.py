@@ -20,7 +20,6 @@ from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
 from secfc.protocol.reader import Reader
 from secfc.protocol.signed import SignedReport
-from secfc.psu.course import Verdict
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.prime import Elements
 from secfc.row_layout import MAX_PREPARE_BYTES
@@ -37,7 +36,6 @@ _SHAPE = struct.Struct("<BII")  # primes, columns, rows
 # rows, digest of start labels, ephemeral key, signature
 _INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
-_VERDICT = struct.Struct("<Bq")  # unique, excess (-1: not counted)
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
 
@@ -307,17 +305,3 @@ def _unpack_found(reader: Reader, k: int) -> Found:
 
 FOUND = Encoding(_pack_found, _unpack_found, lambda of: _COUNT.size + of.found)
 """How many bins, the IDs in each, and their poles, all that is left."""
-
-
-def _pack_verdict(verdict: Verdict, k: int) -> bytes:
-    return _VERDICT.pack(verdict.unique, -1 if verdict.excess is None else verdict.excess)
-
-
-def _unpack_verdict(reader: Reader, k: int) -> Verdict:
-    unique, excess = reader.unpack(_VERDICT)
-    if unique > 1 or excess < -1:
-        raise MessageError("UnionVerdict: unique is 0 or 1, and an excess is not below 0")
-    return Verdict(unique=bool(unique), excess=None if excess == -1 else excess)
-
-
-VERDICT = Encoding(_pack_verdict, _unpack_verdict, lambda of: _VERDICT.size)

@@ -23,7 +23,6 @@ from secfc.protocol.encodings import (
     REPORTS,
     SETS,
     START,
-    VERDICT,
     Body,
     clients,
     elements,
@@ -46,7 +45,6 @@ from secfc.protocol.message import (
 )
 from secfc.protocol.signed import SignedReport
 from secfc.protocol.states import State
-from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
@@ -259,15 +257,15 @@ class UnionFound(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionVerdict(FromServer):
-    """Whether the union is whole and every ID in it held once."""
+    """Whether no ID is missing in the union and every one is held once."""
 
     number = 12
     phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
-    body = Body(verdict=VERDICT)
+    body = Body(unique=flag("UnionVerdict: unique"))
 
-    verdict: Verdict
+    unique: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

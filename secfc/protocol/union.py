@@ -20,7 +20,6 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
-from secfc.psu.course import Verdict
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, UnionServer, check_elements
@@ -30,7 +29,6 @@ from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES, Channel
 
 _FOUND = struct.Struct("<I")  # bins
-_VERDICT = struct.Struct("<?q")  # unique, excess (-1: not counted)
 
 
 class EarlyDeals:
@@ -222,12 +220,12 @@ class ClientUnion:
         message = self._verdict
         if message is None or len(self._checks) <= len(self._channels):
             return []
-        if message.verdict != self.role.verdict(self._checks):
+        if message.unique != self.role.unique(self._checks):
             raise CheatError(
                 f"client {self._number}: the server says of the union's check what the clients' shares do not"
             )
         self._verdict, self._checks = None, {}
-        self.role.take_verdict(message.verdict)
+        self.role.take_verdict(message.unique)
         return self._go_on(message)
 
     def _go_on(self, message: UnionFound | UnionVerdict) -> list[Message]:
@@ -291,8 +289,7 @@ class ClientUnion:
 def _told(message: UnionFound | UnionVerdict) -> bytes:
     """What the server said at the end of a stage, the same bytes for the same only; stages follow from it."""
     if isinstance(message, UnionVerdict):
-        excess = message.verdict.excess
-        return b"verdict" + _VERDICT.pack(message.verdict.unique, -1 if excess is None else excess)
+        return b"verdict" + bytes([message.unique])
     found = message.found
     counts, poles = found.counts.astype("<i8").tobytes(), found.poles.astype("<u8").tobytes()
     return b"found" + _FOUND.pack(found.counts.size) + counts + poles
@@ -332,9 +329,9 @@ class ServerUnion:
             ]
         said = self.role.conclude()
         clients = range(1, self._n + 1)
-        if isinstance(said, Verdict):
+        if isinstance(said, bool):
             return [
-                UnionVerdict(run=self._run, sender=SERVER, recipient=j, round=stage, verdict=said)
+                UnionVerdict(run=self._run, sender=SERVER, recipient=j, round=stage, unique=said)
                 for j in clients
             ]
         return [

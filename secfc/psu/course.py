@@ -4,35 +4,17 @@ A table; a table of its overfull bins' IDs, and so on until none is overfull; a 
 and none is held twice. A check that fails is repeated on a fresh table: two IDs may have met in one place.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from secfc._arrays import Ints
 from secfc.errors import DuplicateIdError, UnionError
 from secfc.psu.found import Found
-from secfc.psu.plan import ATTEMPTS, SKETCHES, SMALL_TABLE, TABLES, Table, UnionPlan
-from secfc.psu.stages import CheckStage, SeriesStage, SketchStage
+from secfc.psu.plan import ATTEMPTS, SMALL_TABLE, TABLES, Table, UnionPlan
+from secfc.psu.stages import CheckStage, SeriesStage
 from secfc.psu.tokens import Tokens
 
 _OVERFULL_LOAD = 4 / 3
 """IDs that an overfull bin is expected to hold, relative to its capacity."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What the check says.
-
-    Attributes
-    ----------
-    unique : bool
-        Every ID is held once, and none is missing in the union.
-    excess : int or None
-        By how many the parties' IDs exceed the union, if that is counted.
-    """
-
-    unique: bool
-    excess: int | None
 
 
 class Course:
@@ -42,14 +24,14 @@ class Course:
     ----------
     number : int
         Of the stage, from 1.
-    stage : SeriesStage, SketchStage or CheckStage
+    stage : SeriesStage or CheckStage
     finished : bool
     """
 
     def __init__(self, plan: UnionPlan) -> None:
         self.plan = plan
         self.number = 0
-        self.stage: SeriesStage | SketchStage | CheckStage
+        self.stage: SeriesStage | CheckStage
         self.finished = False
         self._attempt = 0
         self._begin_attempt()
@@ -81,10 +63,8 @@ class Course:
         if not found.overfull:
             self.number += 1
             self.stage = CheckStage(plan=self.plan, stage=self.number, m=self.m)
-        elif len(self._tables) == (SKETCHES if self.plan.method == "sketch" else TABLES):
-            raise self._too_much(f"{len(self._tables)} tables left {found.overfull} bins overfull")
-        elif self.plan.method == "sketch":
-            self._begin_table(self.plan.cap)
+        elif len(self._tables) == TABLES:
+            raise self._too_much(f"{TABLES} tables left {found.overfull} bins overfull")
         else:
             self._begin_table(self._next_cap(self.stage.table, found.overfull))
 
@@ -104,21 +84,25 @@ class Course:
             f"client sent a false share of what is opened"
         )
 
-    def take_verdict(self, verdict: Verdict) -> None:
+    def take_verdict(self, unique: bool) -> None:
         """Go on after a check.
+
+        Parameters
+        ----------
+        unique : bool
+            Every ID is held once, and none is missing in the union.
 
         Raises
         ------
         DuplicateIdError
             An ID is held twice.
         """
-        if verdict.unique:
+        if unique:
             self.finished = True
         elif self._attempt < ATTEMPTS:
             self._begin_attempt()
         else:
-            counted = "" if verdict.excess is None else f", {verdict.excess} more IDs than different ones"
-            raise DuplicateIdError(f"ids: an ID is held more than once{counted}")
+            raise DuplicateIdError("ids: an ID is held more than once")
 
     def rows(self, tokens: Tokens) -> tuple[Ints, int]:
         """The row of each token that has one in the union, and how many have none."""
@@ -147,9 +131,7 @@ class Course:
 
     def _begin_table(self, cap: int) -> None:
         self.number += 1
-        table = self.plan.table(self.number, cap)
-        stage = SeriesStage if self.plan.method == "series" else SketchStage
-        self.stage = stage(table=table)
+        self.stage = SeriesStage(table=self.plan.table(self.number, cap))
 
 
 def _pick(tokens: Tokens, at: Ints) -> Tokens:

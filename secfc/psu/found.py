@@ -27,12 +27,12 @@ class Found:
     counts: Ints = field(repr=False)
     poles: Elements = field(repr=False)
 
-    def fault(self, table: Table, most: int) -> str | None:
+    def fault(self, table: Table) -> str | None:
         """What is wrong with a received one, or None."""
         if self.counts.shape != (table.bins,):
             return f"{self.counts.size} bins, the table has {table.bins}"
-        if self.counts.size and not OVERFULL <= self.counts.min() <= self.counts.max() <= most:
-            return f"a bin of {self.counts.max()} IDs, at most {most} are found in one"
+        if self.counts.size and not OVERFULL <= self.counts.min() <= self.counts.max() <= table.capacity:
+            return f"a bin of {self.counts.max()} IDs, at most {table.capacity} are found in one"
         if self.poles.size != self.total:
             return f"{self.poles.size} poles, the bins have {self.total}"
         if self.poles.size and not (self.poles.min() >= 1 and self.poles.max() < P):

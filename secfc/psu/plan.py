@@ -3,13 +3,12 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import get_args
 
 import numpy as np
 
 from secfc._arrays import Ints
 from secfc.errors import ParameterError
-from secfc.options import MAX_ROWS, UnionMethod
+from secfc.options import MAX_ROWS
 from secfc.params import Job
 from secfc.psu.prime import Elements, P, add, multiply
 from secfc.psu.tokens import SALT_BYTES, Tokens
@@ -27,18 +26,11 @@ CAPACITY = 24
 TABLES = 8
 """Tables of an attempt; each is for the overfull bins of the one before, about a fortieth of it."""
 
-SKETCHES = 3
-"""Sketches of an attempt, all of one size: one cannot be peeled with a probability far below 1 %."""
-
 SMALL_TABLE = 2048
 """IDs up to which a later table may be as large as the one before it; a larger one has half at most."""
 
 ATTEMPTS = 2
 """A check that fails is repeated once on a fresh table, so that two IDs of one place raise no false alarm."""
-
-CELLS = 0.45
-SPARE_CELLS = 8
-"""Cells of each third of a sketch for an ID, and some more: 1.35 in all, where peeling needs 1.222."""
 
 
 def salt_of(transcript: bytes) -> bytes:
@@ -62,9 +54,6 @@ class UnionPlan:
         IDs of all clients together, at most. What is sent depends on it and not on how many each holds.
     salt : bytes of length 16
         Different for every run (`salt_of`).
-    method : {"series", "sketch"}
-    count_duplicates : bool
-        Also find by how many the parties' IDs exceed the union.
     """
 
     n: int
@@ -72,17 +61,12 @@ class UnionPlan:
     ell: int
     cap: int
     salt: bytes = field(repr=False)
-    method: UnionMethod = "series"
-    count_duplicates: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.cap, bool) or not isinstance(self.cap, int):
             raise ParameterError(f"ids_cap: an integer is needed, {type(self.cap).__name__} was given")
         if not 1 <= self.cap <= MAX_ROWS:
             raise ParameterError(f"ids_cap: 1 to {MAX_ROWS} IDs are possible, {self.cap} was given")
-        if self.method not in get_args(UnionMethod):
-            allowed = ", ".join(map(repr, get_args(UnionMethod)))
-            raise ParameterError(f"union: {allowed} are possible, {self.method!r} was given")
         if not isinstance(self.salt, bytes) or len(self.salt) != SALT_BYTES:
             raise ParameterError(f"salt: {SALT_BYTES} bytes are needed")
 
@@ -90,15 +74,7 @@ class UnionPlan:
     def of(cls, job: Job, salt: bytes) -> "UnionPlan":
         """The plan of a run of a job with membership privacy."""
         assert job.ids_cap is not None
-        return cls(
-            n=job.n,
-            t=job.t,
-            ell=job.ell,
-            cap=job.ids_cap,
-            salt=salt,
-            method=job.union,
-            count_duplicates=job.count_duplicates,
-        )
+        return cls(n=job.n, t=job.t, ell=job.ell, cap=job.ids_cap, salt=salt)
 
     def public_elements(self, purpose: str, stage: int, count: int) -> list[int]:
         """Public elements that nobody chose: SHA-512 of the salt, the stage and a purpose."""
@@ -114,7 +90,7 @@ class UnionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Bins of one stage, and where a token falls: in a bin, at a *pole*, and for a sketch in three cells.
+    """Bins of one stage, and where a token falls: in a bin, at a *pole*.
 
     Parameters
     ----------
@@ -144,29 +120,12 @@ class Table:
         """IDs that a bin's series determines."""
         return min(CAPACITY, self.cap)
 
-    @property
-    def cells(self) -> int:
-        """Cells of each third of a sketch."""
-        ell = self.plan.ell
-        return -(-(int(CELLS * self.cap) + SPARE_CELLS) // ell) * ell
-
     def places(self, tokens: Tokens) -> tuple[Ints, Elements]:
         """Bin and pole, 1 <= pole < p, of each token: two linear maps of (u, v), invertible together."""
         a, b, c, e = self._map
         poles = _combine(tokens, a, b)
         poles[poles == 0] = 1
         return _scale(_combine(tokens, c, e), self.bins), poles
-
-    def cells_of(self, tokens: Tokens) -> Ints:
-        """Cells of each token, one in each third; shape (3, m_j)."""
-        coefficients = self.plan.public_elements("cells", self.stage, 6)
-        return np.stack(
-            [
-                third * self.cells
-                + _scale(_combine(tokens, *coefficients[2 * third : 2 * third + 2]), self.cells)
-                for third in range(3)
-            ]
-        )
 
     @cached_property
     def _map(self) -> list[int]:

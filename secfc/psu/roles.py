@@ -10,14 +10,13 @@ import numpy as np
 
 from secfc._arrays import Ints
 from secfc.errors import CheatError, MessageError, UnionError
-from secfc.psu.course import Course, Verdict
+from secfc.psu.course import Course
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels, choose
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P, add
 from secfc.psu.stages import (
-    CHECKS,
     CheckInput,
     CheckStage,
     Input,
@@ -25,9 +24,6 @@ from secfc.psu.stages import (
     SeriesInput,
     SeriesStage,
     Shape,
-    SketchFinder,
-    SketchInput,
-    SketchStage,
     ungrouped,
 )
 from secfc.psu.tokens import Tokens
@@ -76,9 +72,7 @@ class _Role:
     def dealt_size(self, part: int) -> int:
         """Values that a client deals to another for a part."""
         shape, count = self._shape, self._count(part)
-        batches = self._sharing.batches
-        zeros = batches(count * shape.terms) if shape.weights else 0
-        return count * shape.width + batches(count * shape.weights) + zeros
+        return count * shape.width + 2 * self._sharing.batches(count * shape.terms)
 
     def opened_size(self, part: int) -> int:
         """Values that a client sends the server for a part."""
@@ -89,11 +83,9 @@ class _Role:
         """Whether the stage is a check, which has one part."""
         return isinstance(self.course.stage, CheckStage)
 
-    def verdict(self, shares: Mapping[int, Elements]) -> Verdict:
-        """What the check says, from the clients' shares of what it opens; all parties find the same."""
-        sums = self._values(shares)[0].tolist()
-        excess = sums[CHECKS] if self.plan.count_duplicates else None
-        return Verdict(unique=not any(sums[:CHECKS]), excess=excess)
+    def unique(self, shares: Mapping[int, Elements]) -> bool:
+        """Whether the check holds, from the clients' shares of what it opens; all parties find the same."""
+        return not self._values(shares)[0].any()
 
     def _values(self, shares: Mapping[int, Elements]) -> Elements:
         """What R clients' shares of a part open, those with the lowest numbers; all have to fit them.
@@ -131,11 +123,10 @@ class _Part:
     """Sums of what the clients have dealt of a part."""
 
     def __init__(self, *, count: int, shape: Shape, sharing: Sharing) -> None:
-        combinations = sharing.n - sharing.t
+        combined = sharing.n - sharing.t, sharing.batches(count * shape.terms)
         self.total = np.zeros(count * shape.width, dtype=np.uint64)
-        self.weights = np.zeros((combinations, sharing.batches(count * shape.weights)), dtype=np.uint64)
-        zeros = sharing.batches(count * shape.terms) if shape.weights else 0
-        self.zeros = np.zeros((combinations, zeros), dtype=np.uint64)
+        self.weights = np.zeros(combined, dtype=np.uint64)
+        self.zeros = np.zeros(combined, dtype=np.uint64)
         self.senders: set[int] = set()
 
 
@@ -179,12 +170,12 @@ class UnionClient(_Role):
 
     def deal(self, part: int) -> Elements:
         """Deal a part: row j - 1 of the (n, dealt_size) returned is for client j; the own one is kept."""
-        groups, shape, count = self._groups(part), self._shape, self._count(part)
-        batches = self._sharing.batches
-        pieces = [self._sharing.deal(self._input.values(groups), self._masks)]
-        if shape.weights:
-            pieces.append(self._sharing.deal_random(batches(count * shape.weights), self._masks))
-            pieces.append(self._sharing.deal_zero(batches(count * shape.terms), self._masks))
+        batches = self._sharing.batches(self.opened_size(part))
+        pieces = (
+            self._sharing.deal(self._input.values(self._groups(part)), self._masks),
+            self._sharing.deal_random(batches, self._masks),
+            self._sharing.deal_zero(batches, self._masks),
+        )
         dealt = np.concatenate(pieces, axis=1)
         self._keep(self.number, part, dealt[self.number - 1])
         return dealt
@@ -212,11 +203,11 @@ class UnionClient(_Role):
         """Its share of what is opened of a complete part, shape (opened_size,); the part is forgotten."""
         held, shape = self._open.pop(part), self._shape
         self._done.add(part)
-        count = self._count(part)
-        total = held.total.reshape(count, shape.width)
-        weights = held.weights.reshape(-1)[: count * shape.weights].reshape(count, shape.weights)
+        size = self.opened_size(part)
+        total = held.total.reshape(-1, shape.width)
+        weights = held.weights.reshape(-1)[:size].reshape(-1, shape.terms)
         shares = self.course.stage.output(total, weights, self._kernels).reshape(-1)
-        return add(shares, held.zeros.reshape(-1)[: shares.size]) if shape.weights else shares
+        return add(shares, held.zeros.reshape(-1)[:size])
 
     @property
     def settled(self) -> bool:
@@ -236,18 +227,17 @@ class UnionClient(_Role):
         stage = self.course.stage
         if isinstance(stage, CheckStage):
             raise MessageError("a table's poles in a stage without a table")
-        most = stage.table.capacity if self.plan.method == "series" else self.plan.cap
-        fault = found.fault(stage.table, most)
+        fault = found.fault(stage.table)
         if fault:
             raise MessageError(fault)
         self.course.take_found(found)
         self._begin()
 
-    def take_verdict(self, verdict: Verdict) -> None:
+    def take_verdict(self, unique: bool) -> None:
         """Take the result of the check; see `Course.take_verdict`."""
-        if not isinstance(self.course.stage, CheckStage):
+        if not self.checking:
             raise MessageError("a check's result in a stage without a check")
-        self.course.take_verdict(verdict)
+        self.course.take_verdict(unique)
         if not self.finished:
             self._begin()
 
@@ -258,10 +248,8 @@ class UnionClient(_Role):
         if isinstance(stage, CheckStage):
             rows, missing = self.course.rows(self._tokens)
             self._input: Input = CheckInput(stage, rows, missing, first=self.number == 1)
-        elif isinstance(stage, SeriesStage):
-            self._input = SeriesInput(stage, self.course.left(self._tokens), self._masks, self._kernels)
         else:
-            self._input = SketchInput(stage, self.course.left(self._tokens), self._masks, self._kernels)
+            self._input = SeriesInput(stage, self.course.left(self._tokens), self._masks, self._kernels)
 
     def _keep(self, sender: int, part: int, values: Elements) -> None:
         if part not in self._open:
@@ -319,8 +307,8 @@ class UnionServer(_Role):
         held = self._held.get(self._opened, {})
         return tuple(j for j in range(1, self.plan.n + 1) if j not in held)
 
-    def conclude(self) -> Found | Verdict:
-        """What the complete stage says; the server goes on to the next one.
+    def conclude(self) -> Found | bool:
+        """What the complete stage says, of a check whether it holds; the server goes on to the next one.
 
         Raises
         ------
@@ -329,11 +317,11 @@ class UnionServer(_Role):
         """
         assert self.complete
         if self._finder is None:
-            verdict = self._verdict
-            self.course.take_verdict(verdict)
+            unique = self._unique
+            self.course.take_verdict(unique)
             if not self.finished:
                 self._begin()
-            return verdict
+            return unique
         found = self._finder.found()
         self.course.take_found(found)
         self._begin()
@@ -344,16 +332,12 @@ class UnionServer(_Role):
         self._held: dict[int, dict[int, Elements]] = {}
         self._opened = 0
         stage = self.course.stage
-        self._finder: SeriesFinder | SketchFinder | None = None
-        if isinstance(stage, SeriesStage):
-            self._finder = SeriesFinder(stage, self._kernels)
-        elif isinstance(stage, SketchStage):
-            self._finder = SketchFinder(stage, self._kernels)
+        self._finder = SeriesFinder(stage, self._kernels) if isinstance(stage, SeriesStage) else None
 
     def _open(self, shares: dict[int, Elements]) -> None:
         self._opened += 1
         if self._finder is None:
-            self._verdict = self.verdict(shares)
+            self._unique = self.unique(shares)
         else:
             self._finder.add(ungrouped(self._values(shares), self._shape.terms))
 

@@ -1,7 +1,7 @@
 """A stage of the union: what clients deal, what they compute on shares, what is opened.
 
-Every stage deals `width` values and `weights` jointly random ones in each of its groups of ell places side by
-side, and opens `terms` values. "series" and "check" multiply by the weights; "sketch" opens what was dealt.
+In each of its groups of ell places side by side a stage deals `width` values, multiplies them by jointly
+random weights, and opens `terms` values. There are as many weights as opened values.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from secfc._arrays import Ints
-from secfc.psu.found import OVERFULL, Found
+from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels
-from secfc.psu.peeling import peel
 from secfc.psu.plan import PART_BYTES, Table, UnionPlan
 from secfc.psu.prime import Elements, elements, multiply, total
 from secfc.psu.tokens import Tokens
@@ -21,16 +20,15 @@ from secfc.randomness import MaskSource
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Values of a group: dealt by each client, jointly random, and opened."""
+    """Values of a group: dealt by each client, and opened; as many weights as are opened."""
 
     groups: int
     width: int
-    weights: int
     terms: int
 
     def part_groups(self, combinations: int) -> int:
         """Groups of a part, of n - t combinations of what n clients deal."""
-        values = self.width + (self.weights + self.terms) / combinations
+        values = self.width + 2 * self.terms / combinations
         return max(1, min(self.groups, int(PART_BYTES / 8 / values)))
 
 
@@ -51,7 +49,7 @@ class Stage(Protocol):
         ...
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
-        """A share of what is opened, (groups, terms), from shares (groups, width) and (groups, weights)."""
+        """Shares opened, (groups, terms), from shares (groups, width) and weights (groups, terms)."""
         ...
 
 
@@ -68,7 +66,7 @@ class SeriesStage:
     def shape(self) -> Shape:
         """See `Stage`."""
         terms = 2 * self.table.capacity
-        return Shape(groups=self.table.groups, width=2 * terms - 1, weights=terms, terms=terms)
+        return Shape(groups=self.table.groups, width=2 * terms - 1, terms=terms)
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
         """See `Stage`."""
@@ -76,24 +74,8 @@ class SeriesStage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SketchStage:
-    """Cells of c_e (1, u, v, u v), opened as they are: a coalition may subtract what it put there."""
-
-    table: Table
-
-    @property
-    def shape(self) -> Shape:
-        """See `Stage`."""
-        return Shape(groups=3 * self.table.cells // self.table.plan.ell, width=4, weights=0, terms=4)
-
-    def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
-        """See `Stage`."""
-        return total
-
-
-@dataclass(frozen=True, kw_only=True)
 class CheckStage:
-    """Two products gamma y with y = sum over e of rho_e (multiplicity_e - 1); if asked for, the excess.
+    """Two products gamma y with y = sum over e of rho_e (multiplicity_e - 1).
 
     Attributes
     ----------
@@ -108,17 +90,11 @@ class CheckStage:
     @property
     def shape(self) -> Shape:
         """See `Stage`."""
-        return Shape(groups=1, width=CHECKS + self.plan.count_duplicates, weights=CHECKS, terms=self._terms)
-
-    @property
-    def _terms(self) -> int:
-        return CHECKS + self.plan.count_duplicates
+        return Shape(groups=1, width=CHECKS, terms=CHECKS)
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
         """See `Stage`."""
-        shares = total.copy()
-        shares[:, :CHECKS] = multiply(total[:, :CHECKS], weights)
-        return shares
+        return multiply(total, weights)
 
     def bases(self) -> list[int]:
         """rho_e = base**(row of e + 1); each base is a check of its own."""
@@ -149,26 +125,6 @@ class SeriesInput:
         return _grouped(series, self._ell)
 
 
-class SketchInput:
-    """A client's cells."""
-
-    def __init__(self, stage: SketchStage, tokens: Tokens, masks: MaskSource, kernels: UnionKernels) -> None:
-        table = stage.table
-        residues = masks.wide((len(tokens),), nonzero=True)
-        su = multiply(tokens.u, residues)
-        values = [residues, su, multiply(tokens.v, residues), multiply(su, tokens.v)]
-        cells, ones = table.cells_of(tokens).reshape(-1), np.ones(3 * len(tokens), dtype=np.uint64)
-        columns = [np.zeros((3 * table.cells, 1), dtype=np.uint64) for _ in values]
-        for column, value in zip(columns, values, strict=True):
-            kernels.moments(ones, np.tile(value, 3), cells, column)
-        self._cells = np.concatenate(columns, axis=1)
-        self._ell = table.plan.ell
-
-    def values(self, groups: slice) -> Elements:
-        """See `Input`."""
-        return _grouped(self._cells[self._ell * groups.start : self._ell * groups.stop], self._ell)
-
-
 class CheckInput:
     """A client's y_j = sum over its rows of rho_e, plus rho_(m + 1) times its IDs that have no row.
 
@@ -181,8 +137,6 @@ class CheckInput:
             powers = _powers(base, stage.m + 1)
             held = total(powers[rows]) + missing * int(powers[stage.m])
             sums.append(held - (total(powers[:-1]) if first else 0))
-        if stage.plan.count_duplicates:
-            sums.append(rows.size + missing - (stage.m if first else 0))
         self._values = np.zeros((stage.plan.ell, len(sums)), dtype=np.uint64)
         self._values[0] = elements(sums)
 
@@ -208,35 +162,6 @@ class SeriesFinder:
     def found(self) -> Found:
         """What the table held."""
         return Found(counts=np.concatenate(self._counts), poles=np.concatenate(self._poles))
-
-
-class SketchFinder:
-    """The server's side of a sketch: all or nothing, once all cells are open."""
-
-    def __init__(self, stage: SketchStage, kernels: UnionKernels) -> None:
-        self._table = stage.table
-        self._cells: list[Elements] = []
-
-    def add(self, opened: Elements) -> None:
-        """Take the next cells, shape (cells, 4)."""
-        self._cells.append(opened)
-
-    def found(self) -> Found:
-        """What the table held, or every bin overfull if it cannot be peeled."""
-        table = self._table
-        tokens = peel(np.concatenate(self._cells), table.cells_of)
-        if tokens is None:
-            return Found(
-                counts=np.full(table.bins, OVERFULL, dtype=np.int64), poles=np.empty(0, dtype=np.uint64)
-            )
-        bins, poles = table.places(tokens)
-        order = np.lexsort((poles, bins))
-        bins, poles = bins[order], poles[order]
-        fresh = np.ones(bins.size, dtype=bool)  # of two IDs in one place one row is left: the check fails
-        fresh[1:] = (np.diff(bins) != 0) | (np.diff(poles) != 0)
-        return Found(
-            counts=np.bincount(bins[fresh], minlength=table.bins).astype(np.int64), poles=poles[fresh]
-        )
 
 
 def _grouped(places: Elements, ell: int) -> Elements:

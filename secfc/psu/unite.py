@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from secfc._arrays import Ints
-from secfc.psu.course import Verdict
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.tokens import Tokens
@@ -61,7 +60,7 @@ def unite(plan: UnionPlan, parties: Sequence[Tokens]) -> United:
                 opened += share.nbytes
         said = server.conclude()
         for client in clients:
-            if isinstance(said, Verdict):
+            if isinstance(said, bool):
                 client.take_verdict(said)
             else:
                 client.take_found(said)

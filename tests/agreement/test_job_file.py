@@ -41,10 +41,10 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
 
 
 def test_membership_privacy_has_a_phase(organisations):
-    organisations.replace(organisations.job, "k = 2", 'k = 2\nids_cap = 100\nunion = "sketch"')
+    organisations.replace(organisations.job, "k = 2", "k = 2\nids_cap = 100")
     agreement = organisations.agreement
     assert agreement.phases == ("identify", "union", "share", "iterate", "reveal")
-    assert (agreement.job.ids_cap, agreement.job.union) == (100, "sketch")
+    assert agreement.job.ids_cap == 100
     assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
 
 
@@ -153,9 +153,6 @@ WRONG = {
         "10: init: 'k-means++' asks about single rows, limits.smallest_set is 2",
     ),
     "cap": ("seed = 7", "ids_cap = 0", "10: ids_cap: at least 1 is needed"),
-    "union": ("seed = 7", 'ids_cap = 9\nunion = "plain"', "11: clustering.union: 'series' or 'sketch' is"),
-    "union without a cap": ("seed = 7", 'union = "sketch"', "10: union: only with ids_cap"),
-    "count without a cap": ("seed = 7", "count_duplicates = true", "10: count_duplicates: only with ids_cap"),
     "salt": ("seed = 7", 'ids_salt = "00"', "10: clustering.ids_salt: unknown key"),
     "disclosure": (
         "seed = 7",

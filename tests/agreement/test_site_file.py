@@ -67,7 +67,6 @@ REFUSED = {
     "least_segment_columns = 3": r"segments of the job have 2 columns \(ell = 1\), 3 are the least",
     "most_precision = 31": "the job has a precision of 32 bits, 31 are the most",
     'columns = ["age"]': "the job clusters bmi; age are allowed",
-    'union = ["series"]': "the job has no membership privacy, 'series' is allowed",
 }
 
 
@@ -248,15 +247,6 @@ def with_key(organisations, *, data='path = "north.csv"\nid = "patient"\n'):
     path = organisations.write_site("north", data=data)
     organisations.replace(path, "[data]", 'ids_key = "ids.key"\n[data]')
     return path
-
-
-def test_a_site_refuses_another_union_than_it_allows(organisations):
-    path = organisations.write_site("south", more='[limits]\nunion = ["series"]\n')
-    organisations.replace(organisations.job, *HIDDEN)
-    read_site(path).check(organisations.agreement)
-    organisations.replace(organisations.job, "ids_cap = 100", 'ids_cap = 100\nunion = "sketch"')
-    with pytest.raises(LimitError, match=r"limits\.union: the job has union 'sketch', 'series' is allowed$"):
-        read_site(path).check(organisations.agreement)
 
 
 @pytest.mark.parametrize(

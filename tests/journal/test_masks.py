@@ -25,7 +25,7 @@ from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.psu.field_sharing import Sharing
-from secfc.psu.stages import SeriesInput, SketchInput
+from secfc.psu.stages import SeriesInput
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.sealing import channel
@@ -70,7 +70,6 @@ class Uses:
             (Sharing, "deal_random"),
             (Sharing, "deal_zero"),
             (SeriesInput, "values"),
-            (SketchInput, "__init__"),
             (ConsistencyCheck, "agree"),
             (ConsistencyCheck, "liars"),
             (ShareChecks, "_challenge"),
@@ -194,7 +193,6 @@ PURPOSES = {
     "spreads": MASKED | {"deal_zeros"},
     "union": MASKED | UNION | {"SeriesInput.values"},
     "union, liars": CHECKED | UNION | {"SeriesInput.values"},
-    "sketch": MASKED | UNION | {"SketchInput.__init__"},
 }
 
 

@@ -32,7 +32,6 @@ from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.union import _told
 from secfc.psu import plan as plan_module
-from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.psu.prime import P
 from secfc.psu.tokens import row_ids
@@ -185,9 +184,7 @@ class TestRefusals:
         ):
             refuses(client, replace(message, found=found), MessageError, text)
         refuses(client, replace(message, round=2), MessageError, "of stage 2, out of turn")
-        verdict = UnionVerdict(
-            run=message.run, sender=0, recipient=1, round=1, verdict=Verdict(unique=True, excess=None)
-        )
+        verdict = UnionVerdict(run=message.run, sender=0, recipient=1, round=1, unique=True)
         refuses(client, verdict, MessageError, "of stage 1, which has no check or its verdict")
 
     def test_a_share_of_the_check_is_taken_once_from_each_other_client_in_its_stage(self, union, refuses):
@@ -248,11 +245,10 @@ def run_changed(net, change):
         net.deliver(change(net.take(links[0])))
 
 
-@pytest.mark.parametrize("method", ["series", "sketch"])
 @pytest.mark.parametrize("asked", ["a", "c"])
-def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked, method) -> None:
+def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked) -> None:
     # Were client 1 told another pole in the ID's place, the check would fail if and only if it holds it.
-    net = union(union=method)
+    net = union()
 
     def change(message):
         assert not isinstance(message, UnionOpening) or message.round == 1
@@ -285,7 +281,7 @@ def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, ask
             poles[poles == table.places(asked.tokens(table.plan.salt))[1]] += np.uint64(1)
             message = replace(message, found=replace(message.found, poles=poles))
         if isinstance(message, UnionVerdict):
-            message = replace(message, verdict=Verdict(unique=True, excess=None))
+            message = replace(message, unique=True)
         try:
             net.deliver(message)
         except CheatError as error:
@@ -295,15 +291,12 @@ def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, ask
     )
 
 
-@pytest.mark.parametrize("verdict", [Verdict(unique=False, excess=0), Verdict(unique=True, excess=1)])
-def test_a_check_that_holds_cannot_be_said_to_fail_or_to_count_otherwise(union, verdict) -> None:
-    net = union(count_duplicates=True)
+def test_a_check_that_holds_cannot_be_said_to_fail(union) -> None:
+    net = union()
     with pytest.raises(CheatError, match=r"what the clients' shares do not$"):
         run_changed(
             net,
-            lambda message: (
-                replace(message, verdict=verdict) if isinstance(message, UnionVerdict) else message
-            ),
+            lambda message: replace(message, unique=False) if isinstance(message, UnionVerdict) else message,
         )
 
 
@@ -331,11 +324,10 @@ def test_what_the_server_said_of_the_union_is_told_apart() -> None:
         Found(counts=counts, poles=poles + 1),
         Found(counts=counts[:1], poles=poles),
     ]
-    verdicts = [Verdict(unique=unique, excess=excess) for unique in (True, False) for excess in (None, 0, 1)]
     head = {"run": bytes(16), "sender": SERVER, "recipient": 1, "round": 1}
     said = [_told(UnionFound(**head, found=one)) for one in found]
-    said += [_told(UnionVerdict(**head, verdict=one)) for one in verdicts]
-    assert len(set(said)) == len(found) + len(verdicts)
+    said += [_told(UnionVerdict(**head, unique=one)) for one in (True, False)]
+    assert len(set(said)) == len(found) + 2
 
 
 def test_the_first_sets_cannot_be_given(union) -> None:

@@ -45,7 +45,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.signed import SignedReport
 from secfc.protocol.wire import MAGIC, envelope
-from secfc.psu.course import Verdict
 from secfc.psu.found import Found
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Introduction, Session
@@ -146,8 +145,7 @@ def examples():
         "UnionCheck": UnionCheck(
             run=SECRET_RUN, sender=3, recipient=1, round=4, sealed=Sealed(payload=bytes(range(32)))
         ),
-        "UnionVerdict": UnionVerdict(**down, round=3, verdict=Verdict(unique=False, excess=4)),
-        "UnionVerdict uncounted": UnionVerdict(**down, round=3, verdict=Verdict(unique=True, excess=None)),
+        "UnionVerdict": UnionVerdict(**down, round=3, unique=True),
     }
 
 
@@ -268,8 +266,7 @@ def messages(draw):
             "signature": draw(st.binary(min_size=64, max_size=64)),
         }
     elif kind is UnionVerdict:
-        excess = draw(st.none() | st.integers(0, 2**63 - 1))
-        body = {"verdict": Verdict(unique=draw(st.booleans()), excess=excess)}
+        body = {"unique": draw(st.booleans())}
     else:
         body = {
             "labels": draw(some_labels),

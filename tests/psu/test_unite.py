@@ -10,15 +10,11 @@ from support.sweeps import tries
 from support.union import Parties, plan_for, tokens_of
 
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
-from secfc.options import UnionMethod
 from secfc.psu import plan as plan_module
 from secfc.psu import stages
 from secfc.psu.plan import CAPACITY, LOAD, Table, UnionPlan
 from secfc.psu.tokens import Tokens
 from secfc.psu.unite import United, unite
-
-METHODS: tuple[UnionMethod, ...] = ("series", "sketch")
-each_method = pytest.mark.parametrize("method", METHODS)
 
 
 def united(parties: Parties, **options) -> United:
@@ -40,56 +36,41 @@ def spread(m: int, n: int) -> list[list[int]]:
     return [list(range(j, m, n)) for j in range(n)]
 
 
-@each_method
 @tries(0.5)
 @given(owners=st.lists(st.integers(0, 2), max_size=40), extra=st.integers(0, 50))
-def test_any_disjoint_ownership_gives_the_union(method: UnionMethod, owners: list[int], extra: int) -> None:
+def test_any_disjoint_ownership_gives_the_union(owners: list[int], extra: int) -> None:
     parties = [[i for i, owner in enumerate(owners) if owner == j] for j in range(3)]
-    check(parties, method=method, cap=max(1, len(owners)) + extra)
+    check(parties, cap=max(1, len(owners)) + extra)
 
 
-@each_method
 @pytest.mark.parametrize(
     "parties",
     [[[], [], []], [["only"], [], []], [[], [], list(range(60))], spread(60, 3)],
     ids=["all empty", "one ID", "one client holds all", "disjoint"],
 )
-def test_edges(method: UnionMethod, parties: Parties) -> None:
-    check(parties, method=method)
+def test_edges(parties: Parties) -> None:
+    check(parties)
 
 
-@each_method
 @tries(0.3)
 @given(st.lists(st.sets(st.integers(0, 30)), min_size=3, max_size=3))
-def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(
-    method: UnionMethod, sets: list[set[int]]
-) -> None:
+def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(sets: list[set[int]]) -> None:
     parties = [sorted(held) for held in sets]
-    excess = sum(map(len, sets)) - len(set().union(*sets))
-    if not excess:
-        check(parties, method=method)
+    if sum(map(len, sets)) == len(set().union(*sets)):
+        check(parties)
         return
     with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
-        united(parties, method=method)
-    counted = f"^ids: an ID is held more than once, {excess} more IDs than different ones$"
-    with pytest.raises(DuplicateIdError, match=counted):
-        united(parties, method=method, count_duplicates=True)
+        united(parties)
 
 
-@each_method
-def test_all_clients_hold_the_same(method: UnionMethod) -> None:
-    with pytest.raises(DuplicateIdError, match="40 more IDs"):
-        united([list(range(20))] * 3, method=method, count_duplicates=True)
+def test_all_clients_hold_the_same() -> None:
+    with pytest.raises(DuplicateIdError):
+        united([list(range(20))] * 3)
 
 
-def test_counting_says_nothing_where_all_are_unique() -> None:
-    check(spread(30, 3), count_duplicates=True)
-
-
-@each_method
 @pytest.mark.parametrize(("n", "t", "ell"), [(5, 1, 2), (5, 2, 1), (11, 4, 2), (13, 4, 2)])
-def test_thresholds_and_segments(method: UnionMethod, n: int, t: int, ell: int) -> None:
-    check(spread(100, n), t=t, ell=ell, method=method)
+def test_thresholds_and_segments(n: int, t: int, ell: int) -> None:
+    check(spread(100, n), t=t, ell=ell)
 
 
 def test_many_ids_use_several_tables_and_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,22 +79,19 @@ def test_many_ids_use_several_tables_and_parts(monkeypatch: pytest.MonkeyPatch) 
     assert check(spread(6000, 3)).stages > 2
 
 
-@each_method
-def test_rows_do_not_depend_on_who_holds_what(method: UnionMethod) -> None:
+def test_rows_do_not_depend_on_who_holds_what() -> None:
     ids = list(range(90))
-    one = check([ids, [], []], method=method)
-    other = check(spread(90, 3), method=method)
+    one = check([ids, [], []])
+    other = check(spread(90, 3))
     rows = np.concatenate(other.rows)[np.argsort(np.concatenate(spread(90, 3)))]
     assert one.rows[0].tolist() == rows.tolist()
 
 
-@each_method
-def test_what_is_sent_does_not_depend_on_who_holds_what(method: UnionMethod) -> None:
+def test_what_is_sent_does_not_depend_on_who_holds_what() -> None:
     sizes = {
         (result.bytes_dealt, result.bytes_opened)
         for result in (
-            check(parties, method=method, cap=100)
-            for parties in ([list(range(90)), [], []], spread(90, 3), [[], [1], []])
+            check(parties, cap=100) for parties in ([list(range(90)), [], []], spread(90, 3), [[], [1], []])
         )
     }
     assert len(sizes) == 1
@@ -173,13 +151,10 @@ class TestMissing:
 
 class TestCap:
     @pytest.mark.parametrize(("cap", "m"), [(40, 41), (40, 60), (30, 60), (40, 400), (3000, 3100)])
-    @pytest.mark.parametrize("method", ["series", "sketch"])
-    def test_more_ids_of_all_parties_than_the_cap_are_an_error(
-        self, cap: int, m: int, method: UnionMethod
-    ) -> None:
+    def test_more_ids_of_all_parties_than_the_cap_are_an_error(self, cap: int, m: int) -> None:
         parties = spread(m, 3)
         with pytest.raises(UnionError, match=rf"which ids_cap, {cap}, does not allow: the parties hold more"):
-            united(parties, cap=cap, method=method)
+            united(parties, cap=cap)
 
     @pytest.mark.parametrize("cap", [0, -1, 1 << 30, 2.0, True])
     def test_a_cap_that_cannot_be_is_refused(self, cap) -> None:
@@ -188,10 +163,6 @@ class TestCap:
 
 
 class TestPlan:
-    def test_another_method_is_refused(self) -> None:
-        with pytest.raises(ParameterError, match="'series', 'sketch' are possible, 'xor' was given"):
-            plan_for([[], [], []], method="xor")
-
     def test_stages_and_salts_hash_independently(self) -> None:
         plan = plan_for([[], [], []], cap=1000)
         tokens = tokens_of([list(range(1000))])[0]

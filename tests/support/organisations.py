@@ -74,9 +74,9 @@ class Organisations:
         assert old in text
         path.write_text(text.replace(old, new))
 
-    def hide(self, *, cap: int = 40, more: str = "") -> bytes:
+    def hide(self, *, cap: int = 40) -> bytes:
         """Have the job hide whose rows are whose, every site with a copy of the ID key; the key."""
-        self.replace(self.job, "k = 2", f"k = 2\nids_cap = {cap}{more}")
+        self.replace(self.job, "k = 2", f"k = 2\nids_cap = {cap}")
         key = write_new_ids_key(self.folder / "ids.key")
         for name in self.names:
             self.replace(self.site(name), "[data]", 'ids_key = "ids.key"\n[data]')

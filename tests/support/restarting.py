@@ -49,7 +49,6 @@ KINDS = {
     "several k": {"compared": (2, 3)},
     "union": {"ids": True, "counts": (3, 4, 2)},
     "union, liars": {"ids": True, "counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
-    "sketch": {"ids": True, "counts": (3, 4, 2), "union": "sketch"},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
 }
 """Runs of every kind, as the fixture `setup_of` of tests/journal makes them."""
