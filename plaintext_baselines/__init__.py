@@ -5,8 +5,7 @@ scikit-learn's manners. :class:`ExactLloyd` is at the same time the reference fo
 on integers and rationals only, and shares no code with the secure protocol.
 """
 
-from plaintext_baselines.dwf import DWF
-from plaintext_baselines.ewf import EWF
+from plaintext_baselines.dwf import DWF, EWF
 from plaintext_baselines.exact_lloyd import ExactLloyd
 from plaintext_baselines.ffcm import FFCM
 from plaintext_baselines.fkm import FKM

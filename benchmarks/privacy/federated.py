@@ -12,7 +12,7 @@ from benchmarks.privacy.geometry import error, placed
 from benchmarks.privacy.rows import DISCLOSED, PLACED, AttackRow
 from benchmarks.privacy.view import Watched
 from plaintext_baselines import DWF, FKM, KFED
-from plaintext_baselines._weighted import local_update
+from plaintext_baselines.dwf import local_update
 from plaintext_baselines.fkm import client_step
 from secfc._arrays import Floats, Ints
 

@@ -1,13 +1,14 @@
-"""A simulated run beside Lloyd's algorithm on the pooled rows: possible only where one place has all rows."""
+"""A simulated run beside scikit-learn's KMeans on the pooled rows: possible where one place has them."""
 
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from secfc._arrays import Labels
 from secfc.errors import DataError
 from secfc.parties import as_parties
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PooledComparison:
-    """How far two clusterings from the same start agree.
+    """Lloyd's algorithm in float64 on the pooled rows, and how far a run from the same start agrees.
 
     Attributes
     ----------
@@ -25,8 +26,9 @@ class PooledComparison:
         Rows with equal labels.
     rows : int
         Of the parties that are in.
+    labels : ndarray of shape (rows,), int32
+        What the pooled rows have, party by party.
     inertia : float
-        Of Lloyd's algorithm in float64 on the pooled rows.
     n_iter : int
     seconds : float
         Wall-clock seconds it took.
@@ -34,13 +36,14 @@ class PooledComparison:
 
     same: int
     rows: int
+    labels: Labels = field(repr=False)
     inertia: float
     n_iter: int
     seconds: float
 
 
 def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
-    """Run Lloyd's algorithm on the pooled rows, from the run's own start, in float64.
+    """Run scikit-learn's KMeans on the pooled rows, from the run's own start.
 
     Parameters
     ----------
@@ -53,7 +56,7 @@ def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledCompa
     DataError
         When they are not of the run's shapes.
     """
-    from plaintext_baselines import Lloyd  # noqa: PLC0415 - scikit-learn takes a second to import
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - takes a second to import
 
     members = as_parties(parties)
     counts = [member.rows.shape[0] for member in members]
@@ -68,12 +71,14 @@ def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledCompa
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: the secure run has said so
-        model = Lloyd(result.job.k, init=centres, max_iter=result.job.max_iter).fit([pooled])
+        model = KMeans(result.job.k, init=centres, n_init=1, tol=0.0, max_iter=result.job.max_iter)
+        model.fit(pooled)
     seconds = time.perf_counter() - began
     labels = np.concatenate([np.asarray(result.labels[j]) for j in within])
     return PooledComparison(
-        same=int((labels == model.labels_[0]).sum()),
+        same=int((labels == model.labels_).sum()),
         rows=labels.size,
+        labels=model.labels_,
         inertia=model.inertia_,
         n_iter=model.n_iter_,
         seconds=seconds,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plaintext_baselines import DWF, EWF, KFED, Lloyd
 from plaintext_baselines._kmeans import kmeans
-from plaintext_baselines._weighted import aggregate, local_update, request_score
+from plaintext_baselines.dwf import aggregate, local_update, request_score
 
 PLAIN = {"learning_rate": 1.0, "momentum": 0.0, "local_iter": 1}
 
