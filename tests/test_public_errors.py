@@ -13,7 +13,7 @@ from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, Ending
 from secfc.codes import Code
 from secfc.drivers.failures import as_error
 from secfc.errors import CheatError, PartyError, SecFCError, StorageError
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.decoding import ResidueError
 from secfc.public_errors import TYPES, Told, is_ending
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "errors.md"

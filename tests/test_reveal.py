@@ -10,7 +10,7 @@ import secfc
 from secfc import Limits, SecureKMeans
 from secfc.drivers import in_process
 from secfc.protocol.client import Client
-from secfc.protocol.messages import CentreShare
+from secfc.protocol.revealing import CentreOpening
 
 _RNG = np.random.default_rng(8)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]
@@ -124,29 +124,22 @@ def test_each_party_has_limits_of_its_own():
 
 
 def test_wrong_shares_end_the_run_instead_of_the_centres(monkeypatch):
-    real, wrong = Client._settle, []
+    real = CentreOpening.tell
 
-    def settle(client):
-        if client.number == 3 and client not in wrong:
-            wrong.append(client)
-            labels = (client._result.labels + 1) % 3
-            client._result = replace(client._result, labels=labels)
-        return real(client)
+    def tell(opening, result):
+        wrong = replace(result, labels=(result.labels + 1) % 3)
+        return real(opening, wrong if opening.number == 3 else result)
 
-    monkeypatch.setattr(Client, "_settle", settle)
+    monkeypatch.setattr(CentreOpening, "tell", tell)
     with pytest.raises(secfc.TooManyFaultsError, match=r"^centres: shares of clients 1, 2, 3 do not agree"):
         reveal([FIVE[0], FIVE[1], FIVE[3]])
 
 
 def test_a_run_whose_centres_nobody_could_open_has_its_labels_and_a_warning(monkeypatch):
-    real = Client._settle
-    lost = {CentreShare}
-
-    def settle(client):
-        messages = real(client)
-        return [one for one in messages if type(one) not in lost or one.sender == 2]
-
-    monkeypatch.setattr(Client, "_settle", settle)
+    real = CentreOpening.tell
+    monkeypatch.setattr(
+        CentreOpening, "tell", lambda *given: [one for one in real(*given) if one.sender == 2]
+    )
     with pytest.warns(secfc.FaultWarning, match="too few were left to open the centres"):
         result = reveal()
     assert result.cluster_centers is None

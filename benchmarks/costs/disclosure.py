@@ -19,7 +19,8 @@ from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.sets import set_sizes
-from secfc.protocol.disclosure import Weights, question_digest
+from secfc.protocol.decoding import Weights
+from secfc.protocol.disclosure import question_digest
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout

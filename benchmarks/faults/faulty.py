@@ -22,7 +22,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import Clustering
 from secfc.protocol.client import Client
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER, CodedDistances, Message
 from secfc.protocol.progress import Faults
 from secfc.protocol.server import Server

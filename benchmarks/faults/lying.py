@@ -19,9 +19,12 @@ from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import KINDS, SERVER, CodedDistances, Evidence, Message, Report
+from secfc.protocol.phases.client_identify import ClientIdentify
+from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.signed import report_statement
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import Handshake
+from secfc.sealing.identity import Identity
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",
@@ -105,12 +108,13 @@ class LyingClient(Client):
 
     def __init__(self, *, lies: Iterable[Lie], rng: random.Random, **given: Any) -> None:
         super().__init__(**given)
+        self._signing: Identity = given["identity"]
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
         self._before: PackedResidues | None = None
         self.lied: set[str] = set()
-        assert self._handshake is not None
-        self._handshake = cast(Handshake, _Handshake(self._handshake, self._sealed))
+        identify = cast(ClientIdentify, self.phase)
+        identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
 
     def start(self) -> list[Message]:
         """Its introduction."""
@@ -203,7 +207,8 @@ class LyingClient(Client):
     def _report(self, message: Report, lie: Lie) -> Report:
         if lie.how == "unsigned":
             return replace(message, signature=bytes(len(message.signature)))
-        shape, testimony = message.residues.shape, self._sharing._testimony
+        shape, sharing = message.residues.shape, cast(ClientShare, self.phase).sharing
+        testimony = sharing._testimony
         if lie.how == "cut":
             return replace(message, residues=PackedResidues.empty((shape[0], shape[1], shape[2] + 1)))
         residues = PackedResidues(shape=shape, payload=bytearray(message.residues.payload))
@@ -215,7 +220,7 @@ class LyingClient(Client):
                 )
                 testimony.keep(column, nothing, bytes(len(message.signature)))
                 for index in range(shape[0]):
-                    self._sharing._shares(column, index)[...] = 0
+                    sharing._shares(column, index)[...] = 0
         for index, p in enumerate(primes_of(shape[0])):
             plane = unpack(residues.planes()[index])
             for at, (dealer, _) in enumerate(columns):
@@ -223,7 +228,7 @@ class LyingClient(Client):
                     plane[:, at] += self._rng.randrange(1, p)
             residues.planes()[index] = pack(reduce(plane, p), p)
         sign, statement = (
-            self._identity.sign,
+            self._signing.sign,
             report_statement(
                 testimony._transcript,
                 reporter=self.number,

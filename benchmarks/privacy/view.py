@@ -19,6 +19,7 @@ from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, CodedDistances, Message
+from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.server import Server
 from secfc.protocol.wire import decode, encode
 from secfc.randomness import MaskSource
@@ -106,7 +107,8 @@ class Watched:
 
     def shares(self, client: int) -> Ints:
         """A client's shares of every row, (P, width, m), residues in [0, p): what it holds in memory."""
-        held = self.clients[client - 1]._sharing.points._shares[:, :-1]  # its own memory
+        sharing = cast(ClientIterate, self.clients[client - 1].phase).held.sharing
+        held = sharing.points._shares[:, :-1]  # its own memory
         return np.stack([plane.astype(np.int64) % p for plane, p in zip(held, self.primes, strict=True)])
 
 

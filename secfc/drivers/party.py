@@ -18,7 +18,7 @@ from secfc.errors import MessageError, StorageError, TooManyFaultsError
 from secfc.journal.records import Buffer
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER, Assignment, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State

@@ -15,7 +15,7 @@ from secfc.errors import ParameterError, StorageError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.journal.records import write_all
 from secfc.params import Job
-from secfc.protocol.sharing import Allocate, in_memory
+from secfc.protocol.context import Allocate, in_memory
 from secfc.row_layout import Layout
 
 _OWNER_ONLY = 0o600

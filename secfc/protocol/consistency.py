@@ -20,7 +20,7 @@ from secfc.kernels.interface import Bytes
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
-from secfc.protocol.disclosure import BLOCK_ELEMENTS, ResidueError, residue_error
+from secfc.protocol.decoding import BLOCK_ELEMENTS, ResidueError, residue_error
 from secfc.randomness import MaskSource
 
 SECURITY_BITS = 40

@@ -5,79 +5,34 @@ could interpolate all of phi_{i,h}, per-segment distances included (docs/threat-
 
 ``"distances"``: responders multiply their coded distances by their weights and add masks that cancel in the
 sum (`secfc.protocol.pairwise`), which is all that the server learns.
+
+Each is a pair of objects, one for each side of the phase *iterate*, and nothing else asks which it is: who
+answers a round, how an answer leaves, what it is weighted by, and what follows when an answer cannot come.
 """
 
 import hashlib
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from secfc._arrays import Floats, Labels
 from secfc.errors import MessageError
-from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.field.primes import PRIMES, Prime
-from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes
-from secfc.lagrange.basis import decoding_weights
-from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
-from secfc.lagrange.points import evaluation_points
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import PRIMES
+from secfc.options import Disclosure
 from secfc.params import Job
-
-BLOCK_ELEMENTS = 1 << 16
-"""Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
-smaller blocks lose more in Python than they win."""
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.decoding import Weights
+from secfc.protocol.gathering import Gathering
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.messages import Assignment
+from secfc.protocol.pairwise import PairwiseMasks
+from secfc.protocol.sharing import ClientSharing
 
 _QUESTION = b"secfc question 1"
-
-_WEIGHTS_KEPT = 64
-"""Sets of responders whose weights are kept: with stragglers they change, and a run must not collect them."""
-
-
-class ResidueError(MessageError):
-    """An answer holds an integer that is not below its prime."""
-
-    def __init__(self, *, client: int, p: int) -> None:
-        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
-        self.client = client
-
-
-def residue_error(
-    kernels: Kernels, client: int, answer: Bytes, start: int, stop: int, primes: tuple[int, ...]
-) -> ResidueError:
-    """What to raise of an answer of shape (P, k, 3 * rows) with no residue in some row of [start, stop)."""
-    found = answer[:, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]
-    whole = [kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
-    return ResidueError(client=client, p=primes[whole.index(False)])
-
-
-class Weights:
-    """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
-
-    Parameters
-    ----------
-    job : Job
-    """
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._known: dict[tuple[int, ...], Floats] = {}
-
-    def of(self, responders: tuple[int, ...]) -> Floats:
-        """Weights of R clients, ascending, for every prime, shape (primes, R), reduced residues."""
-        if responders not in self._known:
-            if len(self._known) >= _WEIGHTS_KEPT:
-                self._known.clear()
-            self._known[responders] = np.array([self._modulo(prime, responders) for prime in PRIMES])
-        return self._known[responders]
-
-    def _modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
-        n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
-        if len(responders) >= WEIGHTS_FROM:
-            return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
-        points = evaluation_points(prime, n=n, coded=coded)
-        alpha = [points.alpha[j - 1] for j in responders]
-        return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)
 
 
 def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collection[int]) -> bytes:
@@ -92,51 +47,157 @@ def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collect
     return digest.digest()
 
 
-class Decoder:
-    """Decodes scaled squared distances from the answers of R clients.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Masked:
+    """How a client's answer to one round leaves.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (P,), float64, or None
+        Reduced residues that it is multiplied by.
+    masks : PairwiseMasks or None
+        Added to it.
+    """
+
+    factors: Floats | None = None
+    masks: PairwiseMasks | None = None
+
+    def hide(self, residues: PackedResidues) -> None:
+        """Add the masks of the next part, in place."""
+        if self.masks is not None:
+            self.masks.add(residues)
+
+
+UNMASKED = Masked()
+
+
+class ClientCoded:
+    """Every client answers, as it is.
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    sharing : ClientSharing
+        Complete.
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
+        self._number, self._job = context.number, context.job
+        self._channels, self._sharing = peers.channels, sharing
+
+    def check(self, responders: tuple[int, ...]) -> None:
+        """Raise MessageError when a question names responders that it must not."""
+        if responders:
+            raise MessageError(f"Assignment: {len(responders)} responders, disclosure 'coded' names none")
+
+    def masked(self, question: Assignment, residues: int) -> Masked | None:
+        """How the answer to a question, modulo so many primes, leaves; None when this client is not asked."""
+        return UNMASKED
+
+
+class ClientDistances(ClientCoded):
+    """R clients answer, each with its weight and under masks that cancel among them."""
+
+    def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
+        super().__init__(context, peers, sharing)
+        self._weights = Weights(context.job)
+
+    def check(self, responders: tuple[int, ...]) -> None:
+        """With fewer, or one twice, the sum would not be one of R answers, nor masked against t clients."""
+        ascending = all(a < b for a, b in pairwise(responders))
+        if len(responders) != self._job.threshold or not ascending:
+            raise MessageError(
+                f"Assignment: {len(responders)} responders, {self._job.threshold} different ones in "
+                f"ascending order are needed"
+            )
+        for j in responders:
+            if j in self._sharing.left_out or j not in {self._number, *self._channels}:
+                raise MessageError(f"Assignment: responder {j} is no client of this run")
+
+    def masked(self, question: Assignment, residues: int) -> Masked | None:
+        """Masks with keys of all that the question asks."""
+        responders, sharing = question.responders, self._sharing
+        if self._number not in responders:
+            return None
+        return Masked(
+            factors=self._weights.of(responders)[:, responders.index(self._number)],
+            masks=PairwiseMasks(
+                me=self._number,
+                responders=responders,
+                t=self._job.t,
+                channels=self._channels,
+                question=question_digest(labels_of(question.sets), responders, sharing.left_out),
+                round_=question.round,
+                primes=sharing.primes[:residues],
+                kernels=sharing.kernels,
+            ),
+        )
+
+
+class ServerCoded:
+    """Any R answers are decoded; who vanishes leaves the others' answers as useful as before.
 
     Parameters
     ----------
     job : Job
-    kernels : Kernels
     """
 
-    def __init__(self, job: Job, kernels: Kernels) -> None:
-        self._job, self._kernels = job, kernels
-        self._decoded: Floats = np.empty((0, 0, 0))
-        self._weights = Weights(job)
+    def __init__(self, job: Job) -> None:
+        self._job, self._weights = job, Weights(job)
 
-    def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
-        """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
-
-        Parameters
-        ----------
-        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
-            Packed answers of exactly R clients.
-        start, stop : int
-            Rows of these answers to decode.
-        primes : tuple of P ints
-
-        Returns
-        -------
-        ndarray of shape (P, k, stop - start), float64
-            Reduced residues, in a buffer that the next call writes to.
+    def responders(self, gathering: Gathering) -> tuple[int, ...]:
+        """Clients that the next round cannot do without; empty when any R do.
 
         Raises
         ------
-        ResidueError
-            Naming the client.
+        TooManyFaultsError
+            Too few are there.
         """
-        responders = tuple(sorted(answers))
-        weights = self._weights.of(responders)
-        if self._job.disclosure == "distances":
-            weights = np.ones_like(weights)  # the responders have multiplied by theirs
-        k = answers[responders[0]].shape[1]
-        shape = (len(primes), k, stop - start)
-        if self._decoded.shape != shape:
-            self._decoded = np.empty(shape)
-        planes = [answers[client] for client in responders]
-        bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, self._decoded)
-        if bad >= 0:
-            raise residue_error(self._kernels, responders[bad], planes[bad], start, stop, primes)
-        return self._decoded
+        return ()
+
+    def asks_again(self, client: int, gathering: Gathering) -> bool:
+        """Whether a round ends undecoded, and another begins, when this client vanishes."""
+        return False
+
+    def weights(self, responders: tuple[int, ...]) -> Floats:
+        """What answers of R clients are multiplied by before they are added, (primes, R)."""
+        return self._weights.of(responders)
+
+
+class ServerDistances(ServerCoded):
+    """R answers are added up. Masks cancel among the named clients alone: without one, others are named."""
+
+    def responders(self, gathering: Gathering) -> tuple[int, ...]:
+        """Who was never missed comes first, so that each client costs one round more at most."""
+        able = [j for j in gathering.members if j not in gathering.absent]
+        gathering.require(len(able))
+        able.sort(key=lambda j: j in gathering.missed)
+        return tuple(sorted(able[: self._job.threshold]))
+
+    def asks_again(self, client: int, gathering: Gathering) -> bool:
+        """When it is one of those named."""
+        return client in gathering.responders
+
+    def weights(self, responders: tuple[int, ...]) -> Floats:
+        """Ones: the responders have multiplied by theirs."""
+        return np.ones((len(PRIMES), len(responders)))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of a disclosure."""
+
+    client: type[ClientCoded]
+    server: type[ServerCoded]
+
+
+_SIDES: dict[Disclosure, Sides] = {
+    "coded": Sides(ClientCoded, ServerCoded),
+    "distances": Sides(ClientDistances, ServerDistances),
+}
+
+
+def disclosure_of(job: Job) -> Sides:
+    """The disclosure that a job has."""
+    return _SIDES[job.disclosure]

@@ -35,7 +35,9 @@ class Gathering:
     liars : dict of int to str
         Clients found out, with the reason. Their answers are dropped, their rows stay.
     responders : tuple of int
-        With disclosure "distances" the R clients that answer the round; otherwise empty.
+        The clients that answer the round, where it cannot do without any of them; otherwise empty.
+    missed : set of int
+        Clients that were ever absent when a round began.
     silent : set of int
         Clients that are asked nothing, since nobody can tell whether they lie (`secfc.protocol.unread`).
         Their rows stay.
@@ -48,12 +50,12 @@ class Gathering:
         self.left_out: dict[int, str] = {}
         self.liars: dict[int, str] = {}
         self.responders: tuple[int, ...] = ()
+        self.missed: set[int] = set()
         self.silent: set[int] = set()
         self._silenced = 0  # liars among them, at least
         self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
-        self._missed: set[int] = set()  # ever absent when responders were named
 
     @property
     def members(self) -> list[int]:
@@ -79,21 +81,10 @@ class Gathering:
             return ()
         return tuple(sorted(self._candidates() - answers.keys()))
 
-    def begin(self) -> None:
-        """Start the next round.
-
-        Raises
-        ------
-        TooManyFaultsError
-            Too few clients are there to answer under masks that cancel.
-        """
-        if self._job.disclosure == "distances":
-            able = [j for j in self.members if j not in self.absent]
-            self.require(len(able))
-            self._missed |= self.absent
-            # Who was never missed comes first, so that each client costs one round more at most.
-            able.sort(key=lambda j: j in self._missed)
-            self.responders = tuple(sorted(able[: self._job.threshold]))
+    def begin(self, responders: tuple[int, ...] = ()) -> None:
+        """Start the next round, which these clients answer; any that are enough if none is named."""
+        self.missed |= self.absent
+        self.responders = responders
         self.round += 1
         self.head, self._doubted = 0, False
         self._answers = {}
@@ -127,7 +118,7 @@ class Gathering:
         return {
             "round": self.round,
             "absent": sorted(self.absent),
-            "missed": sorted(self._missed),
+            "missed": sorted(self.missed),
             "left_out": self.left_out,
             "liars": self.liars,
             "responders": self.responders,
@@ -137,7 +128,7 @@ class Gathering:
     def stand(self, standing: dict[str, Any]) -> None:
         """Stand where another one stood."""
         self.round, self.head, self._doubted, self._answers = standing["round"], 0, False, {}
-        self.absent, self._missed = set(standing["absent"]), set(standing["missed"])
+        self.absent, self.missed = set(standing["absent"]), set(standing["missed"])
         self.left_out = standing["left_out"]
         self.liars, self.responders = standing["liars"], tuple(standing["responders"])
         self._expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}

@@ -11,7 +11,8 @@ from secfc.kmeans.search import Clustering, Search, silhouette
 from secfc.kmeans.sets import asked_about
 from secfc.params import Job
 from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.disclosure import BLOCK_ELEMENTS, Decoder, ResidueError
+from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
+from secfc.protocol.disclosure import disclosure_of
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Continue, Finish, Message
 from secfc.randomness import MaskSource
@@ -55,7 +56,8 @@ class Iterating:
         self.search = search
         self.outcome: Clustering | None = None
         self._job, self._run, self._parts, self._gathering = job, run, parts, gathering
-        self._decoder = Decoder(job, kernels)
+        self.disclosure = disclosure_of(job).server(job)
+        self._decoder = Decoder(self.disclosure.weights, kernels)
         self._check = ConsistencyCheck(job, secret, kernels)
         self._note_question()
 
@@ -64,7 +66,7 @@ class Iterating:
 
     def ask(self) -> list[Message]:
         """Begin a round: its question, to everybody."""
-        self._gathering.begin()
+        self._gathering.begin(self.disclosure.responders(self._gathering))
         return self.questions()
 
     def questions(self) -> list[Message]:

@@ -23,49 +23,40 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.lagrange.sharing import recover
 from secfc.params import Job
+from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import CentreShare, Finish, Message
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.spreading import check_inertia, decode_squares, deviations
-from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.channel import TAG_BYTES
 
 
-class ClientReveal:
+class CentreOpening:
     """A client's part in opening the centres, as one who tells and, if it is named, as a recipient.
 
     Parameters
     ----------
-    number : int
-    job : Job
-    run : bytes
-    channels : mapping from client to Channel
+    context : ClientContext
+    peers : Peers
     sharing : ClientSharing
-        That is complete.
-    quorum : int
-        Clients that have the same result when one of them tells: R at least.
+        That is complete when it tells.
 
     Attributes
     ----------
+    number : int
     centres : ndarray of shape (k, d), float64, or None
         A recipient's, once enough shares are here; NaN for a cluster without rows. In the data's units.
     deviations : ndarray of shape (k, d), float64, or None
         With the centres, where the job opens spreads: population standard deviations.
     """
 
-    def __init__(
-        self,
-        *,
-        number: int,
-        job: Job,
-        run: bytes,
-        channels: Mapping[int, Channel],
-        sharing: ClientSharing,
-        quorum: int,
-    ) -> None:
-        self._number, self._job, self._run, self._channels = number, job, run, channels
+    def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
+        job = context.job
+        self.number, self._job, self._run = context.number, job, context.session.run
+        self._channels = peers.channels
         # A quorum tells, so it can be waited for. More than R sums of squares show whether any is wrong; sums
         # that are decoded alone have that from R on.
-        self._enough = job.threshold + job.max_liars if job.reveal_spread is None else quorum
+        self._enough = job.threshold + job.max_liars if job.reveal_spread is None else peers.quorum
         self._sharing = sharing
         self._shape = (len(sharing.primes), job.sums_revealed * job.width, job.k)
         self._shares: dict[int, PackedResidues] = {}  # until they are used
@@ -75,7 +66,7 @@ class ClientReveal:
         self.deviations: Floats | None = None
 
     def __repr__(self) -> str:
-        return f"ClientReveal(number={self._number}, shares={len(self._shares)})"
+        return f"CentreOpening(number={self.number}, shares={len(self._shares)})"
 
     @property
     def _expected(self) -> int:
@@ -90,7 +81,7 @@ class ClientReveal:
     @property
     def waits(self) -> bool:
         """Whether it has yet to tell, or is a recipient that has no centres yet."""
-        return self.due or (self._number in self._job.reveal_to and self.centres is None)
+        return self.due or (self.number in self._job.reveal_to and self.centres is None)
 
     def tell(self, result: Finish) -> list[Message]:
         """Send the recipients the own shares of the sums over these clusters, once."""
@@ -101,11 +92,11 @@ class ClientReveal:
             return messages
         own = self._own_shares(labels_of(result.labels))
         for j in self._job.reveal_to:
-            if j == self._number:
+            if j == self.number:
                 self._shares[j] = own
             elif j not in self._sharing.left_out:
                 sealed = self._channels[j].seal(CentreShare.purpose, part=0, payload=own.payload)
-                messages.append(CentreShare(run=self._run, sender=self._number, recipient=j, sealed=sealed))
+                messages.append(CentreShare(run=self._run, sender=self.number, recipient=j, sealed=sealed))
         self._open()
         return messages
 
@@ -119,7 +110,7 @@ class ClientReveal:
         both.planes()[:, self._job.width :] = self._sharing.hidden_squares(labels).planes()
         return both
 
-    def on_share(self, message: CentreShare) -> None:
+    def take(self, message: CentreShare) -> None:
         """Keep another client's share; the one that makes enough of them opens the centres.
 
         Raises
@@ -130,8 +121,8 @@ class ClientReveal:
             The shares lie on no polynomial.
         """
         sender, sealed = message.sender, message.sealed.payload
-        if self._number not in self._job.reveal_to:
-            raise MessageError(f"CentreShare: client {self._number} is no recipient of centres")
+        if self.number not in self._job.reveal_to:
+            raise MessageError(f"CentreShare: client {self.number} is no recipient of centres")
         if sender not in self._channels or sender in self._sharing.left_out:
             raise MessageError(f"CentreShare: from client {sender}, which is no other client of this run")
         if sender in self._heard:

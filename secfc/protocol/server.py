@@ -27,12 +27,12 @@ from secfc.protocol.messages import (
     Report,
     UnionOpening,
 )
+from secfc.protocol.phases.server_union import ServerUnion
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.sizes import Sizes
 from secfc.protocol.standing import stand, standing_of
 from secfc.protocol.states import State
 from secfc.protocol.turns import check_envelope
-from secfc.protocol.union import ServerUnion
 from secfc.protocol.unread import Pair, apart, open_pairs
 from secfc.protocol.withholding import Carried, awaited_for_shares, preparing_late, withholding
 from secfc.psu.plan import salt_of
@@ -251,7 +251,7 @@ class Server:
             gathering.absent.add(client)
             assert self._iterating is not None
             # Masks cancel among the round's responders alone: the same is asked in a new round, of others.
-            again = client in gathering.responders
+            again = self._iterating.disclosure.asks_again(client, gathering)
             return self._iterated(self._iterating.ask() if again else self._iterating.advance())
         return self._leave_out(client, "absent")
 

@@ -1,21 +1,17 @@
-"""The phase *share* of a client: its rows leave as shares, those of the others come and are kept."""
+"""A client's shares: its rows leave as shares, those of the others come, are checked and kept."""
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-
-import numpy as np
 
 from secfc._arrays import Floats, Labels, Shares
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues, packed_bytes
-from secfc.field.primes import PRIMES, primes_of
-from secfc.kernels import Choose
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_of
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
-from secfc.params import Job
-from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of, proof_bytes
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of
+from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.opened import Dealt, open_share
@@ -23,55 +19,7 @@ from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.summed import SummedShares
 from secfc.protocol.testimony import Testimony
-from secfc.randomness import MaskSource
-from secfc.row_layout import WINDOW, Layout, most_share_bytes
-from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity
-
-Allocate = Callable[[tuple[int, ...]], Shares]
-
-
-def in_memory(shape: tuple[int, ...]) -> Shares:
-    """An uninitialised float32 array."""
-    return np.empty(shape, dtype=np.float32)
-
-
-class EarlyShares:
-    """Parts that overtook the plan, at most `WINDOW` from each client."""
-
-    def __init__(self) -> None:
-        self._held: list[Share] = []
-        self.spoilt: set[int] = set()
-        """Clients that sent another part than their next one, where shares are checked."""
-
-    def hold(self, message: Share, *, job: Job) -> None:
-        """Keep a part that cannot be opened yet.
-
-        Raises
-        ------
-        MessageError
-            It is not the sender's next one, or too large.
-        """
-        known = sum(held.sender == message.sender for held in self._held)
-        if message.part != known or known == WINDOW:
-            raise MessageError(f"Share: part {message.part} from client {message.sender} out of turn")
-        most = most_share_bytes(len(PRIMES) * job.width) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
-        if job.reveal_spread is not None:
-            most += packed_bytes((len(PRIMES), job.width, job.k))
-        if len(message.sealed.payload) > most and covers_of(job):
-            message = replace(message, sealed=Sealed(payload=b""))  # it will be found that it cannot be read
-        elif len(message.sealed.payload) > most:
-            raise MessageError(
-                f"Share: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
-                f"no part has more than {most}"
-            )
-        self._held.append(message)
-
-    def release(self) -> list[Share]:
-        """What was kept, which is forgotten."""
-        held, self._held = self._held, []
-        return held
+from secfc.row_layout import WINDOW, Layout
 
 
 class ClientSharing:
@@ -79,32 +27,16 @@ class ClientSharing:
 
     Parameters
     ----------
-    number : int
-    job : Job
-    session : Session
-    transcript : bytes of length 32
-        Of the handshake.
-    identity : Identity
-        Signs what it deals and reports, where shares are checked.
+    context : ClientContext
+    peers : Peers
     layout : Layout
         All rows, as planned.
     own : OwnRows
-    masks : MaskSource
-    channels : mapping from client to Channel
-        To every other client with whom the run began.
-    quorum : int
-        Clients that must have the same challenge when this one answers it.
-    left_out : set of int
-        Clients with whom it did not.
-    allocate : callable
-        Gives memory for shares.
-    kernels : callable
-        Gives kernels for a job's size.
 
     Attributes
     ----------
     layout : Layout
-        All rows, as planned, until `take_out`; then those that are in.
+        All rows, as planned, until `close`; then those that are in.
     parts : Parts
         Of `layout`.
     left_out : set of int
@@ -112,39 +44,29 @@ class ClientSharing:
         Clients that sent a part which could not be read, where shares are checked.
     points : CodedPoints
         What this client holds of all rows.
+    received : dict of int to int
+        Parts that are here, by sender.
+    shared, announced : int
+        Parts of its own rows that it has shared; parts that everybody has sent.
     primes : tuple of int
     kernels : Kernels
     """
 
-    def __init__(
-        self,
-        *,
-        number: int,
-        job: Job,
-        session: Session,
-        transcript: bytes,
-        identity: Identity,
-        layout: Layout,
-        own: OwnRows,
-        masks: MaskSource,
-        channels: Mapping[int, Channel],
-        quorum: int,
-        left_out: set[int],
-        allocate: Allocate,
-        kernels: Choose,
-    ) -> None:
-        self._number, self._job, self._run, self._channels = number, job, session.run, channels
-        self._session, self._transcript = session, transcript
-        self.layout, self.parts, self.left_out, self._own = layout, layout.parts(job), left_out, own
+    def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout, own: OwnRows) -> None:
+        job, session, channels = context.job, context.session, peers.channels
+        self._number, self._job, self._run, self._channels = context.number, job, session.run, channels
+        self._context, self._peers = context, peers
+        self.layout, self.parts, self._own = layout, layout.parts(job), own
+        self.left_out = peers.left_out
         self.primes = primes_of(job.residues(layout.m))
-        self.kernels = kernels(layout.answer_residues(job))
+        self.kernels = context.kernels(layout.answer_residues(job))
         self.points = CodedPoints(
-            shares=allocate((len(self.primes), job.width + 1, layout.m)),
+            shares=context.allocate((len(self.primes), job.width + 1, layout.m)),
             primes=self.primes,
             k=job.k,
             kernels=self.kernels,
         )
-        self._sharer = Sharer(job=job, primes=self.primes, masks=masks, kernels=self.kernels)
+        self._sharer = Sharer(job=job, primes=self.primes, masks=context.masks, kernels=self.kernels)
         self._keeper = SummedParts(
             keep=self.points.store,
             clients=job.n if layout.common else 1,
@@ -152,24 +74,25 @@ class ClientSharing:
             kernels=self.kernels,
         )
         self.unread: set[int] = set()
-        self._received = dict.fromkeys(channels, 0)  # parts kept, by sender
+        self.received = dict.fromkeys(channels, 0)
         # Clients with fewer rows than others send fewer parts.
-        sent = [-(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != number]
+        sent = [
+            -(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != self._number
+        ]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
-        self._identity = identity
         self._testimony = self._testimony_of(0)
         self._checked: list[Column] = []  # what the challenge is about, once it is here
         self._echoes = Echoes(
-            number=number,
+            number=self._number,
             session=session,
             channels=channels,
-            quorum=quorum,
+            quorum=peers.quorum,
             first=1 if by_part(job) else 0,
         )
         self._summed: SummedShares | None = None  # where parts are checked before they are added up
         if by_part(job):
             self._summed = SummedShares(
-                number=number,
+                number=self._number,
                 n=job.n,
                 parts=self.parts,
                 primes=self.primes,
@@ -179,25 +102,24 @@ class ClientSharing:
                 add=self._add,
                 unread=self.unread,
             )
-        self._masks = masks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
-        self._shared = 0  # parts of the own rows that were shared
-        self._announced = 0  # parts that everybody has sent
+        self.shared = 0
+        self.announced = 0
 
     def __repr__(self) -> str:
-        return f"ClientSharing(number={self._number}, parts={self._shared} of {self.parts.shares})"
+        return f"ClientSharing(number={self._number}, parts={self.shared} of {self.parts.shares})"
 
     @property
     def complete(self) -> bool:
         """Whether every part has come and gone."""
-        return self._announced == self.parts.shares
+        return self.announced == self.parts.shares
 
     def begin(self, early: EarlyShares) -> list[Message]:
         """The first parts, after those that overtook the plan were opened."""
         messages: list[Message] = []
         for part in range(min(WINDOW, self.parts.shares)):
             messages += self._share_part(part)
-        for held in early.release():
+        for held in early.held:
             # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
             with suppress(MessageError):
                 messages += self.on_share(held)
@@ -212,10 +134,10 @@ class ClientSharing:
         """
         if message.sender in self.left_out or self._number in self.left_out:
             return []  # on its way when the sender, or this client, was left out
-        if message.part != self._received[message.sender]:
+        if message.part != self.received[message.sender]:
             raise MessageError(
                 f"Share: part {message.part} from client {message.sender}, expected part "
-                f"{self._received[message.sender]}"
+                f"{self.received[message.sender]}"
             )
         # Nobody is asked for more than WINDOW parts beyond those that this client has reported about, and it
         # may still have to hear of WINDOW of these that they are settled.
@@ -231,15 +153,15 @@ class ClientSharing:
 
     def unreadable(self, sender: int) -> bool:
         """Note that what a client sent cannot be read, if it is to send shares that are checked."""
-        if not covers_of(self._job) or self.complete or sender not in self._received:
+        if not covers_of(self._job) or self.complete or sender not in self.received:
             return False
         sent = -(-self.layout.counts[sender - 1] // self.parts.share)
-        if self._received[sender] == sent:
+        if self.received[sender] == sent:
             return False
         self.unread.add(sender)
-        for part in range(self._received[sender], sent):
+        for part in range(self.received[sender], sent):
             self._missing[part] -= 1
-        self._received[sender] = sent
+        self.received[sender] = sent
         return True
 
     @property
@@ -249,9 +171,9 @@ class ClientSharing:
 
     def on_continue(self, round_: int, part: int) -> list[Message]:
         """Share the next part."""
-        if round_ != 0 or part != self._shared:
+        if round_ != 0 or part != self.shared:
             raise MessageError(
-                f"Continue: part {part} of round {round_}, part {self._shared} of round 0 is next"
+                f"Continue: part {part} of round {round_}, part {self.shared} of round 0 is next"
             )
         if part >= self.parts.shares:
             raise MessageError(f"Continue: part {part}, there are {self.parts.shares}")
@@ -270,7 +192,7 @@ class ClientSharing:
             The server signed another seed for another client.
         """
         if self._summed is not None:
-            return self._summed.on_challenge(message, complete=self._announced)
+            return self._summed.on_challenge(message, complete=self.announced)
         if message.round or not self.complete:
             raise MessageError(f"Challenge: number {message.round}, or before all shares are here")
         if self._echoes.seed(0) or not covers_of(self._job):
@@ -283,7 +205,7 @@ class ClientSharing:
         if not covers_of(self._job):
             raise MessageError(f"Echo: from client {message.sender}, in a run that needs none")
         if self._summed is not None:
-            return self._summed.on_echo(message, complete=self._announced)
+            return self._summed.on_echo(message, complete=self.announced)
         self._echoes.take(message, complete=int(self.complete))
         return self._reported()
 
@@ -323,7 +245,7 @@ class ClientSharing:
         if client == self._number or self.complete:
             return []
         sent = -(-self.layout.counts[client - 1] // self.parts.share)
-        for part in range(self._received.pop(client), sent):
+        for part in range(self.received.pop(client), sent):
             self._missing[part] -= 1
         return self.ready()
 
@@ -331,8 +253,9 @@ class ClientSharing:
         """The rows that are in."""
         return self.layout.without(self.left_out)
 
-    def add_up(self) -> None:
-        """Add up what is kept until it is checked; before the first answer, and when the run ends.
+    def close(self) -> None:
+        """Before the first answer, or the result: add up what is kept until it is checked, end the check,
+        forget the rows of those who were left out and number the others anew.
 
         Raises
         ------
@@ -341,9 +264,6 @@ class ClientSharing:
         """
         if self._summed is not None:
             self._summed.settle(self.parts.shares)
-
-    def take_out(self) -> None:
-        """Forget the rows of those who were left out, and number the others anew."""
         self._end_check()
         if not self.left_out:
             return
@@ -384,13 +304,13 @@ class ClientSharing:
             testimony.keep((self._number, part), covers[self._number])
         zeros: dict[int, PackedResidues] = {}
         if self._job.reveal_spread is not None and part == 0 and rows.stop > rows.start:
-            zeros = dict(enumerate(deal_zeros(self._job, primes=self.primes, masks=self._masks), 1))
+            zeros = dict(enumerate(deal_zeros(self._job, primes=self.primes, masks=self._context.masks), 1))
             self._zeros[self._number] = zeros[self._number]
-        self._shared += 1
-        if self._shared == self.parts.shares:
+        self.shared += 1
+        if self.shared == self.parts.shares:
             self._own.forget()
         shares: list[Message] = []
-        for j in self._received if rows.stop > rows.start else ():
+        for j in self.received if rows.stop > rows.start else ():
             payload = packed.pop(j).payload
             if covers:
                 signed = b"".join((payload, covers[j].payload))
@@ -405,8 +325,8 @@ class ClientSharing:
         return open_share(
             message,
             job=self._job,
-            session=self._session,
-            transcript=self._transcript,
+            session=self._context.session,
+            transcript=self._peers.transcript,
             channels=self._channels,
             parts=self.parts,
             primes=self.primes,
@@ -419,7 +339,7 @@ class ClientSharing:
             self._zeros[message.sender] = dealt.zeros
         if dealt.signature:
             testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
-        self._received[message.sender] += 1
+        self.received[message.sender] += 1
         self._missing[message.part] -= 1
         return self.ready()
 
@@ -444,10 +364,10 @@ class ClientSharing:
     def _testimony_of(self, round_: int) -> Testimony:
         return Testimony(
             job=self._job,
-            session=self._session,
-            transcript=self._transcript,
+            session=self._context.session,
+            transcript=self._peers.transcript,
             number=self._number,
-            identity=self._identity,
+            identity=self._context.identity,
             primes=self.primes,
             round_=round_,
         )
@@ -455,10 +375,10 @@ class ClientSharing:
     def ready(self) -> list[Message]:
         """Say so for each part that has come from every other client and been sent to them."""
         messages: list[Message] = []
-        while not self.complete and self._holds(self._announced):
-            messages.append(Ready(run=self._run, sender=self._number, recipient=SERVER, part=self._announced))
-            self._announced += 1
+        while not self.complete and self._holds(self.announced):
+            messages.append(Ready(run=self._run, sender=self._number, recipient=SERVER, part=self.announced))
+            self.announced += 1
         return messages
 
     def _holds(self, part: int) -> bool:
-        return self._shared > part and self._missing[part] == 0
+        return self.shared > part and self._missing[part] == 0

@@ -30,7 +30,7 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
     Raises
     ------
     MessageError
-        Another run, another recipient, a sender that cannot send it, or a type out of turn.
+        Another run, another recipient, a sender that cannot send it or is `me`, or a type out of turn.
     """
     kind = type(message).__name__
     if message.run != run:
@@ -49,3 +49,5 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
         )
     if message.round and not message.rounds:
         raise MessageError(f"{kind}: round {message.round}, this type has none")
+    if message.sender == me:
+        raise MessageError(f"{kind}: from client {me} itself")

@@ -21,7 +21,7 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER
 from secfc.protocol.wire import decode, envelope
 

@@ -217,7 +217,7 @@ class TestStatistics:
             for j in range(1, 6)
         ]
         introductions = tuple(one.introduction for client in clients for one in client.start())
-        channels = [client._handshake.channels(introductions) for client in clients]
+        channels = [client.phase.handshake.channels(introductions) for client in clients]
         plan = Plan(run=RUN, sender=SERVER, recipient=1, introductions=introductions)
         sent = clients[0].receive(plan)
         shares = [message for message in sent if isinstance(message, Share)]

@@ -32,8 +32,9 @@ def refuses() -> Callable[..., None]:
             role.receive(message)
         name, after = picture(role)
         if isinstance(role, Client) and not issubclass(kind, MessageError):
-            assert after.pop("state") is State.ENDED
-            before[1].pop("state")
+            assert role.state is State.ENDED
+            assert after.pop("_ended")
+            before[1].pop("_ended")
         assert (name, after) == before
 
     return check

@@ -5,8 +5,8 @@ import pytest
 from support.wire import UnionWire
 
 from secfc.errors import RangeError
-from secfc.protocol import client as client_module
 from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.phases import client_union
 from secfc.protocol.states import State
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [0.7]]]
@@ -26,7 +26,7 @@ def adding(monkeypatch):
                 rows, at = np.append(rows, [[number]], axis=0), np.append(at, rows_of_others)
             return OwnRows(rows, at)
 
-        monkeypatch.setattr(client_module, "OwnRows", own)
+        monkeypatch.setattr(client_union, "OwnRows", own)
         return rows_of_others
 
     return to

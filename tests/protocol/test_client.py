@@ -246,7 +246,7 @@ def test_an_early_share_that_is_none_counts_as_not_sent_and_the_plan_is_taken(wi
     client.receive(net.altered(bad, first=P) if shape is None else net.altered(bad, shape=shape))
     net.deliver(plan)
     assert client.state is State.SHARE
-    assert client._sharing._received == {2: 0, 3: 0}
+    assert client.phase.held.sharing.received == {2: 0, 3: 0}
     in_order = wire(ROWS)
     in_order.run()
     net.run()
@@ -392,7 +392,7 @@ def test_a_relocation_to_a_single_row_is_refused_in_its_round(wire, refuses):
     net = wire(ROWS, starts=STARTS, limits=Limits(smallest_set=2))
     net.deliver(net.hold(Assignment, recipient=1))
     alone = np.array([1, 0, 0, 0, 0, 0], dtype=np.int32)
-    question = Assignment(run=net.clients[1]._run, sender=SERVER, recipient=1, round=2, sets=alone)
+    question = Assignment(run=net.session.run, sender=SERVER, recipient=1, round=2, sets=alone)
     refuses(net.clients[1], question, LimitError, "round 2 has one of 1$")
 
 
@@ -417,8 +417,8 @@ def test_a_round_beyond_most_rounds_is_refused_with_both_numbers(wire, refuses):
 
 def test_more_rows_than_most_rows_are_refused_before_memory_is_taken_for_them(wire, refuses):
     net = wire(ROWS, limits=Limits(most_rows=5))
+    net.replace_client(1, allocate=None)  # calling it would be a TypeError
     plan = net.hold(Plan, recipient=1)
-    net.clients[1]._allocate = None  # calling it would be a TypeError
     text = "keeps shares of 5 rows at most, the parties have 6$"
     refuses(net.clients[1], plan, LimitError, text)
 

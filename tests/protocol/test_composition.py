@@ -33,7 +33,7 @@ def standardised(values):
 def total_of_clusters(net, recipient=2):
     """The sum of all rows in the clusters that were opened, and their number."""
     client = net.clients[recipient]
-    sizes = np.bincount(client._result.labels, minlength=net.job.k)
+    sizes = np.bincount(client.phase.result.labels, minlength=net.job.k)
     return float(sizes @ np.nan_to_num(client.centres)[:, 0]), int(sizes.sum())
 
 
@@ -103,7 +103,7 @@ def test_totals_and_a_run_of_other_parties_give_a_row_up_to_its_side_from_the_in
     net = wire(rows[:3], k=1, bound=12.0, precision=40)
     net.run()
     # The rest has the mean mu and the inertia I, all have the mean 0 and the sum of squares m.
-    m, inertia = age.count, net.clients[1]._result.inertia
+    m, inertia = age.count, net.clients[1].phase.result.inertia
     beyond = np.sqrt((m - inertia) * (m - 1) / m)
     assert abs(beyond * age.deviation) == pytest.approx(abs(values[3][0] - age.mean), abs=1e-4)
 
@@ -116,9 +116,9 @@ def test_totals_and_the_inertia_give_two_centres_of_one_column_to_everybody(wire
     net = wire(rows, prepared=True, bound=12.0, precision=40, seed=1)
     net.run()
     client = net.clients[1]
-    sizes, m = np.bincount(client._result.labels), 51
+    sizes, m = np.bincount(client.phase.result.labels), 51
     # n1 c1 + n2 c2 = 0 and n1 c1**2 + n2 c2**2 = m - I, as all rows together have mean 0 and deviation 1.
-    first = np.sqrt((m - client._result.inertia) * sizes[1] / (sizes[0] * m))
+    first = np.sqrt((m - client.phase.result.inertia) * sizes[1] / (sizes[0] * m))
     found = np.array([first, -first * sizes[0] / sizes[1]])
     labels, everything = np.concatenate(net.labels()), np.concatenate(rows)[:, 0]
     true = np.array([everything[labels == h].mean() for h in (0, 1)])
@@ -185,6 +185,6 @@ def test_rows_of_a_client_that_was_left_out_are_in_nothing_that_follows(wire):
             return 4 in (message.sender, message.recipient)
 
         net.run(drop=gone)
-        result = net.clients[1]._result
+        result = net.clients[1].phase.result
         told.append((asked, result.labels.tolist(), result.inertia, net.clients[2].centres.tolist()))
     assert told[0] == told[1]

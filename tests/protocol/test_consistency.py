@@ -15,7 +15,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
 from secfc.protocol.consistency import ConsistencyCheck, combinations_for
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.decoding import ResidueError
 from secfc.randomness import MaskSource
 
 KERNELS = [VectorisedKernels(), CompiledKernels()]

@@ -374,7 +374,7 @@ class TestTheServerCannotAskForShares:
         dispute = net.message(Dispute, sender=SERVER, recipient=2)
         refuses(net.clients[2], dispute, MessageError, "^Dispute: before a report")
         net.deliver(challenge)
-        net.run(until=lambda: net.server.state is State.ITERATE and net.clients[2]._answers.round == 1)
+        net.deliver(net.hold(Assignment, recipient=2))
         refuses(net.clients[2], dispute, MessageError, "^Dispute: after round 1$")
 
     def test_a_client_shows_its_evidence_once(self, nine, refuses):
@@ -400,7 +400,7 @@ class TestTheServerCannotAskForShares:
             said[j] = net.lying(said[j], {dealer}, by=by)
         with pytest.raises(MessageError, match=r"^Dispute: "):
             net.clients[victim].receive(self.dispute(net, said, victim))
-        assert not net.clients[victim]._sharing._testimony._shown
+        assert not net.clients[victim].phase.held.sharing._testimony._shown
 
 
 def _off(job, *, keep, at):

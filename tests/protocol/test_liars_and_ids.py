@@ -57,12 +57,6 @@ def nine(**more):
     return union([*SEVEN, np.array([[1.5, 2.0]]), np.array([[0.5, -1.0], [2.5, 3.0]])], max_liars=2, **more)
 
 
-def deal_badly(net, dealer, victims, **more):
-    """With IDs the first parts are dealt when the union is found, the others when they are asked for."""
-    for handler in ("_on_union", "_on_continue"):
-        net.deal_badly(dealer, victims, on=handler, **more)
-
-
 def lie(net, liar):
     """Run, all answers of a client wrong."""
     while links := net.pending():
@@ -120,7 +114,7 @@ class TestBadDealers:
     def test_every_client_that_deals_one_wrong_residue_of_one_row_ends_the_run_by_name(self, client, part):
         victim = client % 7 + 1
         net = union()
-        deal_badly(net, client, (victim,), at=part % 2, part=part)
+        net.deal_badly(client, (victim,), at=part % 2, part=part)
         with pytest.raises(
             TooManyFaultsError,
             match=f"lied about shares: client {client}: the share that it signed for client {victim} ",
@@ -133,7 +127,7 @@ class TestBadDealers:
     @pytest.mark.parametrize("victims", [(1, 4), (1, 4, 5), (1, 4, 5, 6)])
     def test_a_dealer_with_more_victims_than_liars_are_tolerated_is_named_without_evidence(self, victims):
         net = union()
-        deal_badly(net, 2, victims)
+        net.deal_badly(2, victims)
         with pytest.raises(
             TooManyFaultsError, match=r"client 2: (its shares lie on no|\d clients dispute its shares)"
         ):
@@ -141,34 +135,34 @@ class TestBadDealers:
 
     def test_a_dealer_that_gave_all_others_another_row_than_it_kept_is_excluded(self):
         net = union()
-        deal_badly(net, 2, (1, 3, 4, 5, 6, 7))
+        net.deal_badly(2, (1, 3, 4, 5, 6, 7))
         net.run()
         assert net.server.faults.cheats == net.server.faults.liars == (2,)
         assert "it disputes its own shares" in net.server._gathering.liars[2]
 
     def test_the_error_says_what_a_new_run_without_the_dealer_would_show(self):
         net = union()
-        deal_badly(net, 2, (3,))
+        net.deal_badly(2, (3,))
         with pytest.raises(TooManyFaultsError, match="the union of the new run would show how many rows"):
             net.run()
 
     def test_deviations_of_two_dealers_that_cancel_in_the_sum_are_found_all_the_same(self):
         net = nine()
-        deal_badly(net, 1, (5,))
-        deal_badly(net, 2, (5,), by=-1)
+        net.deal_badly(1, (5,))
+        net.deal_badly(2, (5,), by=-1)
         with pytest.raises(TooManyFaultsError, match=r"client 1: the share .* client 2: the share "):
             net.run()
 
     def test_a_bad_dealer_that_lies_about_others_too_is_named_as_a_dealer(self):
         net = nine()
-        deal_badly(net, 1, (5,))
+        net.deal_badly(1, (5,))
         net.lie_about(1, {2, 3, 4})
         with pytest.raises(TooManyFaultsError, match="client 1: the share that it signed for client 5"):
             net.run()
 
     def test_no_client_answers_about_sets_after_a_bad_part(self):
         net, seen = union(), set()
-        deal_badly(net, 3, (6,), part=PARTS - 1)
+        net.deal_badly(3, (6,), part=PARTS - 1)
         with pytest.raises(TooManyFaultsError):
             net.run(drop=lambda message: seen.add(type(message)) is not None)
         assert not seen & {Assignment, CodedDistances, Finish}
@@ -336,15 +330,15 @@ class TestOrder:
         while links := net.pending():
             net.deliver(net.take(links[0]))
             for client in net.clients.values():
-                summed = getattr(getattr(client, "_sharing", None), "_summed", None)
-                most = max(most, len(summed._parts) if summed else 0)
+                held = getattr(client.phase, "held", None)
+                most = max(most, len(held.sharing._summed._parts) if held else 0)
         assert most <= 3  # two, and what came of the next before this client was asked for it
 
     def test_parts_that_come_too_early_are_refused(self, refuses):
         net = union()
         net.hold(Challenge, recipient=2)
         client = net.clients[2]
-        client._sharing._received[1] = 4
+        client.phase.held.sharing.received[1] = 4
         share = net.message(Share, sender=1, recipient=2, at=(0, 4))
         refuses(client, share, MessageError, "^Share: part 4 from client 1 too early")
 

@@ -18,7 +18,8 @@ from secfc.field.primes import PRIMES
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.params import Job
-from secfc.protocol.disclosure import Weights, question_digest
+from secfc.protocol.decoding import Weights
+from secfc.protocol.disclosure import ServerDistances, question_digest
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, LeaveOut
 from secfc.protocol.pairwise import (
@@ -380,7 +381,7 @@ class TestDisclosure:
             asked = Assignment(**said, round=1, sets=sets, responders=(1, 2, 3), left_out=(out,))
             (answer,) = client.receive(net.decode(net.encode(asked)))
             total = total + unpack(answer.residues.planes())
-            plain = plain + unpack(client._sharing.points.answer(0, 7).planes())
+            plain = plain + unpack(client.phase.held.sharing.points.answer(0, 7).planes())
         primes = np.array([prime.p for prime in PRIMES[: len(total)]])[:, np.newaxis, np.newaxis]
         cancelled = (total - plain) % primes == 0
         assert cancelled.all() if other == 4 else not cancelled.any()
@@ -396,22 +397,23 @@ class TestDisclosure:
 
 def test_a_client_that_was_missed_is_named_again_only_when_too_few_others_are_left():
     job = Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="distances")
-    gathering = Gathering(job)
+    gathering, disclosure = Gathering(job), ServerDistances(job)
     named = []
     for change in (set(), {2}, set(), {1}, {4}):
         gathering.absent = change
-        gathering.begin()
+        gathering.begin(disclosure.responders(gathering))
         named.append(gathering.responders)
     assert named == [(1, 2, 3), (1, 3, 4), (1, 3, 4), (3, 4, 5), (1, 3, 5)]
 
 
 def test_an_answer_to_a_round_that_was_asked_again_is_dropped_and_its_sender_stays():
     job = Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="distances")
-    gathering = Gathering(job)
-    gathering.begin()
+    gathering, disclosure = Gathering(job), ServerDistances(job)
+    gathering.begin(disclosure.responders(gathering))
     for gone in (2, 1):
         gathering.absent.add(gone)
-        gathering.begin()
+        assert disclosure.asks_again(gone, gathering)
+        gathering.begin(disclosure.responders(gathering))
     assert gathering.responders == (3, 4, 5)
 
     def answer(round_, part):

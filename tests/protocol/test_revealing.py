@@ -216,7 +216,7 @@ class TestRefused:
     def test_from_a_client_left_out(self, four, refuses):
         net = four()
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
-        net.clients[1]._sharing.left_out.add(2)
+        net.clients[1].phase.held.sharing.left_out.add(2)
         refuses(
             net.clients[1], self.share(net), MessageError, "client 2, which is no other client of this run$"
         )
@@ -293,7 +293,7 @@ class TestWrongShares:
         rows = [*ROWS, [[9.0, 3.0]]]
         net = wire(rows, max_liars=1, reveal_to=(1,), limits=WILLING, seed=2)
         net.run(until=lambda: net.clients[4].state is State.ITERATE)
-        points = net.clients[4]._sharing.points
+        points = net.clients[4].phase.held.sharing.points
         honest = points.set_shares
 
         def lie(labels):
@@ -316,10 +316,8 @@ class TestWrongShares:
         while links := net.pending():
             message = net.take(links[0])
             if isinstance(message, CentreShare) and message.sender in (1, 2):
-                channel = net.clients[message.sender]._channels[3]
-                channel._sealed.clear()
                 wrong = bytes(len(message.sealed.payload) - TAG_BYTES)
-                message = replace(message, sealed=channel.seal(b"centre share", part=0, payload=wrong))
+                message = replace(message, sealed=net.seal(message.sender, 3, 0, wrong, b"centre share"))
             if isinstance(message, CentreShare) and message.sender in (6, 7):
                 late.append(message)
             elif message.sender not in (8, 9) and message.recipient not in (8, 9):

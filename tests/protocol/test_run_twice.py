@@ -12,10 +12,10 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol import client as client_module
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report
+from secfc.protocol.phases import client_identify
 from secfc.protocol.signed import SignedReport
 
 _RNG = np.random.default_rng(3)
@@ -50,18 +50,17 @@ def disputes(wire):
             SignedReport(client=i, residues=one.residues, signature=one.signature) for i, one in shown.items()
         )
         dispute = Dispute(run=second.session.run, sender=SERVER, recipient=j, reports=signed)
-        yield second.clients[j], dispute
+        yield second, second.clients[j], dispute
 
 
 def test_reports_that_are_not_bound_to_the_handshake_open_an_honest_dealers_rows(wire, monkeypatch):
-    monkeypatch.setattr(client_module, "transcript_of", lambda session, present: session.run + bytes(16))
+    monkeypatch.setattr(client_identify, "transcript_of", lambda session, present: session.run + bytes(16))
     monkeypatch.setattr(Introductions, "transcript", property(lambda self: self._session.run + bytes(16)))
     shares = {}
-    for client, dispute in disputes(wire):
+    for net, client, dispute in disputes(wire):
         (shown,) = client.receive(dispute)
         assert isinstance(shown, Evidence)
-        shares[client.number] = shown
-    job = client._job
+        shares[client.number], job = shown, net.job
     primes = primes_of(job.residues(4))
     read = np.empty((len(primes), job.width, 4))
     for index, p in enumerate(primes):
@@ -85,7 +84,7 @@ def _plane(shown, index, primes, job):
 
 
 def test_reports_of_an_earlier_run_with_the_same_identifier_show_nothing(wire):
-    for client, dispute in disputes(wire):
+    for _, client, dispute in disputes(wire):
         with pytest.raises(SealError, match=r"^client \d: its report is not signed"):
             client.receive(dispute)
-        assert not client._sharing._testimony._shown
+        assert not client.phase.held.sharing._testimony._shown

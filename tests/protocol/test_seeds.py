@@ -16,10 +16,10 @@ from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol import client as client_module
 from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.dealing import coefficients_of, columns_of, covers_of
-from secfc.protocol.messages import SERVER, Assignment, Challenge, Continue, Echo, Report
+from secfc.protocol.messages import SERVER, Assignment, Challenge, Continue, Dispute, Echo, Report
+from secfc.protocol.phases import client_identify
 from secfc.protocol.shown import shown
 from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
@@ -84,7 +84,7 @@ def row_of(net, reports, dealer):
     """
     job, primes = net.job, primes_of(net.job.residues(net.m))
     columns = columns_of(Layout(tuple(len(part) for part in net.rows)), net.parts())
-    transcript, count, at = net.server._introductions.transcript, covers_of(job), columns.index((dealer, 0))
+    transcript, count, at = net.transcript, covers_of(job), columns.index((dealer, 0))
     by_client = {report.sender: unpack(report.residues.planes())[:, :, at] for report in reports}
     sources = {group: coefficients_of(transcript, seed_of(group), (dealer, 0)) for group in range(8)}
     read = np.empty((len(primes), job.width, 1))
@@ -107,7 +107,7 @@ def row_of(net, reports, dealer):
 
 @pytest.mark.parametrize("comparison", ["end", "rounds"])
 def test_clients_that_report_at_once_let_the_server_read_a_row_alone(wire, monkeypatch, comparison):
-    monkeypatch.setattr(client_module, "quorum", lambda job, planned: 1)
+    monkeypatch.setattr(client_identify, "quorum", lambda job, planned: 1)
     net = wire(SIXTEEN, max_liars=1, comparison=comparison)
     reports, _ = relayed(net, list(challenged(net, lambda j: (j - 1) // 2)), lambda message: False)
     for dealer in (1, 9):
@@ -222,7 +222,7 @@ class TestHonestServer:
         )
         assert net.server.awaited == (2,)
         net.post(net.server.absent(6))  # a client that has reported is given up all the same
-        net.run(until=lambda: 6 in net.clients[2]._sharing.left_out)
+        net.run(until=lambda: 6 in net.clients[2].phase.held.sharing.left_out)
         for echo in held:
             net.deliver(echo)
         net.run()
@@ -236,8 +236,8 @@ class TestHonestServer:
                 isinstance(message, Echo) and message.recipient == 2 and not late.append(message)
             )
         )
-        assert not net.clients[2]._sharing._testimony.reported
-        size = net.clients[2]._sharing.remaining().m
+        assert not net.clients[2].phase.held.sharing._testimony.reported
+        size = net.clients[2].phase.held.sharing.remaining().m
         sets = np.arange(size, dtype=np.int32) % 2
         net.deliver(Assignment(run=net.server.run, sender=SERVER, recipient=2, round=1, sets=sets))
         assert [net.clients[2].receive(echo) for echo in late] == [[]] * 6
@@ -247,7 +247,7 @@ class TestHonestServer:
     def test_a_dispute_before_a_quorum_has_the_seed_shows_nothing(self, seven, refuses):
         net = seven()
         net.run(drop=lambda message: isinstance(message, Echo) and message.recipient == 2)
-        dispute = net.message(client_module.Dispute, sender=SERVER, recipient=2)
+        dispute = net.message(Dispute, sender=SERVER, recipient=2)
         refuses(net.clients[2], dispute, MessageError, "^Dispute: before a report")
 
     def test_a_second_challenge_is_refused_before_and_after_the_report(self, seven, refuses):
@@ -256,7 +256,7 @@ class TestHonestServer:
         net.deliver(challenge)
         for seed in (challenge.seed, bytes(32)):
             refuses(net.clients[2], replace(challenge, seed=seed), MessageError, "^Challenge: a second one")
-        net.run(until=lambda: net.clients[2]._sharing._testimony.reported)
+        net.run(until=lambda: net.clients[2].phase.held.sharing._testimony.reported)
         for seed in (challenge.seed, bytes(32)):
             refuses(net.clients[2], replace(challenge, seed=seed), MessageError, "^Challenge: a second one")
 
@@ -370,12 +370,12 @@ class TestProofs:
                 net.deliver(message)
         for j in set(net.clients) - liars:
             assert net.clients[j].state is State.DONE
-            assert net.clients[j]._sharing._echoes.false == liars
+            assert net.clients[j].phase.held.sharing._echoes.false == liars
         assert net.server.faults.cheats == ()
 
     @staticmethod
     def forged(net, echo):
-        challenge = net.clients[echo.sender]._sharing._echoes._own[0]
+        challenge = net.clients[echo.sender].phase.held.sharing._echoes._own[0]
         own = challenge.proof
         digest = hashlib.sha256(seed_of(0)).digest()
         statement = b"secfc server 1" + net.session.agreement + own.header + digest
@@ -398,16 +398,16 @@ class TestProofs:
                 isinstance(message, Echo) and message.recipient == 2 and not held.append(message)
             )
         )
-        digest = net.clients[2]._sharing._echoes._own[0].proof.digest
+        digest = net.clients[2].phase.held.sharing._echoes._own[0].proof.digest
         for echo in held[: enough - 2]:
             net.deliver(echo)
-        assert not net.clients[2]._sharing._echoes.confirmed(0)
+        assert not net.clients[2].phase.held.sharing._echoes.confirmed(0)
         for echo in held[enough - 2 :]:
             sealed = net.seal(echo.sender, 2, 0, digest + bytes(64), b"echo")
             net.deliver(replace(echo, sealed=sealed))
-        assert not net.clients[2]._sharing._echoes.confirmed(0)
-        assert not net.clients[2]._sharing._testimony.reported
-        assert net.clients[2]._sharing._echoes.false == {echo.sender for echo in held[enough - 2 :]}
+        assert not net.clients[2].phase.held.sharing._echoes.confirmed(0)
+        assert not net.clients[2].phase.held.sharing._testimony.reported
+        assert net.clients[2].phase.held.sharing._echoes.false == {echo.sender for echo in held[enough - 2 :]}
 
 
 def test_an_echo_in_a_run_that_checks_nothing_is_refused(wire, refuses):

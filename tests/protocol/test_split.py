@@ -18,8 +18,9 @@ from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.protocol import client as client_module
 from secfc.protocol.messages import SERVER, Assignment, CentreShare, Finish, LeaveOut, Witness
+from secfc.protocol.phases import client_identify
+from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.shown import shown
 from secfc.protocol.states import State
 from secfc.protocol.witness import END, quorum
@@ -56,7 +57,7 @@ class Coalition:
     def __init__(self, net, spies=(SPY,)):
         self.net, self.spy, self.spies = net, net.clients[SPY], spies
         self.told = {}  # what clients' shares of sums were, by client
-        self.zeros = dict(self.spy._sharing._zeros)
+        self.zeros = dict(self.spy.phase.held.sharing._zeros)
         self.found_out = set()  # by these clients
 
     def say(self, finish, group, left_out=()):
@@ -82,7 +83,7 @@ class Coalition:
                     self.found_out.add(message.recipient)
 
     def _read(self, message):
-        job, primes = self.net.job, self.spy._sharing.primes
+        job, primes = self.net.job, self.spy.phase.held.sharing.primes
         channel = self.net._channels[message.recipient][message.sender]
         payload = channel.open(b"centre share", part=0, sealed=message.sealed.payload)
         shape = len(primes), job.sums_revealed * job.width, job.k
@@ -90,11 +91,12 @@ class Coalition:
 
     def own(self, labels):
         """What client 1 would tell of these clusters."""
-        sums = unpack(self.spy._sharing.points.set_shares(labels).planes())
+        sharing = self.spy.phase.held.sharing
+        sums = unpack(sharing.points.set_shares(labels).planes())
         if self.net.job.reveal_spread is None:
             return sums
-        self.spy._sharing._zeros = dict(self.zeros)
-        return np.concatenate([sums, unpack(self.spy._sharing.hidden_squares(labels).planes())], axis=1)
+        sharing._zeros = dict(self.zeros)
+        return np.concatenate([sums, unpack(sharing.hidden_squares(labels).planes())], axis=1)
 
 
 def silence(net):
@@ -121,9 +123,9 @@ def two_results(wire, n=5):
 
 class TestTwoResults:
     def test_where_r_are_enough_the_coalition_reads_a_row(self, wire, monkeypatch):
-        monkeypatch.setattr(client_module, "quorum", lambda job, planned: job.threshold)
+        monkeypatch.setattr(client_identify, "quorum", lambda job, planned: job.threshold)
         both, groups, results = two_results(wire)
-        net, job, primes = both.net, both.net.job, both.spy._sharing.primes
+        net, job, primes = both.net, both.net.job, both.spy.phase.held.sharing.primes
         found = []
         for group, result in zip(groups, results, strict=True):
             shares = {j: both.told[j] for j in group} | {SPY: both.own(result.labels)}
@@ -192,16 +194,16 @@ def layouts(request, wire):
 
 class TestTwoLayouts:
     def test_where_the_result_does_not_say_whose_rows_it_is_about_both_are_opened(self, layouts, monkeypatch):
-        monkeypatch.setattr(client_module.Client, "_check_view", lambda self, message: None)
+        monkeypatch.setattr(ClientIterate, "_check_view", lambda self, message: None)
         both, labels, case = layouts(says=False)
         net, sums = both.net, {}
         for out, teller in case["tellers"].items():
             shares, members = {teller: both.told[teller]}, [j for j in range(1, 6) if j != out]
             for spy in both.spies:
-                held = deepcopy(net.clients[spy]._sharing.points)
-                held.keep([both.spy._sharing.layout.rows(j) for j in members])
+                held = deepcopy(net.clients[spy].phase.held.sharing.points)
+                held.keep([both.spy.phase.held.sharing.layout.rows(j) for j in members])
                 shares[spy] = unpack(held.set_shares(labels).planes())
-            sums[out] = opened(shares, net.job, both.spy._sharing.primes, net.job.t)
+            sums[out] = opened(shares, net.job, both.spy.phase.held.sharing.primes, net.job.t)
             rows = np.array([quantised(net, j, i) for j in members for i in range(16)])
             expected = [rows[labels == h].sum(axis=0) for h in (0, 1)]
             np.testing.assert_array_equal(np.array(sums[out]), np.transpose(expected))

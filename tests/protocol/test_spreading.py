@@ -105,8 +105,8 @@ class TestWhoGetsThem:
 
         net.run(drop=gone)
         assert net.clients[1].labels is None
-        assert 5 in net.clients[2]._sharing._zeros
-        assert 5 not in net.clients[3]._sharing._zeros
+        assert 5 in net.clients[2].phase.held.sharing._zeros
+        assert 5 not in net.clients[3].phase.held.sharing._zeros
         net.post(net.server.absent(5))
         net.run(drop=lambda message: 5 in (message.sender, message.recipient))
         assert_spreads(net, range(1, 5))
@@ -222,7 +222,7 @@ class TestRefused:
 
     def test_a_first_part_without_zeros(self, five, refuses):
         net, share, payload = self.hold(five)
-        size = 3 * len(net.clients[1]._sharing.primes) * 3 * 2
+        size = 3 * len(net.clients[1].phase.held.sharing.primes) * 3 * 2
         other = replace(share, sealed=net.seal(2, 1, 0, bytes(payload[:-size])))
         refuses(net.clients[1], other, MessageError, "^Share: .* sealed bytes from client 2, shape ")
 

@@ -68,7 +68,7 @@ def test_a_dict_that_looks_like_something_else_stays_a_dict():
 
 CHANGES = {"_gathering", "search", "_rng", "_secret"}
 """What a server's further messages depend on, written down in its standing; the rest follows from it."""
-FOLLOWS = {"_primes", "_asked", "_decoder", "_check"}
+FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "disclosure"}
 
 
 def attributes(server, pictured):
@@ -110,7 +110,7 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
 
 
 ATTRIBUTES = {
-    "gathering": {"round", "absent", "left_out", "liars", "responders", "_expected", "_missed"},
+    "gathering": {"round", "absent", "left_out", "liars", "responders", "_expected", "missed"},
     "search": {
         *("_k", "_ks", "_starts_left", "_step", "moved", "sets", "_previous", "current", "best", "found"),
         *("_seeds", "_rng"),

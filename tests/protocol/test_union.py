@@ -28,9 +28,9 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
+from secfc.protocol.phases.client_union import _told
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.protocol.union import _told
 from secfc.psu import plan as plan_module
 from secfc.psu.found import Found
 from secfc.psu.prime import P
@@ -254,7 +254,7 @@ def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked)
         assert not isinstance(message, UnionOpening) or message.round == 1
         if not isinstance(message, UnionFound) or message.recipient != 1:
             return message
-        table = net.clients[1]._union.role.course.stage.table
+        table = net.clients[1].phase.role.course.stage.table
         held = row_ids([asked], key=KEY, name="the server").tokens(table.plan.salt)
         poles = message.found.poles.copy()
         poles[poles == table.places(held)[1]] += np.uint64(1)
@@ -276,7 +276,7 @@ def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, ask
     while links := net.pending():
         message = net.take(links[0])
         if isinstance(message, UnionFound):
-            table = net.clients[message.recipient]._union.role.course.stage.table
+            table = net.clients[message.recipient].phase.role.course.stage.table
             poles = message.found.poles.copy()
             poles[poles == table.places(asked.tokens(table.plan.salt))[1]] += np.uint64(1)
             message = replace(message, found=replace(message.found, poles=poles))
@@ -361,7 +361,7 @@ def again(net, union):
 def hashes(net):
     """Tokens of all clients' IDs, and what the server finds."""
     net.run(until=lambda: all(client.state is State.UNION for client in net.clients.values()))
-    tokens = [client._union.role._tokens for client in net.clients.values()]
+    tokens = [client.phase.role._tokens for client in net.clients.values()]
     poles = net.hold(UnionFound, recipient=1).found.poles.tolist()
     return {pair for one in tokens for pair in zip(one.u.tolist(), one.v.tolist(), strict=True)}, {*poles}
 
@@ -383,9 +383,9 @@ def test_a_fresh_key_of_one_client_changes_the_tokens_of_all(union) -> None:
     for introductions in (plan.introductions, again(net, union).introductions):
         said = (plan.introductions[0], plan.introductions[1], introductions[2])
         client = net.client(1, ephemeral=bytes(range(32)))
-        said = (client._handshake.introduction, *said[1:])
+        said = (client.start()[0].introduction, *said[1:])
         client.receive(replace(plan, introductions=said))
-        found.append(set(client._union.role._tokens.u.tolist()))
+        found.append(set(client.phase.role._tokens.u.tolist()))
     assert not found[0] & found[1]
 
 
@@ -395,16 +395,16 @@ def test_a_client_that_is_started_again_has_the_same_tokens(union) -> None:
     found = []
     for _ in range(2):
         client = net.client(1, ephemeral=bytes(range(32)))
-        said = (client._handshake.introduction, *plan.introductions[1:])
+        said = (client.start()[0].introduction, *plan.introductions[1:])
         client.receive(replace(plan, introductions=said))
-        found.append(client._union.role._tokens.u.tolist())
+        found.append(client.phase.role._tokens.u.tolist())
     assert found[0] == found[1]
 
 
 def test_server_and_clients_find_the_same_salt(union) -> None:
     net = union()
     net.run(until=lambda: all(client.state is State.UNION for client in net.clients.values()))
-    salts = {client._union.role.plan.salt for client in net.clients.values()}
+    salts = {client.phase.role.plan.salt for client in net.clients.values()}
     assert salts == {net.server._union.role.plan.salt}
 
 
@@ -422,8 +422,10 @@ def test_what_somebody_forged_before_a_stage_counts_as_not_sent(union, stage, si
     client = net.clients[1]
     if size == "right":
         there = union()
-        there.run(until=lambda: (one := there.clients[2]._union) is not None and one.role.stage == stage)
-        size = (8 if stage == 1 else 32) + 8 * there.clients[2]._union.role.dealt_size(0) + 16
+        there.run(
+            until=lambda: (role := getattr(there.clients[2].phase, "role", None)) and role.stage == stage
+        )
+        size = (8 if stage == 1 else 32) + 8 * there.clients[2].phase.role.dealt_size(0) + 16
     forged = UnionDeal(
         run=net.session.run,
         sender=2,
@@ -434,7 +436,7 @@ def test_what_somebody_forged_before_a_stage_counts_as_not_sent(union, stage, si
     )
     client.receive(forged)
     net.deliver(begins)
-    assert client._union.role.stage == stage
-    assert client._union._taken[2] == 0
+    assert client.phase.role.stage == stage
+    assert client.phase._taken[2] == 0
     net.run()  # client 2's own is still to come
     assert all(one.state is State.DONE for one in net.clients.values())

@@ -81,7 +81,7 @@ def test_comparing_rounds_a_continue_makes_no_client_answer_before_two_others_co
         caused = net.role(message.recipient).receive(message)
         sent = [one.part for one in caused if isinstance(one, CodedDistances) and one.sender == 1]
         net.post(caused)
-    assert len(client._witnesses._agreed[1]) == 2
+    assert len(client.phase.held.witnesses._agreed[1]) == 2
     assert isinstance(message, Witness)
     assert sent == [0, 1, 2, 3]
 
@@ -131,7 +131,7 @@ def finish_without_a_round(net, told):
         client, head = net.clients[j], {"run": net.session.run, "sender": SERVER, "recipient": j}
         net.deliver(kind(**head, **more))
         net._links.clear()
-        labels = np.arange(client._sharing.remaining().m, dtype=np.int32) % 2
+        labels = np.arange(client.phase.held.sharing.remaining().m, dtype=np.int32) % 2
         net.deliver(
             Finish(
                 **head,
@@ -139,7 +139,7 @@ def finish_without_a_round(net, told):
                 n_iter=1,
                 converged=True,
                 inertia=0.5,
-                left_out=tuple(sorted(client._sharing.left_out)),
+                left_out=tuple(sorted(client.phase.held.sharing.left_out)),
             )
         )
         mail += [net.take(link) for link in net.pending() for _ in net._links[link].copy()]
@@ -163,7 +163,7 @@ def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_client
     helper, groups = len(rows), ((1, 2), tuple(range(3, len(rows))))
     net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
     net._links.clear()
-    size, found = net.clients[1]._sharing.remaining().m, set()
+    size, found = net.clients[1].phase.held.sharing.remaining().m, set()
     for at, group in enumerate(groups):
         sets = np.arange(size, dtype=np.int32) // (at + 1) % 2
         named = (helper - 2, helper - 1, helper) if at else (1, 2, helper)
@@ -206,10 +206,7 @@ def test_as_many_as_may_lie_are_not_believed_against_the_rest(wire):
 
     def lie(message):
         if isinstance(message, Witness) and message.sender == 4:
-            channel = net.clients[4]._channels[message.recipient]
-            channel._sealed.clear()
-            sealed = channel.seal(b"witness", part=0, payload=bytes(96), round_=message.round or END)
-            return replace(message, sealed=Sealed(payload=bytes(sealed.payload)))
+            return forged(net, message, payload=bytes(96))
         return message
 
     def run():
@@ -246,10 +243,7 @@ def test_a_replayed_witness_and_one_of_another_round_are_refused(wire, refuses):
 def test_a_payload_that_is_no_list_of_proofs_is_refused(wire, refuses, size):
     net = wire(ROWS)
     message = net.hold(Witness, recipient=1)
-    channel = net.clients[message.sender]._channels[1]
-    channel._sealed.clear()
-    sealed = channel.seal(b"witness", part=0, payload=bytes(size), round_=END)
-    bad = replace(message, sealed=Sealed(payload=bytes(sealed.payload)))
+    bad = forged(net, message, payload=bytes(size))
     refuses(net.clients[1], bad, MessageError, "are no proofs")
 
 
@@ -271,9 +265,8 @@ def test_a_message_with_another_view_than_the_client_was_given_is_refused(wire, 
 
 def forged(net, message, *, payload):
     """A Witness with another payload, sealed by its sender."""
-    channel = net.clients[message.sender]._channels[message.recipient]
-    channel._sealed.clear()
-    sealed = channel.seal(b"witness", part=0, payload=payload, round_=message.round or END)
+    at = message.round or END
+    sealed = net.seal(message.sender, message.recipient, 0, payload, b"witness", round_=at)
     return replace(message, sealed=Sealed(payload=bytes(sealed.payload)))
 
 
@@ -285,7 +278,7 @@ def test_more_liars_than_are_tolerated_cannot_make_an_honest_server_a_cheat(wire
     def lie(message):
         if not isinstance(message, Witness) or message.sender < 5:
             return message
-        proof = net.clients[message.sender]._witnesses._own[message.round or END]
+        proof = net.clients[message.sender].phase.held.witnesses._own[message.round or END]
         return forged(net, message, payload=bytes(32) + proof.signature)
 
     while links := net.pending():
@@ -294,17 +287,17 @@ def test_more_liars_than_are_tolerated_cannot_make_an_honest_server_a_cheat(wire
             net.deliver(message)
     for j in (1, 2, 3, 4):
         assert net.clients[j].state is State.DONE
-        assert net.clients[j]._witnesses.false == {5, 6}
+        assert net.clients[j].phase.held.witnesses.false == {5, 6}
 
 
 def test_a_proof_for_another_client_or_round_is_dropped(wire):
     net = wire(ROWS, comparison="rounds")
     witness = net.hold(Witness, recipient=1)
-    own = net.clients[1]._witnesses._own
+    own = net.clients[1].phase.held.witnesses._own
     net.run(until=lambda: 1 in own)
     proof = own[1]  # the server's, for client 1
     net.deliver(forged(net, witness, payload=bytes(32) + proof.signature))
-    assert net.clients[1]._witnesses.false == {witness.sender}
+    assert net.clients[1].phase.held.witnesses.false == {witness.sender}
 
 
 @pytest.mark.parametrize("kind", [Assignment, Finish])

@@ -38,7 +38,7 @@ def add(residues: PackedResidues, column: int, row: int, number: int, only: int 
 def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]], None]) -> None:
     """Let a client change what it deals with the first part: one entry of the list for each recipient."""
     client = net.clients[dealer]
-    honest = client._on_plan
+    honest = client.receive
 
     def dealing(message: Any) -> list[Message]:
         real = sharing.Sharer.share
@@ -54,7 +54,7 @@ def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]
         finally:
             sharing.Sharer.share = real  # type: ignore[method-assign]
 
-    client._on_plan = dealing  # type: ignore[method-assign]
+    client.receive = dealing  # type: ignore[method-assign]
 
 
 def deal_integers(net: Wire, dealer: int, numbers: dict[tuple[int, int], int]) -> None:

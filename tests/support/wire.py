@@ -6,9 +6,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import count
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.union import KEY
 
 from secfc.field.packing import PackedResidues, pack, unpack
@@ -22,7 +24,7 @@ from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.dealing import columns_of, covers_of
-from secfc.protocol.disclosure import Decoder
+from secfc.protocol.decoding import Decoder
 from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
     SERVER,
@@ -45,16 +47,19 @@ from secfc.protocol.messages import (
     Share,
     Witness,
 )
+from secfc.protocol.phases.client_identify import ClientIdentify
+from secfc.protocol.phases.client_iterate import ClientIterate
+from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.phases.client_union import ClientUnion
 from secfc.protocol.server import Server
 from secfc.protocol.shown import shown
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
-from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode
 from secfc.psu.tokens import row_ids
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
-from secfc.sealing.handshake import Introduction, Session, start_digest
+from secfc.sealing.handshake import Handshake, Introduction, Session, start_digest, transcript_of
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 from secfc.sealing.proof import SHOWN_BYTES, Proof, Signer
 
@@ -132,10 +137,13 @@ class Wire:
                 "prepared": prepared,
                 "salt": salt,
                 "start": None if starts is None else starts[j - 1],
+                "ephemeral": X25519PrivateKey.generate().private_bytes_raw(),
             }
             for j in range(1, self.job.n + 1)
         }
+        self.masks = {j: CountedMasks() for j in self._given}
         self.clients = {j: self.client(j) for j in self._given}
+        self._handshakes: dict[int, Handshake] = {}
         self._meet()
         self._links: dict[Link, deque[tuple[int, bytes]]] = defaultdict(deque)
         self._posted = 0
@@ -148,7 +156,7 @@ class Wire:
             "job": self.job,
             "session": self.session,
             "identity": self.identities[number - 1],
-            "masks": CountedMasks(),
+            "masks": self.masks[number],
         }
         return Client(**given | self._given[number] | other)
 
@@ -163,9 +171,30 @@ class Wire:
 
     def _meet(self) -> None:
         """Channels of the clients that tests seal with as a client would."""
-        handshakes = {j: client._handshake for j, client in self.clients.items()}
-        self.introductions = [handshake.introduction for handshake in handshakes.values()]
-        self._channels = {j: one.channels(self.introductions) for j, one in handshakes.items()}
+        for j, client in self.clients.items():
+            (hello,) = client.start()
+            self._handshakes[j] = Handshake(
+                session=self.session,
+                number=j,
+                identity=self.identities[j - 1],
+                rows=hello.introduction.rows,
+                start=hello.start,
+                ephemeral=self._given[j]["ephemeral"],
+            )
+        self.introductions = [one.introduction for one in self._handshakes.values()]
+        self._plan(self.introductions)
+
+    def _plan(self, introductions: Sequence[Introduction | None]) -> None:
+        """Have the channels of clients that were introduced to each other so."""
+        self._planned = introductions
+        self._channels = {
+            j: self._handshakes[j].channels(introductions) for j, one in enumerate(introductions, 1) if one
+        }
+
+    @property
+    def transcript(self) -> bytes:
+        """Of the handshake."""
+        return transcript_of(self.session, {j: one for j, one in enumerate(self._planned, 1) if one})
 
     def seal(
         self,
@@ -222,6 +251,8 @@ class Wire:
     def post(self, messages: list[Message]) -> None:
         for message in messages:
             self._posted += 1
+            if isinstance(message, Plan) and message.introductions != tuple(self._planned):
+                self._plan(message.introductions)
             link = message.sender, message.recipient
             self._links[link].append((self._posted, self.encode(message)))
 
@@ -300,14 +331,18 @@ class Wire:
         if kind is Ready and isinstance(role, Server):
             return 0, role._ready.get(sender, 0)
         if kind is Share and isinstance(role, Client):
-            early = sum(held.sender == sender for held in role._early_shares._held)
-            return 0, role._sharing._received.get(sender, early) if hasattr(role, "_sharing") else early
+            match role.phase:
+                case ClientIdentify() | ClientUnion() as phase:
+                    return 0, sum(held.sender == sender for held in phase.early_shares.held)
+                case phase:
+                    return 0, phase.held.sharing.received.get(sender, 0)
         if kind is Continue and isinstance(role, Client):
-            if not hasattr(role, "_sharing"):
-                return 0, 0
-            if role.state is State.SHARE:
-                return 0, role._sharing._shared
-            return role._answers.round, role._answers._asked
+            match role.phase:
+                case ClientShare() as phase:
+                    return 0, phase.sharing.shared
+                case ClientIterate() as phase:
+                    return phase.round, phase.asked
+            return 0, 0
         return int(kind is CodedDistances), 0
 
     def message(
@@ -378,7 +413,7 @@ class Wire:
     def share_signature(self, sender: int, recipient: int, part: int, payload: bytes) -> bytes:
         """A dealer's signature of a part, residues and covers."""
         statement = share_statement(
-            self.server._introductions.transcript,
+            self.transcript,
             dealer=sender,
             recipient=recipient,
             part=part,
@@ -393,7 +428,7 @@ class Wire:
         residues = zeros((self.job.residues(self.m), covers_of(self.job), len(columns)))
         seed = asked._seed if asked else bytes(32)
         statement = report_statement(
-            self.server._introductions.transcript,
+            self.transcript,
             reporter=sender,
             seed=seed,
             columns=columns,
@@ -409,7 +444,7 @@ class Wire:
             planes.append(pack(reduce(unpack(plane) + off * about, prime.p), prime.p).tobytes())
         residues = PackedResidues(shape=report.residues.shape, payload=b"".join(planes))
         statement = report_statement(
-            self.server._introductions.transcript,
+            self.transcript,
             reporter=report.sender,
             seed=inquiry._seed,
             columns=inquiry._columns,
@@ -421,17 +456,17 @@ class Wire:
     def lie_about(self, recipient: int, dealers: set[int]) -> None:
         """Let a client's report be wrong about what some dealers gave it."""
         client = self.clients[recipient]
-        said = client._on_check
+        said = client.receive
 
         def lie(message: Message) -> Message:
             if not isinstance(message, Report):
                 return message
-            sharing = client._sharing
+            sharing = client.phase.sharing
             one = sharing._summed.testimony(message.round - 1) if message.round else sharing._testimony
             one._said = self.lying(message, dealers)
             return one._said
 
-        client._on_check = lambda message: [lie(answer) for answer in said(message)]
+        client.receive = lambda message: [lie(answer) for answer in said(message)]
 
     def inquiry(self, round_: int = 0) -> Any:
         """The server's check of this number, if it is open."""
@@ -450,20 +485,19 @@ class Wire:
         victims: tuple[int, ...],
         *,
         at: int = 0,
-        on: str = "_on_plan",
         part: int | None = None,
         by: int = 1,
     ) -> None:
-        """Let a client add to an entry of each part, or one, that it deals to some others in a handler."""
-        client = self.clients[dealer]
-        honest = getattr(client, on)
+        """Let a client add to an entry of each part, or one, that it deals to some others."""
+        client, dealt = self.clients[dealer], count()
+        honest = client.receive
 
         def dealing(message: Message) -> list[Message]:
             real = sharing.Sharer.share
 
             def share(sharer: Any, rows: Any) -> Any:
                 packed = real(sharer, rows)
-                hit = rows.size and part in (None, client._sharing._shared)
+                hit = part in (None, next(dealt)) and rows.size
                 for victim in victims if hit else ():
                     # Modulo every prime: the entry stays within the bound.
                     for prime, plane in zip(PRIMES, packed[victim - 1].planes(), strict=False):
@@ -478,7 +512,7 @@ class Wire:
             finally:
                 sharing.Sharer.share = real
 
-        setattr(client, on, dealing)
+        client.receive = dealing
 
     def _centre_share(self, sender: int, recipient: int) -> Sealed:
         payload = zeros((self.job.residues(self.m), self.job.width, self.job.k)).payload

@@ -26,7 +26,7 @@ from secfc.drivers.flare.line import Event, Line, Send
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
 from secfc.escaping import shown
-from secfc.protocol.disclosure import ResidueError
+from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State

@@ -233,12 +233,12 @@ def test_a_killed_client_leaves_its_rows_in_when_enough_are_left(setup_of, start
 def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabotage):
     code = """
         import os, signal
-        from secfc.protocol.client import Client
+        from secfc.protocol.phases.client_identify import ClientIdentify
 
         def killed(self, plan):
             os.kill(os.getpid(), signal.SIGKILL)
 
-        Client._on_plan = killed
+        ClientIdentify.step = killed
     """
     sabotage(2, code)
     setup = setup_of((4, 3, 5, 6, 2))

@@ -30,12 +30,12 @@ def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status
 
 def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setup_of, sabotage, capfd):
     code = f"""
-        from secfc.protocol.client import Client
+        from secfc.protocol.phases.client_identify import ClientIdentify
 
         def broken(self, plan):
             raise ValueError("a row is {SECRET}")
 
-        Client._on_plan = broken
+        ClientIdentify.step = broken
     """
     sabotage(2, code)
     with pytest.raises(TooManyFaultsError) as caught:
@@ -58,14 +58,14 @@ def test_an_unexpected_exception_of_the_server_names_the_server(setup_of):
 
 def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, capfd):
     code = """
-        from secfc.protocol.client import Client
-        real = Client._on_plan
+        from secfc.protocol.phases.client_identify import ClientIdentify
+        real = ClientIdentify.step
 
         def noisy(self, plan):
             print("a library says hello", flush=True)
             return real(self, plan)
 
-        Client._on_plan = noisy
+        ClientIdentify.step = noisy
     """
     sabotage(1, code)
     assert_equal(run_multiprocess(setup_of()), run_in_process(setup_of()))

@@ -26,7 +26,7 @@ def test_a_continue_of_another_part_than_the_next_is_refused(many, refuses, part
     message = net.message(Continue, sender=SERVER, recipient=1, at=(0, part))
     text = f"^Continue: part {part} of round 0, part 2 of round 0 is next$"
     refuses(client, message, MessageError, text)
-    assert client._masks.drawn == net.job.residues(28) * 3 * 4
+    assert net.masks[1].drawn == net.job.residues(28) * 3 * 4
 
 
 @pytest.mark.parametrize("round_", [1, 2**32 - 1])
@@ -89,7 +89,7 @@ def test_a_continue_replayed_from_an_earlier_round_is_refused(many, refuses):
     net = many()
     client = asked(net)
     old = net.message(Continue, sender=SERVER, recipient=1)
-    net.run(until=lambda: client._answers.round == 2)
+    net.run(until=lambda: net.turn(Continue, sender=SERVER, recipient=client.number)[0] == 2)
     refuses(client, old, MessageError, "^Continue: part 2 of round 1, part 2 of round 2 is next$")
 
 

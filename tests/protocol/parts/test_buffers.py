@@ -18,6 +18,7 @@ from secfc.protocol.messages import (
     Finish,
     Plan,
 )
+from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.states import State
 from secfc.row_layout import WINDOW
 
@@ -45,8 +46,8 @@ def test_answers_of_a_client_are_never_more_than_a_window_ahead(many, seed):
 
     def note():
         for number, client in net.clients.items():
-            if client.state is State.ITERATE and client._answers.round == net.server._gathering.round:
-                assert client._answers._sent <= net.server._gathering.head + WINDOW
+            if isinstance(client.phase, ClientIterate) and client.phase.round == net.server._gathering.round:
+                assert client.phase.sent <= net.server._gathering.head + WINDOW
             round_, part = net.server._gathering._expected[number]
             assert (round_, part) <= (net.server._gathering.round + 1, 0)
         return False
@@ -60,9 +61,10 @@ def test_shares_of_a_client_are_never_more_than_a_window_ahead(many, seed):
     net, chance, ahead = many(), random.Random(seed), []
 
     def note():
-        sharing = [client._sharing for client in net.clients.values() if client.state is not State.IDENTIFY]
-        slowest = min((one._announced for one in sharing), default=0) if len(sharing) == 5 else 0
-        ahead.append(max((one._shared for one in sharing), default=0) - slowest)
+        phases = [client.phase for client in net.clients.values()]
+        sharing = [phase.held.sharing for phase in phases if hasattr(phase, "held")]
+        slowest = min((one.announced for one in sharing), default=0) if len(sharing) == 5 else 0
+        ahead.append(max((one.shared for one in sharing), default=0) - slowest)
         unread = Counter(link for link, mail in net._links.items() for _ in mail if SERVER not in link)
         assert max(unread.values(), default=0) <= WINDOW
         return net.server.state is State.ITERATE
@@ -108,16 +110,16 @@ def test_shares_fill_the_memory_that_was_given(many, expected):
 
         return give
 
-    for number, client in net.clients.items():
-        client._allocate = allocate(number)
+    for number in net.clients:
+        net.replace_client(number, allocate=allocate(number))
     assert ending(net) == expected
     assert all(np.isfinite(shares).all() for shares in memory.values())
 
 
 def test_a_refused_plan_allocates_nothing(many, refuses):
     net = many()
+    net.replace_client(1, allocate=None)
     plan = net.hold(Plan, recipient=1)
-    net.clients[1]._allocate = None
     plan = replace(plan, introductions=plan.introductions[:4])
     refuses(net.clients[1], plan, MessageError, "4 clients introduced")
 

@@ -88,7 +88,7 @@ def test_parts_of_an_answer_side_by_side_are_the_whole_answer(wire, part_rows):
     def answers(net):
         net.run(until=lambda: net.clients[1].state is State.ITERATE)
         for client in net.clients.values():  # equal shares, so that the answers can be compared
-            for index, shares in enumerate(client._sharing.points._shares):
+            for index, shares in enumerate(client.phase.held.sharing.points._shares):
                 shares[:-1] = np.random.default_rng(index).integers(-1000, 1000, shares[:-1].shape)
                 shares[-1] = (shares[:-1] ** 2).sum(axis=0)
         seen = []
@@ -161,7 +161,7 @@ def test_the_server_waits_for_all_parts_of_all_clients(many):
 def test_a_client_is_ready_for_a_part_when_it_has_been_sent_and_has_come_from_everybody(many):
     net = many()
     client = sharing(net)
-    assert client._sharing._shared == WINDOW
+    assert client.phase.held.sharing.shared == WINDOW
     seen = []
     for sender in (2, 4, 5):
         for _ in range(-(-COUNTS[sender - 1] // 2)):
@@ -212,6 +212,4 @@ def test_masks_are_drawn_once_for_each_row_part_by_part(many):
     net = many()
     primes, t, width = net.job.residues(28), net.job.t, net.job.width
     net.run()
-    assert [client._masks.drawn for client in net.clients.values()] == [
-        primes * t * width * count for count in COUNTS
-    ]
+    assert [net.masks[j].drawn for j in net.clients] == [primes * t * width * count for count in COUNTS]

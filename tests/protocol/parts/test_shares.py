@@ -1,5 +1,7 @@
 """Parts of shares out of turn or too early, and being ready."""
 
+import gc
+import weakref
 from collections import Counter
 from dataclasses import replace
 
@@ -188,7 +190,7 @@ def test_a_window_of_early_shares_is_kept_of_each_sender(many, expected, refuses
     caused = client.receive(plan)
     shares = [(Share, 0)] * 4 + [(Share, 1)] * 4
     assert [(type(m), m.part) for m in caused] == [*shares, (Ready, 0), (Ready, 1)]
-    assert client._sharing._received == {2: 2, 3: 0, 4: 2, 5: 2}
+    assert client.phase.held.sharing.received == {2: 2, 3: 0, 4: 2, 5: 2}
 
 
 @pytest.mark.parametrize("part", [1, 2, 5, 2**32 - 1])
@@ -204,7 +206,7 @@ def test_an_early_share_of_a_client_without_rows_counts_as_not_sent(many):
     plan = net.hold(Plan, recipient=1)
     net.clients[1].receive(early(net, 3, 0))
     net.deliver(plan)
-    assert net.clients[1]._sharing._received[3] == 0
+    assert net.clients[1].phase.held.sharing.received[3] == 0
 
 
 def test_a_second_early_share_beyond_its_senders_last_counts_as_not_sent(wire, part_rows):
@@ -214,18 +216,17 @@ def test_a_second_early_share_beyond_its_senders_last_counts_as_not_sent(wire, p
     for part in (0, 1):
         net.clients[1].receive(early(net, 2, part))
     net.deliver(plan)
-    assert net.clients[1]._sharing._received[2] == 1
+    assert net.clients[1].phase.held.sharing.received[2] == 1
 
 
 def test_a_client_keeps_no_more_than_a_window_of_early_shares_for_each_sender(many):
     net = many()
     plan = net.hold(Plan, recipient=1)
-    kept = [0]
+    kept, early = [0], weakref.ref(net.clients[1].phase.early_shares)
 
     def note():
-        kept.append(
-            max(Counter(held.sender for held in net.clients[1]._early_shares._held).values(), default=0)
-        )
+        held = net.clients[1].phase.early_shares.held
+        kept.append(max(Counter(one.sender for one in held).values(), default=0))
         return False
 
     # Nobody is told to go on before client 1 is ready, and it cannot be without its Plan.
@@ -235,7 +236,8 @@ def test_a_client_keeps_no_more_than_a_window_of_early_shares_for_each_sender(ma
     net.deliver(plan)
     net.run()
     assert net.clients[1].state is State.DONE
-    assert net.clients[1]._early_shares._held == []
+    gc.collect()
+    assert early() is None
 
 
 # Ready

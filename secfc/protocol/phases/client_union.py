@@ -1,4 +1,4 @@
-"""The phase *union* between messages and the roles of `secfc.psu`: what arrives when, sealed and in parts."""
+"""The phase *union* of a client, between messages and `secfc.psu`: what arrives when, sealed and in parts."""
 
 import hashlib
 import struct
@@ -6,13 +6,16 @@ from contextlib import suppress
 
 import numpy as np
 
+from secfc._arrays import Floats
 from secfc.codes import Code
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import Job
-from secfc.protocol.bounds import MOST_DEALT_BYTES
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import (
     SERVER,
     Message,
+    Share,
     UnionCheck,
     UnionContinue,
     UnionDeal,
@@ -20,89 +23,103 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
-from secfc.psu.plan import UnionPlan
+from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.states import State
+from secfc.psu.plan import UnionPlan, salt_of
 from secfc.psu.prime import Elements
-from secfc.psu.roles import UnionClient, UnionServer, check_elements
+from secfc.psu.roles import UnionClient, check_elements
 from secfc.psu.tokens import RowIds
-from secfc.randomness import MaskSource
-from secfc.row_layout import WINDOW
-from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.row_layout import WINDOW, Layout
+from secfc.sealing.channel import TAG_BYTES
 
 _FOUND = struct.Struct("<I")  # bins
 
 
-class EarlyDeals:
-    """Parts that overtook what their stage begins with, at most `WINDOW` from each client."""
-
-    def __init__(self) -> None:
-        self._held: list[UnionDeal] = []
-
-    def hold(self, message: UnionDeal, *, me: int, stage: int) -> None:
-        """Keep a part that cannot be opened yet.
-
-        Raises
-        ------
-        MessageError
-            It is not the sender's next one, or too large.
-        """
-        if message.sender == me:
-            raise MessageError(f"UnionDeal: from client {me} itself")
-        known = sum(held.sender == message.sender for held in self._held)
-        if message.round != stage or message.part != known or known == WINDOW:
-            raise MessageError(
-                f"UnionDeal: part {message.part} of stage {message.round} from client {message.sender}, "
-                "out of turn"
-            )
-        if len(message.sealed.payload) > MOST_DEALT_BYTES + TAG_BYTES:
-            raise MessageError(
-                f"UnionDeal: {len(message.sealed.payload)} sealed bytes from client {message.sender}, "
-                f"no part has more than {MOST_DEALT_BYTES + TAG_BYTES}"
-            )
-        self._held.append(message)
-
-    def release(self) -> list[UnionDeal]:
-        """What was kept, which is forgotten."""
-        held, self._held = self._held, []
-        return held
-
-
-class ClientUnion:
-    """A client's part in the union.
+class ClientUnion(ClientPhase):
+    """From the plan to the union.
 
     Parameters
     ----------
-    number : int
-    job : Job
-    run : bytes
+    context : ClientContext
+    peers : Peers
+    rows : ndarray of shape (m_j, d), float64
     ids : RowIds
-        Its own.
-    salt : bytes of length 16
-        Of the hashes of this run (`secfc.psu.plan.salt_of`).
-    masks : MaskSource
-    channels : dict of int to Channel
-        To every other client.
-    early : EarlyDeals
+        Of its rows.
+    deals : EarlyDeals
         What arrived before the plan.
+    shares : EarlyShares
+        What arrived before the union is found.
     """
 
     def __init__(
         self,
+        context: ClientContext,
+        peers: Peers,
         *,
-        number: int,
-        job: Job,
-        run: bytes,
+        rows: Floats,
         ids: RowIds,
-        salt: bytes,
-        masks: MaskSource,
-        channels: dict[int, Channel],
-        early: EarlyDeals,
+        deals: EarlyDeals,
+        shares: EarlyShares,
     ) -> None:
-        plan, tokens = UnionPlan.of(job, salt), ids.tokens(salt)
-        self.role = UnionClient(number=number, plan=plan, tokens=tokens, masks=masks)
-        self._run, self._number, self._channels, self._early = run, number, channels, early
+        super().__init__()
+        salt = context.salt or salt_of(peers.transcript)
+        plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
+        self.role = UnionClient(number=context.number, plan=plan, tokens=tokens, masks=context.masks)
+        self._context, self._peers, self._rows = context, peers, rows
+        self._run, self._number, self._channels = context.session.run, context.number, peers.channels
+        self._early, self.early_shares = deals, shares
         self._said = tokens.check  # what the others' first part of this stage must begin with
         self._checks: dict[int, Elements] = {}  # shares of what the check opens, by client
         self._verdict: UnionVerdict | None = None  # the server's, until all of them are here
+        self._dealt = 0  # parts of this stage
+        self._taken = dict.fromkeys(self._channels, 0)  # parts of this stage, by sender
+
+    @property
+    def state(self) -> State:
+        """Always the same."""
+        return State.UNION
+
+    def step(self, message: Message) -> ClientStep:
+        """Take what is dealt, found and said of the union; sharing follows when it is found.
+
+        Raises
+        ------
+        UnionError
+            The union cannot be made, an ID is held twice, or another client has another key.
+        CheatError
+            The server told another client something else, or not what the clients' shares say.
+        """
+        match message:
+            case Share():
+                self.early_shares.hold(message, job=self._context.job)
+                return self, []
+            case UnionDeal():
+                messages = self._on_deal(message)
+            case UnionContinue():
+                messages = self._on_continue(message)
+            case UnionFound():
+                messages = self._on_found(message)
+            case UnionVerdict():
+                messages = self._on_verdict(message)
+            case UnionCheck():
+                messages = self._on_check(message)
+            case _:
+                raise AssertionError(type(message))
+        return self._share() if self.role.finished else (self, messages)
+
+    def unreadable(self, sender: int) -> list[Message]:
+        """Remember it until shares are opened."""
+        self.early_shares.spoilt.add(sender)
+        return []
+
+    def _share(self) -> ClientStep:
+        """Every client holds a part of every row of the union."""
+        layout, rows = Layout((self.role.m,) * self._context.job.n, common=True), self.role.rows()
+        own = OwnRows(self._rows, rows)
+        share = ClientShare(self._context, self._peers, layout=layout, own=own, union_rows=rows)
+        return share, share.begin(self.early_shares)
 
     def begin(self) -> list[Message]:
         """Deal the first parts of a stage, and take those that others have dealt already."""
@@ -115,23 +132,13 @@ class ClientUnion:
             # What somebody else sent too early is no reason to refuse what begins a stage: it counts as not
             # sent.
             with suppress(MessageError):
-                messages += self.on_deal(held)
+                messages += self._on_deal(held)
         return messages
 
-    def on_deal(self, message: UnionDeal) -> list[Message]:
-        """Take what another client dealt, now or when its stage has begun.
-
-        Raises
-        ------
-        UnionError
-            The other client has another key.
-        CheatError
-            The server told the other client something else.
-        """
-        if message.sender == self._number:
-            raise MessageError(f"UnionDeal: from client {message.sender} itself")
+    def _on_deal(self, message: UnionDeal) -> list[Message]:
+        """Take what another client dealt, now or when its stage has begun."""
         if message.round == self.role.stage + 1:
-            self._early.hold(message, me=self._number, stage=self.role.stage + 1)
+            self._early.hold(message, stage=self.role.stage + 1)
             return []
         part = self._taken[message.sender]
         if (message.round, message.part) != (self.role.stage, part) or part >= self.role.parts:
@@ -156,7 +163,7 @@ class ClientUnion:
         self._taken[message.sender] += 1
         return self._open(part)
 
-    def on_continue(self, message: UnionContinue) -> list[Message]:
+    def _on_continue(self, message: UnionContinue) -> list[Message]:
         """Deal another part."""
         if (message.round, message.part) != (self.role.stage, self._dealt) or self._dealt >= self.role.parts:
             raise MessageError(
@@ -165,36 +172,22 @@ class ClientUnion:
             )
         return self._deal()
 
-    def on_found(self, message: UnionFound) -> list[Message]:
-        """Take what the server found in a table; the next stage begins.
-
-        Raises
-        ------
-        UnionError
-            The union cannot be made.
-        """
+    def _on_found(self, message: UnionFound) -> list[Message]:
+        """Take what the server found in a table; the next stage begins."""
         self._check_turn(message)
         self.role.take_found(message.found)
         return self._go_on(message)
 
-    def on_verdict(self, message: UnionVerdict) -> list[Message]:
-        """Take what the server says of the check, once all clients' shares of it say so too.
-
-        Raises
-        ------
-        UnionError
-            An ID is held twice.
-        CheatError
-            They say something else.
-        """
+    def _on_verdict(self, message: UnionVerdict) -> list[Message]:
+        """Take what the server says of the check, once all clients' shares of it say so too."""
         self._check_turn(message)
         if not self.role.checking or self._verdict is not None:
             raise MessageError(f"UnionVerdict: of stage {message.round}, which has no check or its verdict")
         self._verdict = message
         return self._settle()
 
-    def on_check(self, message: UnionCheck) -> list[Message]:
-        """Take another client's share of what the check opens, then as `on_verdict`."""
+    def _on_check(self, message: UnionCheck) -> list[Message]:
+        """Take another client's share of what the check opens, then as `_on_verdict`."""
         sender, sealed = message.sender, message.sealed.payload
         if sender not in self._channels or sender in self._checks:
             raise MessageError(f"UnionCheck: from client {sender}, itself or a second time")
@@ -293,55 +286,6 @@ def _told(message: UnionFound | UnionVerdict) -> bytes:
     found = message.found
     counts, poles = found.counts.astype("<i8").tobytes(), found.poles.astype("<u8").tobytes()
     return b"found" + _FOUND.pack(found.counts.size) + counts + poles
-
-
-class ServerUnion:
-    """The server's part in the union."""
-
-    def __init__(self, *, job: Job, run: bytes, salt: bytes) -> None:
-        self.role = UnionServer(UnionPlan.of(job, salt))
-        self._run, self._n = run, job.n
-
-    def on_opening(self, message: UnionOpening) -> list[Message]:
-        """Take a client's share; the last one of a part asks for another part or ends the stage.
-
-        Raises
-        ------
-        UnionError
-            The union cannot be made, or an ID is held twice.
-        """
-        stage = self.role.stage
-        if message.round != stage:
-            raise MessageError(
-                f"UnionOpening: of stage {message.round} from client {message.sender}, the union is in "
-                f"stage {stage}"
-            )
-        opened = self.role.opened
-        self.role.take(message.sender, message.part, message.values)
-        if self.role.opened == opened:
-            return []
-        if not self.role.complete:
-            following = opened + WINDOW
-            return [
-                UnionContinue(run=self._run, sender=SERVER, recipient=j, round=stage, part=following)
-                for j in range(1, self._n + 1)
-                if following < self.role.parts
-            ]
-        said = self.role.conclude()
-        clients = range(1, self._n + 1)
-        if isinstance(said, bool):
-            return [
-                UnionVerdict(run=self._run, sender=SERVER, recipient=j, round=stage, unique=said)
-                for j in clients
-            ]
-        return [
-            UnionFound(run=self._run, sender=SERVER, recipient=j, round=stage, found=said) for j in clients
-        ]
-
-    @property
-    def awaited(self) -> tuple[int, ...]:
-        """Clients whose share of the next part has not come, because of themselves or of others' deals."""
-        return self.role.missing
 
 
 def check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:

@@ -1,0 +1,67 @@
+"""What all phases of a client need: what it was given, and whom it met."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc._arrays import Labels, Shares
+from secfc.kernels import Choose
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.randomness import MaskSource
+from secfc.sealing.channel import Channel
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity
+
+Allocate = Callable[[tuple[int, ...]], Shares]
+
+
+def in_memory(shape: tuple[int, ...]) -> Shares:
+    """An uninitialised float32 array."""
+    return np.empty(shape, dtype=np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ClientContext:
+    """What a client was given but its rows, as `secfc.protocol.client.Client` says."""
+
+    number: int
+    job: Job
+    session: Session
+    identity: Identity
+    masks: MaskSource
+    limits: Limits
+    start: Labels | None
+    prepared: bool
+    salt: bytes | None
+    name: str
+    allocate: Allocate
+    kernels: Choose
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Peers:
+    """The other clients, as the plan introduced them.
+
+    Attributes
+    ----------
+    channels : dict of int to Channel
+        To every other client with whom the run began.
+    transcript : bytes of length 32
+        Of the handshake.
+    starts : list of n bytes or None
+        Digests of start labels that each client signed; None for one with whom the run did not begin.
+    quorum : int
+        Clients that must have the same challenge, or result, before this one acts on it.
+    """
+
+    channels: dict[int, Channel]
+    transcript: bytes
+    starts: list[bytes | None]
+    quorum: int
+
+    @property
+    def left_out(self) -> set[int]:
+        """Clients with whom the run did not begin."""
+        return {j for j, start in enumerate(self.starts, 1) if start is None}

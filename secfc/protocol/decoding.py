@@ -1,0 +1,117 @@
+"""The server decodes distances from answers: weights of those who answered, and what is no residue."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from secfc._arrays import Floats
+from secfc.errors import MessageError
+from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.field.primes import PRIMES, Prime
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+from secfc.lagrange.basis import decoding_weights
+from secfc.lagrange.fast import WEIGHTS_FROM, fast_decoding_weights
+from secfc.lagrange.points import evaluation_points
+from secfc.params import Job
+
+BLOCK_ELEMENTS = 1 << 16
+"""Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
+smaller blocks lose more in Python than they win."""
+
+_WEIGHTS_KEPT = 64
+"""Sets of responders whose weights are kept: with stragglers they change, and a run must not collect them."""
+
+
+class ResidueError(MessageError):
+    """An answer holds an integer that is not below its prime."""
+
+    def __init__(self, *, client: int, p: int) -> None:
+        super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
+        self.client = client
+
+
+def residue_error(
+    kernels: Kernels, client: int, answer: Bytes, start: int, stop: int, primes: tuple[int, ...]
+) -> ResidueError:
+    """What to raise of an answer of shape (P, k, 3 * rows) with no residue in some row of [start, stop)."""
+    found = answer[:, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]
+    whole = [kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
+    return ResidueError(client=client, p=primes[whole.index(False)])
+
+
+class Weights:
+    """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
+
+    Parameters
+    ----------
+    job : Job
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._known: dict[tuple[int, ...], Floats] = {}
+
+    def of(self, responders: tuple[int, ...]) -> Floats:
+        """Weights of R clients, ascending, for every prime, shape (primes, R), reduced residues."""
+        if responders not in self._known:
+            if len(self._known) >= _WEIGHTS_KEPT:
+                self._known.clear()
+            self._known[responders] = np.array([self._modulo(prime, responders) for prime in PRIMES])
+        return self._known[responders]
+
+    def _modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
+        n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
+        if len(responders) >= WEIGHTS_FROM:
+            return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
+        points = evaluation_points(prime, n=n, coded=coded)
+        alpha = [points.alpha[j - 1] for j in responders]
+        return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)
+
+
+class Decoder:
+    """Decodes scaled squared distances from the answers of R clients.
+
+    Parameters
+    ----------
+    weights : callable
+        Gives what answers of R clients, ascending, are multiplied by before they are added, (primes, R).
+    kernels : Kernels
+    """
+
+    def __init__(self, weights: Callable[[tuple[int, ...]], Floats], kernels: Kernels) -> None:
+        self._weights, self._kernels = weights, kernels
+        self._decoded: Floats = np.empty((0, 0, 0))
+
+    def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
+        """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
+
+        Parameters
+        ----------
+        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
+            Packed answers of exactly R clients.
+        start, stop : int
+            Rows of these answers to decode.
+        primes : tuple of P ints
+
+        Returns
+        -------
+        ndarray of shape (P, k, stop - start), float64
+            Reduced residues, in a buffer that the next call writes to.
+
+        Raises
+        ------
+        ResidueError
+            Naming the client.
+        """
+        responders = tuple(sorted(answers))
+        weights = self._weights(responders)
+        k = answers[responders[0]].shape[1]
+        shape = (len(primes), k, stop - start)
+        if self._decoded.shape != shape:
+            self._decoded = np.empty(shape)
+        planes = [answers[client] for client in responders]
+        bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, self._decoded)
+        if bad >= 0:
+            raise residue_error(self._kernels, responders[bad], planes[bad], start, stop, primes)
+        return self._decoded

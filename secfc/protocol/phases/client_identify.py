@@ -1,0 +1,120 @@
+"""The phase *identify* of a client: it introduces itself, and meets the others in the plan."""
+
+from secfc._arrays import Floats
+from secfc.errors import MessageError
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.dispensable import refuse_without
+from secfc.protocol.early import EarlyDeals, EarlyShares
+from secfc.protocol.messages import SERVER, Hello, Message, Plan, Share, UnionDeal
+from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.phases.client_union import ClientUnion
+from secfc.protocol.states import State
+from secfc.protocol.witness import quorum
+from secfc.psu.tokens import RowIds
+from secfc.row_layout import Layout
+from secfc.sealing.handshake import Handshake, Introduction, transcript_of
+
+
+class ClientIdentify(ClientPhase):
+    """From its introduction to the plan.
+
+    Parameters
+    ----------
+    context : ClientContext
+    rows : ndarray of shape (m_j, d), float64
+    ids : RowIds or None
+        Of its rows, with membership privacy.
+    ephemeral : bytes of length 32, optional
+        Private X25519 key of this run.
+
+    Attributes
+    ----------
+    handshake : Handshake
+        Its private key goes with this phase.
+    early_shares : EarlyShares
+        What overtook the plan.
+    """
+
+    def __init__(
+        self, context: ClientContext, *, rows: Floats, ids: RowIds | None, ephemeral: bytes | None
+    ) -> None:
+        super().__init__()
+        self._context, self._rows, self._ids = context, rows, ids
+        self.handshake = Handshake(
+            session=context.session,
+            number=context.number,
+            identity=context.identity,
+            rows=rows.shape[0] if ids is None else 0,
+            start=context.start,
+            ephemeral=ephemeral,
+        )
+        self.early_shares, self._early_deals = EarlyShares(), EarlyDeals()
+
+    @property
+    def state(self) -> State:
+        """Always the same."""
+        return State.IDENTIFY
+
+    @property
+    def hello(self) -> Hello:
+        """Its introduction."""
+        return Hello(
+            run=self._context.session.run,
+            sender=self._context.number,
+            recipient=SERVER,
+            agreement=self._context.session.agreement,
+            introduction=self.handshake.introduction,
+            start=self._context.start,
+        )
+
+    def step(self, message: Message) -> ClientStep:
+        """Take the plan, or keep what overtook it."""
+        match message:
+            case Plan():
+                return self._join(message.introductions)
+            case Share():
+                self.early_shares.hold(message, job=self._context.job)
+            case UnionDeal() if self._ids is None:
+                raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
+            case UnionDeal():
+                self._early_deals.hold(message, stage=1)
+            case _:
+                raise AssertionError(type(message))
+        return self, []
+
+    def unreadable(self, sender: int) -> list[Message]:
+        """Remember it until shares are opened."""
+        self.early_shares.spoilt.add(sender)
+        return []
+
+    def _join(self, introductions: tuple[Introduction | None, ...]) -> ClientStep:
+        """Meet the others; with IDs the union follows, else sharing."""
+        context, job = self._context, self._context.job
+        channels = self.handshake.channels(introductions)
+        present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
+        peers = Peers(
+            channels=channels,
+            transcript=transcript_of(context.session, present),
+            starts=[None if one is None else one.start for one in introductions],
+            quorum=quorum(job, len(present)),
+        )
+        if peers.left_out:
+            refuse_without("Plan", min(peers.left_out), job=job, prepared=context.prepared)
+        if self._ids is None:
+            layout = Layout(tuple(0 if one is None else one.rows for one in introductions))
+            own = OwnRows(self._rows, layout.rows(context.number))
+            share = ClientShare(context, peers, layout=layout, own=own)
+            return share, share.begin(self.early_shares)
+        if peers.left_out:
+            raise MessageError(
+                f"Plan: without client {min(peers.left_out)}, whom membership privacy cannot leave out"
+            )
+        for j, one in present.items():
+            if one.rows:
+                raise MessageError(f"Plan: client {j} tells a number of rows, which membership privacy hides")
+        union = ClientUnion(
+            context, peers, rows=self._rows, ids=self._ids, deals=self._early_deals, shares=self.early_shares
+        )
+        return union, union.begin()

@@ -1,0 +1,213 @@
+"""The phase *iterate* of a client: it answers each question with distances on its shares, in parts."""
+
+from dataclasses import replace
+
+from secfc._arrays import Ints, Labels
+from secfc.errors import MessageError, SealError
+from secfc.kmeans.sets import asked_about, set_sizes
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.disclosure import UNMASKED, disclosure_of
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    Challenge,
+    CodedDistances,
+    Continue,
+    Dispute,
+    Finish,
+    LeaveOut,
+    Message,
+    Witness,
+)
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
+from secfc.protocol.phases.client_reveal import ClientReveal
+from secfc.protocol.states import State
+from secfc.protocol.witness import END, check_outcome
+from secfc.row_layout import WINDOW
+from secfc.sealing.handshake import start_digest
+
+
+class ClientIterate(ClientPhase):
+    """From the first question, or the result if none comes, to the result.
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    held : Held
+        Whose sharing is complete.
+
+    Attributes
+    ----------
+    round : int
+        The last one asked, from 1; 0 before any.
+    sent : int
+        Parts of this round's answer that were sent.
+    asked : int
+        Those that the server asked for: at first `WINDOW`, more than were sent until the answer begins.
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
+        super().__init__(planned=held.planned, union_rows=held.union_rows)
+        self._context, self._job, self._peers = context, context.job, peers
+        self.held, self._sharing, self._witnesses = held, held.sharing, held.witnesses
+        self._left_out = frozenset(held.sharing.left_out)
+        self._layout = held.sharing.remaining()
+        self._parts = self._layout.parts(self._job)
+        self._disclosure = disclosure_of(self._job).client(context, peers, held.sharing)
+        self._masked = UNMASKED  # how this round's answer leaves
+        self.round = self.sent = self.asked = 0
+
+    @property
+    def state(self) -> State:
+        """Always the same."""
+        return State.ITERATE
+
+    @property
+    def due(self) -> bool:
+        """Whether the round's answer is to begin."""
+        return self.round > 0 and self.sent == 0
+
+    def step(self, message: Message) -> ClientStep:
+        """Answer what is asked; the result ends the iterations."""
+        match message:
+            case Assignment():
+                return self, self._on_assignment(message)
+            case Continue():
+                return self, self._on_continue(message.round, message.part)
+            case LeaveOut() | Challenge() | Dispute():
+                raise MessageError(f"{type(message).__name__}: after round {self.round}")
+            case Finish():
+                return self._on_finish(message)
+            case Witness():
+                return self, self.held.take(message) + self._confirmed()
+        return self, self.held.take(message)
+
+    def _on_assignment(self, message: Assignment) -> list[Message]:
+        # Rounds may be missed, and the rest of one left unanswered: the server went on without this client.
+        if message.round <= self.round:
+            raise MessageError(f"Assignment: round {message.round} after round {self.round}")
+        if self._sharing.lacking:
+            raise MessageError(f"Assignment: to client {self._context.number}, which lacks others' shares")
+        if message.sets.size != self._layout.m:
+            raise MessageError(f"Assignment: of {message.sets.size} rows, the parties hold {self._layout.m}")
+        self._check_view(message)
+        sets = labels_of(message.sets)
+        message = replace(message, sets=sets)
+        sizes = set_sizes(sets, self._job.k)
+        if not sizes.any():
+            raise MessageError("Assignment: every set is empty")
+        if self._job.init == "labels" and (message.round == 1 or self._job.predict):
+            self._check_start(message.round, sets)
+        self._disclosure.check(message.responders)
+        smallest = int(sizes[sizes > 0].min())
+        self._context.limits.enforce(
+            self._job, client=self._context.number, smallest=smallest, round_=message.round
+        )
+        self._close()
+        self._ask(message, sets, sizes)
+        self._witnesses.assigned(message)
+        if self._job.comparison == "end":
+            return self._begin() if self.due else []
+        messages = self._witnesses.tell(message.round, self._left_out)
+        self._witnesses.settle(message.round)
+        return messages + self._confirmed()
+
+    def _check_view(self, message: Assignment | Finish) -> None:
+        """Have equal messages mean equal views of whose rows are in."""
+        if message.left_out != tuple(sorted(self._left_out)):
+            raise MessageError(
+                f"{type(message).__name__}: without other clients than this one was told are left out"
+            )
+
+    def _check_start(self, round_: int, sets: Labels) -> None:
+        """The first sets, of a prediction all, are the start labels that each client has signed."""
+        for j, start in enumerate(self._peers.starts, 1):
+            if j not in self._left_out and start_digest(sets[self._layout.rows(j)]) != start:
+                raise SealError(f"Assignment: round {round_} has not the start labels that client {j} signed")
+
+    def _close(self) -> None:
+        """Nothing is shared or checked from the first question, or the result, on."""
+        if self.round == 0:
+            self._sharing.close()
+
+    def _ask(self, message: Assignment, sets: Labels, sizes: Ints) -> None:
+        """Prepare to answer; a client that is not asked has nothing left to send."""
+        self.round, self.sent = message.round, 0
+        self.asked = min(WINDOW, self._parts.answers)
+        if self.obsolete:
+            return
+        residues = self._job.residues(int(sizes.max()))
+        masked = self._disclosure.masked(message, residues)
+        if masked is None:
+            self.sent = self.asked = self._parts.answers
+            return
+        self._masked = masked
+        self._sharing.points.ask(sets, sizes[: asked_about(sizes)], residues, masked.factors)
+
+    def _confirmed(self) -> list[Message]:
+        """The first parts of an answer that waits until the other clients were asked the same."""
+        ready = self.due and self._witnesses.confirmed(self.round, clients=self._job.threshold)
+        return self._begin() if ready else []
+
+    def _begin(self) -> list[Message]:
+        """The parts of this round's answer that were asked for by now."""
+        return [message for part in range(self.asked) for message in self._answer_part(part)]
+
+    def _on_continue(self, round_: int, part: int) -> list[Message]:
+        """Answer the next part; before the answer begins, note that it was asked for.
+
+        A round may go on with R others before this client knows that enough were asked the same.
+        """
+        if round_ != self.round or part != self.asked:
+            raise MessageError(
+                f"Continue: part {part} of round {round_}, part {self.asked} of round {self.round} is next"
+            )
+        if part >= self._parts.answers:
+            raise MessageError(f"Continue: part {part}, there are {self._parts.answers}")
+        due = self.due
+        self.asked += 1
+        return [] if due else self._answer_part(part)
+
+    def _answer_part(self, part: int) -> list[Message]:
+        self.sent += 1
+        if self.obsolete:
+            return []
+        rows = self._parts.answer_rows(part)
+        residues = self._sharing.points.answer(rows.start, rows.stop)
+        self._masked.hide(residues)
+        return [
+            CodedDistances(
+                run=self._context.session.run,
+                sender=self._context.number,
+                recipient=SERVER,
+                round=self.round,
+                part=part,
+                residues=residues,
+            )
+        ]
+
+    def _on_finish(self, message: Finish) -> ClientStep:
+        check_outcome(message, self._job)
+        if message.labels.size != self._layout.m or not self._layout.m:
+            raise MessageError(
+                f"Finish: labels of {message.labels.size} rows, the parties hold {self._layout.m}"
+            )
+        self._check_view(message)
+        labels = labels_of(message.labels)
+        message = replace(message, labels=labels)
+        if labels.min() < 0:
+            raise MessageError("Finish: a row has no label")
+        context = self._context
+        context.limits.check_revealed(self._job, name=context.name, layout=self._layout, labels=labels)
+        own = self._sharing.own_labels(labels)
+        start = context.start
+        if self._job.predict and start is not None and (own != start)[start >= 0].any():
+            raise MessageError("Finish: a prediction has another label for a row that has one")
+        self._close()  # who was excluded was asked nothing
+        self._witnesses.finished(message)
+        messages = self._witnesses.tell(END, self._left_out)
+        self._witnesses.settle(END)
+        reveal = ClientReveal(self._job, self._peers, self.held, result=message, labels=own)
+        return reveal, messages + reveal.settle()

@@ -1,0 +1,85 @@
+"""What the phases of a client have in common."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from secfc._arrays import Floats, Ints, Labels
+from secfc.protocol.messages import CentreShare, Echo, Message, Share, Witness
+from secfc.protocol.revealing import CentreOpening
+from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.states import State
+from secfc.protocol.witness import Witnesses
+from secfc.row_layout import Layout
+
+
+class ClientPhase(ABC):
+    """A phase of a client.
+
+    Attributes
+    ----------
+    obsolete : bool
+        Whether nobody waits for answers to the next message: none is computed.
+    planned : Layout or None
+        All rows as planned, once they are known.
+    union_rows, labels, centres, deviations
+        As those of `secfc.protocol.client.Client`.
+    """
+
+    def __init__(self, *, planned: Layout | None = None, union_rows: Ints | None = None) -> None:
+        self.obsolete = False
+        self.planned, self.union_rows = planned, union_rows
+        self.labels: Labels | None = None
+        self.centres: Floats | None = None
+        self.deviations: Floats | None = None
+
+    @property
+    @abstractmethod
+    def state(self) -> State:
+        """What tells which messages it takes."""
+
+    @abstractmethod
+    def step(self, message: Message) -> "ClientStep":
+        """Take a message that its state allows; as `secfc.protocol.client.Client.receive` raises."""
+
+    def unreadable(self, sender: int) -> list[Message]:
+        """Take it that another client sent what is no message."""
+        return []
+
+
+ClientStep = tuple[ClientPhase, list[Message]]
+"""The phase that follows, itself or the next, and the messages caused."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Held:
+    """What a client holds from sharing on, through all phases that follow.
+
+    Attributes
+    ----------
+    planned : Layout
+    union_rows : ndarray of shape (m_j,), int64, or None
+    sharing : ClientSharing
+    witnesses : Witnesses
+    opening : CentreOpening
+    """
+
+    planned: Layout
+    union_rows: Ints | None
+    sharing: ClientSharing
+    witnesses: Witnesses
+    opening: CentreOpening
+
+    def take(self, message: Message) -> list[Message]:
+        """Take what another client sends when it is ahead, or behind."""
+        match message:
+            case Share():
+                return self.sharing.on_share(message)
+            case Echo():
+                return self.sharing.on_echo(message)
+            case Witness():
+                self.witnesses.take(message)
+            case CentreShare():
+                self.opening.take(message)
+            case _:
+                raise AssertionError(type(message))
+        return []

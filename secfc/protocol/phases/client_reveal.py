@@ -1,0 +1,53 @@
+"""The phase *reveal* of a client: it has the result, compares it with others', and opens centres."""
+
+from secfc._arrays import Labels
+from secfc.params import Job
+from secfc.protocol.context import Peers
+from secfc.protocol.messages import Finish, Message
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
+from secfc.protocol.states import State
+from secfc.protocol.witness import END
+
+
+class ClientReveal(ClientPhase):
+    """From the result to the end of the run.
+
+    Parameters
+    ----------
+    job : Job
+    peers : Peers
+    held : Held
+    result : Finish
+        Checked; its labels are unpacked.
+    labels : ndarray of shape (m_j,), int32
+        Of its own rows.
+    """
+
+    def __init__(self, job: Job, peers: Peers, held: Held, *, result: Finish, labels: Labels) -> None:
+        super().__init__(planned=held.planned, union_rows=held.union_rows)
+        self.labels, self.result, self.held = labels, result, held
+        self._job, self._peers = job, peers
+        self._state = State.COMPARE
+
+    @property
+    def state(self) -> State:
+        """COMPARE, REVEAL or DONE."""
+        return self._state
+
+    def step(self, message: Message) -> ClientStep:
+        """Take what shows that others have the same result, and their shares of centres."""
+        messages = self.held.take(message)
+        return self, messages + self.settle()
+
+    def settle(self) -> list[Message]:
+        """Take the result that R clients have; of the one that a quorum has, open centres where agreed."""
+        witnesses, opening, messages = self.held.witnesses, self.held.opening, list[Message]()
+        if self._state is State.COMPARE and witnesses.confirmed(END, clients=self._job.threshold):
+            self._state = State.REVEAL
+        if self._state is State.REVEAL:
+            if opening.due and witnesses.confirmed(END, clients=self._peers.quorum):
+                messages = opening.tell(self.result)
+            self.centres, self.deviations = opening.centres, opening.deviations
+            if not opening.waits:
+                self._state = State.DONE
+        return messages

@@ -1,0 +1,99 @@
+"""The phase *share* of a client, with the check of shares: until it is asked, or hears the result."""
+
+from secfc._arrays import Ints
+from secfc.errors import MessageError, ParameterError
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.dispensable import refuse_without
+from secfc.protocol.early import EarlyShares
+from secfc.protocol.messages import Assignment, Challenge, Continue, Dispute, Finish, LeaveOut, Message
+from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.phases.client_iterate import ClientIterate
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
+from secfc.protocol.revealing import CentreOpening
+from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.states import State
+from secfc.protocol.witness import Witnesses
+from secfc.row_layout import Layout
+
+
+class ClientShare(ClientPhase):
+    """From the first share on.
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    layout : Layout
+        All rows, as planned.
+    own : OwnRows
+    union_rows : ndarray of shape (m_j,), int64, optional
+        With membership privacy, the numbers of its own rows in the union.
+
+    Raises
+    ------
+    MessageError
+        The job cannot be run on these rows.
+    LimitError
+        Its limits forbid a start label for so many rows.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        peers: Peers,
+        *,
+        layout: Layout,
+        own: OwnRows,
+        union_rows: Ints | None = None,
+    ) -> None:
+        super().__init__(planned=layout, union_rows=union_rows)
+        try:
+            layout.check(context.job)
+        except ParameterError as error:
+            raise MessageError(f"Plan: {error}") from None
+        context.limits.check_start(context.job, name=context.name, m=layout.m)
+        self._context, self._peers = context, peers
+        self.sharing = ClientSharing(context, peers, layout=layout, own=own)
+        self.held = Held(
+            planned=layout,
+            union_rows=union_rows,
+            sharing=self.sharing,
+            witnesses=Witnesses(context.job, context.number, context.session, peers.channels),
+            opening=CentreOpening(context, peers, self.sharing),
+        )
+
+    @property
+    def state(self) -> State:
+        """ITERATE when every share has come and gone, so that it can be asked; DONE when it was left out."""
+        if self._context.number in self.sharing.left_out:
+            return State.DONE
+        return State.ITERATE if self.sharing.complete else State.SHARE
+
+    def begin(self, early: EarlyShares) -> list[Message]:
+        """The first parts of its shares."""
+        return self.sharing.begin(early)
+
+    def step(self, message: Message) -> ClientStep:
+        """Share, take others' shares, have them checked; the first question begins the iterations."""
+        sharing, context = self.sharing, self._context
+        match message:
+            case Continue():
+                return self, sharing.on_continue(message.round, message.part)
+            case Challenge():
+                return self, sharing.on_challenge(message)
+            case Dispute():
+                return self, sharing.on_dispute(message)
+            case LeaveOut():
+                refuse_without("LeaveOut", message.client, job=context.job, prepared=context.prepared)
+                return self, sharing.on_leave_out(message)
+            case Assignment() | Finish():
+                iterate = ClientIterate(context, self._peers, self.held)
+                iterate.obsolete = self.obsolete
+                return iterate.step(message)
+        return self, self.held.take(message)
+
+    def unreadable(self, sender: int) -> list[Message]:
+        """Report it in place of the sender's shares, while these are awaited."""
+        if self.state is not State.SHARE or not self.sharing.unreadable(sender):
+            return []
+        return self.sharing.ready()
