@@ -17,7 +17,15 @@ from secfc._predict import predict
 from secfc._run import run
 from secfc.calls import documented
 from secfc.errors import DataError, ParameterError
-from secfc.options import ClusterOptions, Execution, Opening, PredictOptions, RunOptions, Threshold, shared
+from secfc.options import (
+    ClusterOptions,
+    Execution,
+    PredictOptions,
+    RevealOptions,
+    RunOptions,
+    Threshold,
+    shared,
+)
 from secfc.parties import as_parties
 from secfc.result import Result
 
@@ -47,7 +55,7 @@ else:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Parameters(Execution, Opening, ClusterOptions, Threshold):
+class _Parameters(Execution, RevealOptions, ClusterOptions, Threshold):
     n_clusters: int = 8
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = None

@@ -245,7 +245,7 @@ class OfData:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Opening:
+class RevealOptions:
     """What is opened in the end, and to whom."""
 
     reveal_centres: Recipients = option(
@@ -352,5 +352,5 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(Execution, Opening, OfData, ClusterOptions):
+class RunOptions(Execution, RevealOptions, OfData, ClusterOptions):
     """Options of `secfc.run`."""

@@ -13,7 +13,7 @@ from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.search import Clustering, Search
+from secfc.kmeans.search import Search, SearchResult
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.params import Job
@@ -151,7 +151,7 @@ class _Recorder:
         if self._script is None:
             return self._search.end_round()
         labels = np.maximum(self._script.pop(0), 0)
-        self._search.found = [Clustering(start=labels, labels=labels, k=self._job.k)]
+        self._search.found = [SearchResult(start=labels, labels=labels, k=self._job.k)]
         return bool(self._script)
 
 

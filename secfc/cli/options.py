@@ -18,7 +18,7 @@ from secfc.options import (
     Driver,
     Execution,
     OfData,
-    Opening,
+    RevealOptions,
     Threshold,
     again,
     shared,
@@ -195,7 +195,7 @@ class Revealing(ClusteringFiles):
             rich_help_panel=OPENED,
         ),
     ] = None
-    reveal_spread: bool = again(Opening, "reveal_spread")
+    reveal_spread: bool = again(RevealOptions, "reveal_spread")
     consent: Annotated[
         str | None,
         typer.Option(

@@ -11,7 +11,7 @@ import numpy as np
 from secfc._arrays import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, SecFCError
-from secfc.kmeans.search import Clustering
+from secfc.kmeans.search import SearchResult
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.params import Job
@@ -311,7 +311,7 @@ class ServerReport:
         return [part if part.size else out for part, out in zip(parts, outside, strict=True)]
 
 
-def _figures(clustering: Clustering, job: Job) -> dict[str, Any]:
+def _figures(clustering: SearchResult, job: Job) -> dict[str, Any]:
     """What there is to say of a clustering, as JSON takes it."""
     measures = {} if clustering.measures is None else asdict(clustering.measures)
     return {

@@ -33,7 +33,7 @@ class _Step(Enum):
 
 
 @dataclass(kw_only=True)
-class Clustering:
+class SearchResult:
     """What one start ended in.
 
     Attributes
@@ -125,14 +125,14 @@ class Search:
         self._near_ties: dict[int, int] = {}  # by first row of what was added
         self._sized: Labels | None = None
         self._sums: RoundSums | None = None
-        self.found: list[Clustering] = []
+        self.found: list[SearchResult] = []
         self.moved = m
         self._begin_k()
 
     def _begin_k(self) -> None:
         self._k = self._ks.pop(0)
         self._starts_left = 1 if self._compared and self._k == 1 else self._n_init
-        self.best: Clustering | None = None
+        self.best: SearchResult | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -153,7 +153,7 @@ class Search:
                 self.sets = random_partition(self._rng, self._m, self._k)
                 if init == "separation":
                     self._step = _Step.FIRST_OF_START
-        self.current = Clustering(start=self.sets, labels=self.sets, k=self._k)
+        self.current = SearchResult(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
         """Rows of each set asked about, shape (k,)."""
@@ -183,9 +183,9 @@ class Search:
         self._k, self._ks = standing["k"], standing["ks"]
         self._starts_left, self._step = standing["starts_left"], _Step[standing["step"]]
         self.moved, self._previous = standing["moved"], standing["previous"]
-        self.current = _clustering(standing["current"])
-        self.best = None if standing["best"] is None else _clustering(standing["best"])
-        self.found = [_clustering(one) for one in standing["found"]]
+        self.current = _from_plain(standing["current"])
+        self.best = None if standing["best"] is None else _from_plain(standing["best"])
+        self.found = [_from_plain(one) for one in standing["found"]]
         self._seeds = None
         if standing["seeds"] is not None:
             self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng)
@@ -280,7 +280,7 @@ class Search:
         self.found = [one for one in self.found if not self._compared or one.k in self._compared]
         return False
 
-    def _iterated(self, run: Clustering, sets: Labels) -> bool:
+    def _iterated(self, run: SearchResult, sets: Labels) -> bool:
         """Count an iteration; True when it was the last: no label changed, or no set and so no centre."""
         run.n_iter += 1
         run.history.append(run.inertia)
@@ -298,7 +298,7 @@ class Search:
         return run.converged
 
 
-def _plain(clustering: Clustering) -> dict[str, Any]:
+def _plain(clustering: SearchResult) -> dict[str, Any]:
     measures = clustering.measures
     return vars(clustering) | {
         "histogram": list(clustering.histogram),
@@ -306,13 +306,13 @@ def _plain(clustering: Clustering) -> dict[str, Any]:
     }
 
 
-def _clustering(plain: dict[str, Any]) -> Clustering:
+def _from_plain(plain: dict[str, Any]) -> SearchResult:
     counts, largest = plain["histogram"]
     measures = None if plain["measures"] is None else Measures(**plain["measures"])
-    return Clustering(**plain | {"histogram": (counts, largest), "measures": measures})
+    return SearchResult(**plain | {"histogram": (counts, largest), "measures": measures})
 
 
-def silhouette(clustering: Clustering) -> float:
+def silhouette(clustering: SearchResult) -> float:
     """What clusterings of several k are compared by; nan counts as the least."""
     value = nan if clustering.measures is None else clustering.measures.silhouette
     return -inf if isnan(value) else value

@@ -21,7 +21,7 @@ from secfc.drivers.failures import error_of
 from secfc.drivers.processes import end_programs, how_it_ended, start_program
 from secfc.errors import CheatError, DataError, MessageError, PartyError, SecFCError
 from secfc.outputs import whole_folder
-from secfc.prepare.party import checked_file, told_of, write_prepared
+from secfc.prepare.party import checked_file, source_to_json, write_prepared
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Statistics
@@ -93,7 +93,7 @@ def prepare_files(
                 "schema": schema.to_dict(),
                 "run": run,
                 "name": str(file),
-                "source": told_of(file),
+                "source": source_to_json(file),
                 "id": id_column,
                 "drop": list(drop),
                 "out": str(target),

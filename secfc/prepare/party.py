@@ -36,7 +36,7 @@ def main() -> int:
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     setup = framing.read_json(inbox)
     terms = Terms(n=setup["n"], t=setup["t"], schema=Schema.of(setup["schema"]))
-    source = source_of(setup["source"])
+    source = source_from_json(setup["source"])
     table, rows = checked_file(source, terms.schema, id_column=setup["id"], drop=setup["drop"])
     identity = Identity()
     framing.write_json(outbox, {"identity": identity.public.hex(), "mended": rows.mended})
@@ -62,12 +62,12 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     preparation = Preparation(schema=terms.schema, statistics=preparer.statistics)
     prepared = preparation.apply(rows, name=str(source))
     write_prepared(Path(setup["out"]), preparation.names, prepared, table, setup["id"])
-    told = {name: asdict(one) for name, one in preparation.statistics.items()}
-    framing.write_json(outbox, {"statistics": told})
+    totals = {name: asdict(one) for name, one in preparation.statistics.items()}
+    framing.write_json(outbox, {"statistics": totals})
 
 
-def told_of(source: Path | Query) -> dict[str, Any]:
-    """A file or query as JSON takes it; `source_of` makes it of that again."""
+def source_to_json(source: Path | Query) -> dict[str, Any]:
+    """A file or query as JSON takes it; `source_from_json` makes it of that again."""
     if not isinstance(source, Query):
         return {"file": str(source)}
     origin = source.origin
@@ -75,13 +75,13 @@ def told_of(source: Path | Query) -> dict[str, Any]:
     return {"kind": origin.kind, "path": path, "url": origin.url, "query": source.query, "name": source.name}
 
 
-def source_of(told: dict[str, Any]) -> Path | Query:
+def source_from_json(given: dict[str, Any]) -> Path | Query:
     """The file or query that a party reads."""
-    if "file" in told:
-        return Path(told["file"])
-    path = None if told["path"] is None else Path(told["path"])
-    origin = Origin(kind=told["kind"], path=path, url=told["url"])
-    return Query(origin=origin, query=told["query"], name=told["name"])
+    if "file" in given:
+        return Path(given["file"])
+    path = None if given["path"] is None else Path(given["path"])
+    origin = Origin(kind=given["kind"], path=path, url=given["url"])
+    return Query(origin=origin, query=given["query"], name=given["name"])
 
 
 def checked_file(

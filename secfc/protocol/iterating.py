@@ -7,7 +7,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.search import Clustering, Search, silhouette
+from secfc.kmeans.search import Search, SearchResult, silhouette
 from secfc.kmeans.sets import asked_about
 from secfc.params import Job
 from secfc.protocol.consistency import ConsistencyCheck
@@ -38,7 +38,7 @@ class Iterating:
     Attributes
     ----------
     search : Search
-    outcome : Clustering or None
+    outcome : SearchResult or None
         What the clients are told, once the search has ended: nothing more is asked then.
     """
 
@@ -54,7 +54,7 @@ class Iterating:
         kernels: Kernels,
     ) -> None:
         self.search = search
-        self.outcome: Clustering | None = None
+        self.outcome: SearchResult | None = None
         self._job, self._run, self._parts, self._gathering = job, run, parts, gathering
         self.disclosure = disclosure_of(job).server(job)
         self._decoder = Decoder(self.disclosure.weights, kernels)

@@ -7,7 +7,7 @@ import numpy as np
 from secfc.errors import MessageError, ParameterError
 from secfc.kernels import Choose, Kernels, choose
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.search import Clustering, Search
+from secfc.kmeans.search import Search, SearchResult
 from secfc.params import Job
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.dealing import covers_of
@@ -64,9 +64,9 @@ class Server:
     Attributes
     ----------
     state : State
-    outcome : Clustering or None
+    outcome : SearchResult or None
         Once the run has ended: what the clients are told.
-    found : list of Clustering
+    found : list of SearchResult
         One for each k that was compared, or the outcome alone.
     """
 
@@ -82,8 +82,8 @@ class Server:
         kernels: Choose = choose,
     ) -> None:
         self.state = State.IDENTIFY
-        self.outcome: Clustering | None = None
-        self.found: list[Clustering] = []
+        self.outcome: SearchResult | None = None
+        self.found: list[SearchResult] = []
         self._job, self._session, self._run, self._rng = job, session, session.run, rng
         self._secret = secret or MaskSource()
         self._prepares, self._salt, self._choose = prepares, salt, kernels

@@ -9,7 +9,7 @@ import numpy as np
 from secfc._arrays import Ints
 from secfc.errors import DuplicateIdError, UnionError
 from secfc.psu.found import Found
-from secfc.psu.plan import ATTEMPTS, SMALL_TABLE, TABLES, Table, UnionPlan
+from secfc.psu.plan import ATTEMPTS, SMALL_TABLE, TABLES, UnionPlan, UnionTable
 from secfc.psu.stages import CheckStage, SeriesStage
 from secfc.psu.tokens import Tokens
 
@@ -68,7 +68,7 @@ class Course:
         else:
             self._begin_table(self._next_cap(self.stage.table, found.overfull))
 
-    def _next_cap(self, table: Table, overfull: int) -> int:
+    def _next_cap(self, table: UnionTable, overfull: int) -> int:
         """IDs that the next table is for."""
         left = self.plan.cap - self.m
         if overfull * (table.capacity + 1) > left:
@@ -126,7 +126,7 @@ class Course:
 
     def _begin_attempt(self) -> None:
         self._attempt += 1
-        self._tables: list[tuple[Table, Found]] = []
+        self._tables: list[tuple[UnionTable, Found]] = []
         self._begin_table(self.plan.cap)
 
     def _begin_table(self, cap: int) -> None:

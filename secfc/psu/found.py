@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from secfc._arrays import Bools, Ints
-from secfc.psu.plan import Table
+from secfc.psu.plan import UnionTable
 from secfc.psu.prime import Elements, P
 from secfc.psu.tokens import Tokens
 
@@ -27,7 +27,7 @@ class Found:
     counts: Ints = field(repr=False)
     poles: Elements = field(repr=False)
 
-    def fault(self, table: Table) -> str | None:
+    def fault(self, table: UnionTable) -> str | None:
         """What is wrong with a received one, or None."""
         if self.counts.shape != (table.bins,):
             return f"{self.counts.size} bins, the table has {table.bins}"
@@ -52,7 +52,7 @@ class Found:
         """Bins that held too many."""
         return int((self.counts == OVERFULL).sum())
 
-    def locate(self, table: Table, tokens: Tokens) -> tuple[Ints, Bools]:
+    def locate(self, table: UnionTable, tokens: Tokens) -> tuple[Ints, Bools]:
         """The row of each token in this table, -1 if it is missing; and whether its bin was overfull."""
         bins, poles = table.places(tokens)
         ends = np.cumsum(np.maximum(self.counts, 0))

@@ -83,13 +83,13 @@ class UnionPlan:
             for i in range(count)
         ]
 
-    def table(self, stage: int, cap: int) -> "Table":
+    def table(self, stage: int, cap: int) -> "UnionTable":
         """The table of this stage for this many IDs."""
-        return Table(plan=self, stage=stage, cap=cap)
+        return UnionTable(plan=self, stage=stage, cap=cap)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class UnionTable:
     """Bins of one stage, and where a token falls: in a bin, at a *pole*.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from secfc._arrays import Ints
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels
-from secfc.psu.plan import PART_BYTES, Table, UnionPlan
+from secfc.psu.plan import PART_BYTES, UnionPlan, UnionTable
 from secfc.psu.prime import Elements, elements, multiply, total
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
@@ -60,7 +60,7 @@ class SeriesStage:
     The k-th opened value, sum over i of W_i s_(k + i), is the k-th moment with weights c_e W(e).
     """
 
-    table: Table
+    table: UnionTable
 
     @property
     def shape(self) -> Shape:

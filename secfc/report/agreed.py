@@ -14,9 +14,9 @@ from secfc.errors import AgreementError, DataError
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job
 from secfc.report.charts import curve
+from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
-from secfc.report.told import ToldResult, ToldSummary, told_of
 from secfc.tables import load_table
 
 
@@ -52,36 +52,40 @@ def write_agreed_report(
     DataError
         When the site's labels cannot be used.
     """
-    told, job = told_of(summary.coordinator, agreement, name=name), agreement.job
+    record, job = check_coordinator(summary.coordinator, agreement, name=name), agreement.job
     if site is not None and site.party not in agreement.names:
         raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
     party = None if site is None else agreement.names.index(site.party)
     runs = {one.statement.run for one in summary.statements}
     page = Page(
         job=job,
-        run=told.run or (runs.pop() if len(runs) == 1 else "unknown"),
+        run=record.run or (runs.pop() if len(runs) == 1 else "unknown"),
         names=list(agreement.names),
         title=agreement.title,
-        ended=None if told.ended == COMPLETE else told.ended,
+        ended=None if record.ended == COMPLETE else record.ended,
         party=party,
         figures=None
-        if told.result is None
-        else _figures(told.result, job, _own_sizes(told, job, site, party)),
-        learned=[] if told.costs is None else who_learned_what(job, told.costs.rounds, agreement.opened),
-        lost=told.lost,
+        if record.result is None
+        else _figures(record.result, job, _own_sizes(record, job, site, party)),
+        learned=[] if record.costs is None else who_learned_what(job, record.costs.rounds, agreement.opened),
+        lost=record.lost,
         findings=audit(summary, agreement),
-        phases=() if told.costs is None else told.costs.phases,
-        wall_seconds=None if told.costs is None else told.costs.wall_seconds,
+        phases=() if record.costs is None else record.costs.phases,
+        wall_seconds=None if record.costs is None else record.costs.wall_seconds,
     )
     return write_page(page, path)
 
 
-def _own_sizes(told: ToldSummary, job: Job, site: Site | None, party: int | None) -> list[int] | None:
+def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: int | None) -> list[int] | None:
     """Rows of each cluster of the site's own, by the labels that it has of the run."""
     if site is None or party is None:
         return None
-    assert told.result is not None
-    path, counts, most = site.results / str(told.run) / LABELS, told.result.counts, sum(told.result.sizes)
+    assert record.result is not None
+    path, counts, most = (
+        site.results / str(record.run) / LABELS,
+        record.result.counts,
+        sum(record.result.sizes),
+    )
     sizes: list[int] = []
     try:  # a site without IDs has row numbers there; labels are the last column
         labels = load_table(path).columns[-1].to_numpy()
@@ -96,7 +100,7 @@ def _own_sizes(told: ToldSummary, job: Job, site: Site | None, party: int | None
     return sizes
 
 
-def _figures(result: ToldResult, job: Job, own: list[int] | None) -> Figures:
+def _figures(result: ResultSchema, job: Job, own: list[int] | None) -> Figures:
     return Figures(
         n_iter=result.n_iter,
         converged=result.converged,

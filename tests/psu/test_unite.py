@@ -12,7 +12,7 @@ from support.union import Parties, plan_for, tokens_of
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
 from secfc.psu import plan as plan_module
 from secfc.psu import stages
-from secfc.psu.plan import CAPACITY, LOAD, Table, UnionPlan
+from secfc.psu.plan import CAPACITY, LOAD, UnionPlan, UnionTable
 from secfc.psu.tokens import Tokens
 from secfc.psu.unite import United, unite
 
@@ -120,15 +120,15 @@ class TestFalseAlarms:
 
     def collide(self, monkeypatch: pytest.MonkeyPatch, stages: set[int]) -> None:
         a, b = (tokens_of([[name]])[0] for name in ("a", "b"))
-        places = Table.places
+        places = UnionTable.places
 
-        def colliding(table: Table, tokens: Tokens):
+        def colliding(table: UnionTable, tokens: Tokens):
             if table.stage in stages:
                 at = (tokens.u == b.u) & (tokens.v == b.v)
                 tokens = Tokens(u=np.where(at, a.u, tokens.u), v=np.where(at, a.v, tokens.v))
             return places(table, tokens)
 
-        monkeypatch.setattr(Table, "places", colliding)
+        monkeypatch.setattr(UnionTable, "places", colliding)
 
 
 class TestMissing:

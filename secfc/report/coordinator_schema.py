@@ -1,4 +1,4 @@
-"""What a coordinator tells of a run in a summary: unsigned, so its form and sense are checked before use."""
+"""A coordinator's record of a run in a summary: unsigned, so its form and sense are checked before use."""
 
 from itertools import chain
 from typing import Annotated, Literal
@@ -14,13 +14,13 @@ from secfc.protocol.progress import Faults
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class ToldPart(FileSchema):
-    """A part of it. Keys of later versions are left alone."""
+class _Part(FileSchema):
+    """A part of the record. Keys of later versions are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-class ToldPhase(ToldPart):
+class PhaseSchema(_Part):
     """Costs of a phase in a role."""
 
     phase: Text
@@ -30,20 +30,20 @@ class ToldPhase(ToldPart):
     messages: Count
 
 
-class ToldCosts(ToldPart):
+class CostsSchema(_Part):
     """Costs of a run, as `secfc.drivers.costs.Costs.to_dict` has them."""
 
     wall_seconds: Amount
     messages: Count
     bytes: Count
     rounds: Count
-    phases: list[ToldPhase]
+    phases: list[PhaseSchema]
 
 
 Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
-class ToldFaults(ToldPart):
+class FaultsSchema(_Part):
     """Client numbers, as `secfc.protocol.progress.Faults` has them."""
 
     absent: list[Count]
@@ -63,7 +63,7 @@ class ToldFaults(ToldPart):
         )
 
 
-class ToldResult(ToldPart):
+class ResultSchema(_Part):
     """A result, as `secfc.drivers.setup.public_result` has it."""
 
     n_iter: Count
@@ -71,13 +71,13 @@ class ToldResult(ToldPart):
     inertia: Amount
     history: Annotated[list[Amount], Field(min_length=1)]
     near_ties: Count
-    faults: ToldFaults
+    faults: FaultsSchema
     counts: list[Count] | None
     sizes: list[Count]
 
 
-class ToldSummary(ToldPart):
-    """All of it.
+class CoordinatorSchema(_Part):
+    """The record.
 
     Attributes
     ----------
@@ -88,25 +88,25 @@ class ToldSummary(ToldPart):
         "complete", or type and code of the error.
     lost : dict of str to str
         Parties that the run went on without, and types and codes of their errors.
-    costs : ToldCosts or None
-    result : ToldResult or None
+    costs : CostsSchema or None
+    result : ResultSchema or None
     """
 
     secfc: Text
     run: Hex16 | None = None
     ended: Ending
     lost: dict[Text, Ending] = Field(default_factory=dict)
-    costs: ToldCosts | None = None
-    result: ToldResult | None = None
+    costs: CostsSchema | None = None
+    result: ResultSchema | None = None
 
 
-def told_of(coordinator: object, agreement: Agreement, *, name: str) -> ToldSummary:
-    """Check what a coordinator tells.
+def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -> CoordinatorSchema:
+    """Check a coordinator's record of a run.
 
     Parameters
     ----------
     coordinator : object
-        That part of a summary.
+        That key of a summary.
     agreement : Agreement
     name : str
         What errors call the summary.
@@ -116,8 +116,8 @@ def told_of(coordinator: object, agreement: Agreement, *, name: str) -> ToldSumm
     ParameterError
         Naming the key that has another form, or numbers that cannot be those of a run of this job.
     """
-    told = check_values(coordinator, ToldSummary, name=f"{name}: coordinator")
-    result, job = told.result, agreement.job
+    record = check_values(coordinator, CoordinatorSchema, name=f"{name}: coordinator")
+    result, job = record.result, agreement.job
     if result is not None:
         faults = result.faults
         numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
@@ -126,8 +126,8 @@ def told_of(coordinator: object, agreement: Agreement, *, name: str) -> ToldSumm
             ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),
             ("sizes", len(result.sizes) == job.k and 0 < rows == (rows if counts is None else sum(counts))),
             ("faults", numbers <= set(range(1, job.n + 1))),
-            ("costs", told.costs is not None),
+            ("costs", record.costs is not None),
         ):
             if not holds:
                 raise ParameterError(f"{name}: coordinator: {key}: not that of a run of this job")
-    return told
+    return record
