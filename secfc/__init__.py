@@ -35,14 +35,14 @@ from secfc.errors import (
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
-    from secfc._predict import Prediction, predict
-    from secfc._run import run
     from secfc.choose import Candidate, Choice, choose_k
     from secfc.estimator import SecureKMeans
     from secfc.limits import Limits
     from secfc.params import Job
+    from secfc.predicting import Prediction, predict
     from secfc.protocol.progress import Faults, Progress
     from secfc.result import Result
+    from secfc.running import run
 
 __version__ = VERSION
 
@@ -80,8 +80,8 @@ __all__ = [
 ]
 
 _LATE = {
-    **dict.fromkeys(("Prediction", "predict"), "secfc._predict"),
-    "run": "secfc._run",
+    **dict.fromkeys(("Prediction", "predict"), "secfc.predicting"),
+    "run": "secfc.running",
     **dict.fromkeys(("Candidate", "Choice", "choose_k"), "secfc.choose"),
     "SecureKMeans": "secfc.estimator",
     "Limits": "secfc.limits",

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Ints, Labels
-from secfc._run import run_outcome
 from secfc.calls import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
@@ -19,6 +18,7 @@ from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
+from secfc.running import run_outcome
 
 HEADINGS = (
     "k",

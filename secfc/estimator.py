@@ -13,8 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secfc._arrays import Floats, Labels
-from secfc._predict import predict
-from secfc._run import run
 from secfc.calls import documented
 from secfc.errors import DataError, ParameterError
 from secfc.options import (
@@ -27,7 +25,9 @@ from secfc.options import (
     shared,
 )
 from secfc.parties import as_parties
+from secfc.predicting import predict
 from secfc.result import Result
+from secfc.running import run
 
 if TYPE_CHECKING:  # scikit-learn has no stubs: of unknown bases a type checker takes any arguments
 

@@ -363,7 +363,7 @@ def test_columns_never_shared_must_be_names(value):
 
 def test_a_column_that_is_never_shared_ends_the_run_before_it_begins(monkeypatch):
     pd = pytest.importorskip("pandas")
-    monkeypatch.setattr("secfc._run._DRIVERS", {})
+    monkeypatch.setattr("secfc.running._DRIVERS", {})
     frames = [pd.DataFrame({"age": [1.0, 2.0], "income": [3.0, 4.0]}) for _ in range(3)]
     text = r"^parties\[0\]: column 'income' is never shared, by the party's own limits$"
     with pytest.raises(secfc.LimitError, match=text):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import secfc
-from secfc._run import run_parties
 from secfc.cli.consent import revealing
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, party_names
@@ -17,6 +16,7 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.options import RunOptions
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.result import Result
+from secfc.running import run_parties
 from secfc.sources.query import Query
 from secfc.tables import Table, read_tables, row_ids, write_centres, write_labels
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from secfc._predict import Prediction, predict_members
 from secfc.cli.consent import positions
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
@@ -17,6 +16,7 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.errors import ParameterError
 from secfc.options import Agreed, PredictOptions, shared
 from secfc.outputs import check_new_folder, whole_folder
+from secfc.predicting import Prediction, predict_members
 from secfc.rows import largest_norm
 from secfc.schemas import with_options
 from secfc.sources.query import Query

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc._run import is_number, limits_of, run_outcome
 from secfc.calls import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import DataError, LimitError, ParameterError
@@ -18,6 +17,7 @@ from secfc.params import Job, check_positive
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 from secfc.rows import check_labels, check_rows
+from secfc.running import is_number, limits_of, run_outcome
 
 
 @dataclass(frozen=True, kw_only=True)
