@@ -11,22 +11,17 @@ import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from secfc.errors import SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.kernels import Kernels
+from secfc.keystream import draw, keystream, spare_words
 from secfc.sealing.channel import Channel
 
 _BLOCK_BYTES = 3 << 16
-"""Masks made at a time, of each neighbour: with the usual few neighbours they stay in an L2 cache."""
-
-_ZEROS = memoryview(bytes(2 * _BLOCK_BYTES))
-"""What a keystream is added to: of a block and its spare words."""
-
-_NONCE = bytes(12)
-"""Of a key that is used for one keystream."""
+"""Masks made at a time, of each neighbour: with the usual few neighbours they stay in an L2 cache. With its
+spare words a block is shorter than `secfc.keystream.ZEROS`."""
 
 
 def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
@@ -93,7 +88,7 @@ class PairwiseMasks:
         self._signs = np.array([1 if me < other else -1 for other in neighbours], dtype=np.int64)
         self._streams = [
             [
-                _keystream(channels[other].mask_key(round_=round_, index=index, question=question))
+                keystream(channels[other].mask_key(round_=round_, index=index, question=question))
                 for other in neighbours
             ]
             for index in range(len(self._primes))
@@ -124,28 +119,3 @@ class PairwiseMasks:
         if self._words.shape != shape:
             self._words = np.empty(shape, dtype=np.uint8)
         return self._words
-
-
-def spare_words(count: int, p: int) -> int:
-    """Words of 24 bits drawn beyond `count`, ten standard deviations more than are not below p on average."""
-    beyond = count * (1 - p / 2**24)
-    return int(beyond + 10 * beyond**0.5) + 32
-
-
-def draw(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, kernels: Kernels) -> None:
-    """Make the first `count` words independent, uniform residues below p; the rest is spare.
-
-    A word of the keystream is uniform below 2**24. Each that is not below p is replaced by the next spare
-    word that is, so what is left is uniform below p, in each place independently.
-    """
-    stream.update_into(_ZEROS[: words.size], words.data)
-    spare = words[BYTES_PER_RESIDUE * count :]
-    while not kernels.redraw(words, count, p):
-        stream.update_into(_ZEROS[: spare.size], spare.data)
-
-
-def _keystream(key: bytes) -> CipherContext:
-    # AES-256 in counter mode as GCM has it (NIST SP 800-38D, 6.5): what it adds to zeros; no tag is made. The
-    # key is used for this one keystream, so a counter that starts anew repeats nothing. It is GCM because
-    # OpenSSL computes that with wider instructions than plain counter mode.
-    return Cipher(algorithms.AES256(key), modes.GCM(_NONCE)).encryptor()

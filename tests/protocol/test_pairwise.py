@@ -17,19 +17,13 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.keystream import draw, keystream, spare_words
 from secfc.params import Job
 from secfc.protocol.decoding import Weights
 from secfc.protocol.disclosure import ServerDistances, question_digest
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, LeaveOut
-from secfc.protocol.pairwise import (
-    _BLOCK_BYTES,
-    PairwiseMasks,
-    _keystream,
-    draw,
-    harary_neighbours,
-    spare_words,
-)
+from secfc.protocol.pairwise import _BLOCK_BYTES, PairwiseMasks, harary_neighbours
 from secfc.protocol.states import State
 from secfc.sealing.channel import Channel
 
@@ -270,7 +264,7 @@ class TestMasks:
         key = bytes(range(32))
         counter = modes.CTR(bytes(12) + (2).to_bytes(4, "big"))
         expected = Cipher(algorithms.AES256(key), counter).encryptor().update(bytes(1000))
-        stream = _keystream(key)
+        stream = keystream(key)
         assert stream.update(bytes(300)) + stream.update(bytes(700)) == expected
 
     def test_they_refuse_to_be_pickled_and_show_nothing(self):
