@@ -5,10 +5,10 @@ from numpy.typing import NDArray
 
 from secfc._arrays import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kernels import client_loops, residue_loops, server_loops
+from secfc.kernels import client_loops, comparing_loops, residue_loops, server_loops
 from secfc.kernels.blocks import PAIR
-from secfc.kernels.interface import Bytes, EncodingTransform
-from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kernels.interface import Bytes, Differences, EncodingTransform
+from secfc.kernels.vectorised import VectorisedKernels, check_differences
 
 _FOUR = 4
 
@@ -147,6 +147,24 @@ class CompiledKernels:
             contested,
         )
         return residues, self._value, labels, contested
+
+    def difference_bits(
+        self, packed: Bytes, start: int, question: Differences, own: Labels, out: NDArray[np.uint64]
+    ) -> None:
+        """See `Kernels.difference_bits`."""
+        check_differences(packed, start, question, own, out)  # the loop checks no bounds
+        comparing_loops.difference_bits(
+            packed,
+            start,
+            question.columns,
+            own,
+            question.first,
+            question.second,
+            question.weights,
+            np.array(question.radix.primes, dtype=np.int64),
+            question.radix.inverses,
+            out,
+        )
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""

@@ -4,7 +4,7 @@ Residues modulo p come packed, three bytes each, or as float64 *reduced* residue
 `secfc.field.residues`. Rows of the data are the last axis everywhere, so that a column is contiguous.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +35,28 @@ class EncodingTransform:
     after: Floats
     roots: Floats
     inverse_roots: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differences:
+    """Which weighted differences are taken.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (c,), int64
+        Columns compared, ascending.
+    weights : ndarray of shape (P, c), float64
+        Centred residues of 2 w.
+    first, second : ndarray of shape (pairs,), int64
+        Slots, first < second; or -1 and a slot.
+    radix : MixedRadix
+    """
+
+    columns: Ints = field(repr=False)
+    weights: Floats = field(repr=False)
+    first: Ints = field(repr=False)
+    second: Ints = field(repr=False)
+    radix: MixedRadix
 
 
 class Kernels(Protocol):
@@ -222,6 +244,34 @@ class Kernels(Protocol):
             Set of least value, the lowest index among equals.
         contested : ndarray of shape (rows,), bool
             Whether another value is within the tolerance of the least.
+        """
+
+    def difference_bits(
+        self,
+        packed: Bytes,
+        start: int,
+        question: Differences,
+        own: Labels,
+        out: NDArray[np.uint64],
+    ) -> None:
+        """Bits of the mixed-radix digits of 2 (w_a x_b - w_b x_a) modulo Q, for pairs (a, b) of slots.
+
+        A row's slots are the columns but its own: slot s is column s + [own <= s]. Where first is -1, in all
+        pairs or none, they are of the own column and a slot, in the order of the columns: a < b always.
+
+        Parameters
+        ----------
+        packed : ndarray of shape (P, k, 3 * m), uint8
+            Canonical residues x.
+        start : int
+            Rows [start, start + rows) are compared.
+        question : Differences
+        own : ndarray of shape (rows,), int32
+            The own column, as its index among the columns compared; their number where a row has none.
+        out : ndarray of shape (chunk, chunks, pairs, W), uint64
+            Written: rows are 64 W at least, and row j W + w is bit j of word w, 0 behind the last row. Bits
+            of a digit go from the highest to the lowest, digits from the highest to the lowest, `chunk` bits
+            to a chunk, and P divides `chunks`.
         """
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:

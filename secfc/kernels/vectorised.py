@@ -8,7 +8,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
-from secfc.kernels.interface import Bytes, EncodingTransform
+from secfc.kernels.interface import Bytes, Differences, EncodingTransform
 
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements of a block of rows: 1 MiB, about an L2 cache."""
@@ -151,6 +151,37 @@ class VectorisedKernels:
         labels = value.argmin(axis=0).astype(np.int32)
         return digits, value, labels, (value <= best * (1 + tolerance)).sum(axis=0) > 1
 
+    def difference_bits(
+        self, packed: Bytes, start: int, question: Differences, own: Labels, out: NDArray[np.uint64]
+    ) -> None:
+        """See `Kernels.difference_bits`."""
+        check_differences(packed, start, question, own, out)
+        rows, radix = own.size, question.radix
+        x = unpack(packed[:, question.columns, 3 * start : 3 * (start + rows)])
+        every = np.arange(rows)
+
+        def slot(s: int) -> tuple[Floats, Floats]:
+            column = own if s < 0 else s + (own <= s)
+            return x[:, column, every], question.weights[:, column]
+
+        residues = np.empty((len(radix.primes), question.first.size, rows))
+        for at, (s, t) in enumerate(zip(question.first, question.second, strict=True)):
+            (x_a, w_a), (x_b, w_b) = slot(s), slot(t)
+            # A centred weight times a canonical residue is below 2**47.
+            residues[:, at] = w_a * x_b - w_b * x_a
+            if s < 0:
+                residues[:, at] *= np.where(own <= t, 1.0, -1.0)
+        chunk, chunks, pairs, words = out.shape
+        whole = np.zeros((len(radix.primes), pairs, 64 * words), dtype="<u4")
+        whole[..., :rows] = radix.digits(residues)
+        places = chunk * chunks // len(radix.primes)
+        for q, digit in enumerate(whole.reshape(-1, pairs, 64, words)[::-1]):
+            for place in range(places):
+                bits = ((digit >> np.uint32(places - 1 - place)) & np.uint32(1)).astype(np.uint8)
+                octets = np.packbits(bits, axis=1, bitorder="little").swapaxes(1, 2)
+                group = q * (places // chunk) + place // chunk
+                out[place % chunk, group] = np.ascontiguousarray(octets).view("<u8")[..., 0]
+
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""
         low_bits = words & np.uint32((1 << p.bit_length()) - 1)
@@ -158,3 +189,31 @@ class VectorisedKernels:
         kept[: accepted.size] = accepted
         kept[: accepted.size] -= (p - 1) // 2
         return accepted.size
+
+
+def check_differences(
+    packed: Bytes, start: int, question: Differences, own: Labels, out: NDArray[np.uint64]
+) -> None:
+    """Refuse what does not fit together; the compiled loop checks no bounds."""
+    count, columns = len(question.radix.primes), question.columns
+    if packed.shape[0] != count or question.weights.shape != (count, columns.size):
+        raise ValueError("residues or weights do not fit the primes")
+    if not 0 <= start <= start + own.size <= packed.shape[2] // BYTES_PER_RESIDUE:
+        raise ValueError("rows do not fit the residues")
+    champions = bool((question.first < 0).any())
+    if champions and (question.first >= 0).any():
+        raise ValueError("all pairs or none are of a row's own column")
+    slots = columns.size - (1 if champions or (own < columns.size).any() else 0)
+    if (
+        not 0 <= columns.min() <= columns.max() < packed.shape[1]
+        or not -1 <= question.first.min() <= question.first.max() < slots
+        or not 0 <= question.second.min() <= question.second.max() < slots
+        or (own.size and not 0 <= own.min() <= own.max() < columns.size + (0 if champions else 1))
+    ):
+        raise ValueError("columns, pairs or own columns do not fit the residues")
+    chunk, chunks, pairs, words = out.shape
+    places = chunk * chunks // count
+    if pairs != question.first.size or 64 * words < own.size or chunks % count or places > 32:
+        raise ValueError("the buffer does not fit the differences")
+    if max(question.radix.primes) >> places:
+        raise ValueError("digits are longer than their places")

@@ -1,0 +1,26 @@
+"""Memory for words that is taken again in every round: new pages cost more than the gates that fill them."""
+
+from collections.abc import Hashable
+from math import prod
+
+import numpy as np
+
+from secfc.comparing.gates import Words
+
+
+class Arena:
+    """Named buffers that grow as needed. One role has it at a time; it holds masks, so it is never shown."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[Hashable, Words] = {}
+
+    def __repr__(self) -> str:
+        return f"Arena(buffers={len(self._buffers)})"
+
+    def words(self, name: Hashable, shape: tuple[int, ...]) -> Words:
+        """Uninitialised words, contiguous; what was taken by this name before is overwritten."""
+        size = prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[name] = np.empty(size, dtype=np.uint64)
+        return buffer[:size].reshape(shape)

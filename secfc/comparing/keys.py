@@ -1,0 +1,83 @@
+"""Keys of the keystreams that the dealer shares with another party: one for each use, and each used once.
+
+::
+
+    info = "secfc compare 1" | round (4) | attempt (4) | phase | purpose | index (4)
+    key  = HKDF-SHA256(secret, salt = run, info)
+
+with the length (1) before phase and purpose.
+"""
+
+import struct
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from secfc.errors import SecFCError
+from secfc.keystream import BitStream
+
+KEY_BYTES = 32
+_LABEL = b"secfc compare 1"
+_PLACE = struct.Struct("<II")  # round, attempt
+_INDEX = struct.Struct("<I")
+
+
+class Keys:
+    """Keys that the dealer and one other party derive for one attempt at a round.
+
+    Parameters
+    ----------
+    secret : bytes of length 32
+        Only the two know it.
+    run : bytes
+    round_, attempt : int
+        Below 2**32. What is dealt again is dealt in another attempt.
+    phase : str
+        Of the protocol.
+
+    Attributes
+    ----------
+    used : list of tuple of str and int
+        Purpose and index of every key so far, in order.
+    """
+
+    def __init__(self, secret: bytes, *, run: bytes, round_: int, attempt: int, phase: str) -> None:
+        if len(secret) != KEY_BYTES:
+            raise ValueError(f"secret: {len(secret)} bytes given, {KEY_BYTES} needed")
+        self._secret, self._run = secret, run
+        self._info = _LABEL + _PLACE.pack(round_, attempt) + _framed(phase)
+        self.used: list[tuple[str, int]] = []
+
+    def __repr__(self) -> str:
+        return f"Keys(used={len(self.used)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("Keys cannot be copied or pickled: masks would repeat")
+
+    def key(self, purpose: str, index: int) -> bytes:
+        """The key of a use, 32 bytes.
+
+        Parameters
+        ----------
+        purpose : str
+        index : int
+            Of the batch or the prime, below 2**32.
+
+        Raises
+        ------
+        SecFCError
+            It was derived before.
+        """
+        if (purpose, index) in self.used:
+            raise SecFCError(f"the key for {purpose} {index} was used: masks would repeat")
+        self.used.append((purpose, index))
+        info = self._info + _framed(purpose) + _INDEX.pack(index)
+        return HKDF(SHA256(), KEY_BYTES, self._run, info).derive(self._secret)
+
+    def bits(self, purpose: str, index: int) -> BitStream:
+        """The keystream of a use, as bits."""
+        return BitStream(self.key(purpose, index))
+
+
+def _framed(text: str) -> bytes:
+    return bytes([len(text.encode())]) + text.encode()

@@ -1,0 +1,148 @@
+"""What a batch of rows takes: pairs, gates, and how much is dealt and opened. All of it is public."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from secfc._arrays import Bools, Ints, Labels
+from secfc.comparing.gates import ONES, Words
+from secfc.comparing.shape import Group, Shape, levels
+from secfc.comparing.slicing import to_words, words_of
+from secfc.kernels.interface import Differences
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """Which pairs of a row's slots are compared, and which ANDs of the outcomes are opened.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (pairs,), int64
+        As in `Differences`; the outcome of a pair is whether the second strictly beats the first.
+    inputs : ndarray of shape (n, outputs), int64
+        Pairs that each AND takes.
+    negated : ndarray of shape (n, outputs), bool
+        Whether it takes their negations. Those of the own column are negated where the slot is above it.
+    """
+
+    first: Ints = field(repr=False)
+    second: Ints = field(repr=False)
+    inputs: Ints = field(repr=False)
+    negated: Bools = field(repr=False)
+
+    @classmethod
+    def champion(cls, slots: int) -> "Bracket":
+        """One output: the own column is beaten by none of the slots."""
+        every = np.arange(slots)
+        return cls(
+            first=np.full(slots, -1),
+            second=every,
+            inputs=every[:, np.newaxis],
+            negated=np.zeros((slots, 1), dtype=np.bool_),
+        )
+
+    @classmethod
+    def all_pairs(cls, slots: int) -> "Bracket":
+        """An output for each of two slots or more: it is beaten by no other, the lowest of equals."""
+        pairs = [(a, b) for a in range(slots) for b in range(a + 1, slots)]
+        number = {pair: at for at, pair in enumerate(pairs)}
+        others = [[other for other in range(slots) if other != slot] for slot in range(slots)]
+        inputs = [
+            [number[min(slot, other), max(slot, other)] for other in row] for slot, row in enumerate(others)
+        ]
+        negated = [[other > slot for other in row] for slot, row in enumerate(others)]
+        first, second = np.array(pairs, dtype=np.int64).T.copy()
+        return cls(
+            first=first,
+            second=second,
+            inputs=np.array(inputs, dtype=np.int64).T,
+            negated=np.array(negated, dtype=np.bool_).T,
+        )
+
+    @property
+    def outputs(self) -> int:
+        """Bits opened of a row."""
+        return int(self.inputs.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A batch: so many rows, each compared as a bracket says.
+
+    Attributes
+    ----------
+    rows : int
+    bracket : Bracket
+    question : Differences
+    own : ndarray of shape (rows,), int32
+        As `Kernels.difference_bits` takes it.
+    shape : Shape
+    """
+
+    rows: int
+    bracket: Bracket
+    question: Differences
+    own: Labels = field(repr=False)
+    shape: Shape
+
+    @cached_property
+    def words(self) -> int:
+        """W, words that hold a bit of each row."""
+        return words_of(self.rows)
+
+    @cached_property
+    def per_digit(self) -> int:
+        """Chunks of a mixed-radix digit."""
+        return -(-max(self.question.radix.primes).bit_length() // self.shape.chunk)
+
+    @cached_property
+    def chunks(self) -> int:
+        """Leaves of a pair."""
+        return self.per_digit * len(self.question.radix.primes)
+
+    @cached_property
+    def wires(self) -> int:
+        """Words of a wire of every pair."""
+        return self.bracket.first.size * self.words
+
+    @cached_property
+    def joined(self) -> int:
+        """Words of a wire of every output."""
+        return self.bracket.outputs * self.words
+
+    @cached_property
+    def comparison(self) -> tuple[tuple[Group, ...], ...]:
+        """Levels above the leaves."""
+        return levels(self.chunks, (self.shape.first_fan, self.shape.fan), compares=True)
+
+    @cached_property
+    def conjunction(self) -> tuple[tuple[Group, ...], ...]:
+        """Levels above the outcomes of pairs."""
+        return levels(self.bracket.inputs.shape[0], (self.shape.fan,))
+
+    @cached_property
+    def dealt(self) -> int:
+        """Words that the dealer sends."""
+        leaves = ((1 << self.shape.chunk) - 1) * self.chunks
+        nodes = sum(group.count * group.dealt for groups in self.comparison for group in groups)
+        joins = sum(group.count * group.dealt_and for groups in self.conjunction for group in groups)
+        return (leaves + nodes + 1) * self.wires + joins * self.joined
+
+    @cached_property
+    def opened(self) -> tuple[int, ...]:
+        """Words that each evaluator sends in each exchange."""
+        nodes = [self.chunks, *(sum(group.count for group in groups) for groups in self.comparison)]
+        sizes = [(2 * count - 1) * self.wires for count in nodes[:-1]]
+        if self.conjunction:
+            sizes.append(self.wires)
+            counts = [sum(group.count for group in groups) for groups in self.conjunction]
+            sizes += [count * self.joined for count in counts[:-1]]
+        return (*sizes, self.joined)
+
+    def negations(self) -> Words:
+        """Words to add to what the ANDs take, of a shape that broadcasts to (n, outputs, W)."""
+        if self.bracket.first[0] >= 0:
+            return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
+        above = self.own <= np.arange(self.bracket.first.size)[:, np.newaxis]
+        return to_words(above)[:, np.newaxis]

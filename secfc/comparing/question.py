@@ -1,0 +1,144 @@
+"""What a round asks of the trio: which centres of which rows, all public; and the primes that it takes."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from secfc._arrays import Bools, Floats, Ints, Labels
+from secfc.comparing.plan import Bracket, Plan
+from secfc.comparing.shape import Shape
+from secfc.errors import ParameterError
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import PRIMES
+from secfc.field.residues import centred
+from secfc.kernels.interface import Differences
+
+_PAIRS = 1 << 16
+"""Pairs of a batch: a wire of them is 8 KiB, and what a level of gates takes stays in an L2 cache."""
+
+_FEWEST_ROWS = 1024
+"""Rows of a batch at least, as many as the compiled loop takes at a time."""
+
+
+def comparison_residues(radius: int, sizes: Ints) -> int:
+    """Number of primes of a round: for all candidates |w_a D_b - w_b D_a| < Q / 2.
+
+    With w = |S|^2 and D <= (2 |S| radius)^2, which is 0 at least, each difference is at most
+    (2 |S_a| |S_b| radius)^2 (docs/proofs.md, "Labels by a trio").
+
+    Parameters
+    ----------
+    radius : int
+        No quantised row has a larger norm.
+    sizes : ndarray of shape (k,), int64
+        |S_h|, 0 for no candidate.
+
+    Raises
+    ------
+    ParameterError
+        When all primes together are not enough.
+    """
+    largest = sorted(map(int, sizes))[-2:]  # Python's: NumPy's would overflow
+    limit = 2 * (2 * prod(size for size in largest if size) * radius) ** 2
+    for count in range(1, len(PRIMES) + 1):
+        if prod(prime.p for prime in PRIMES[:count]) > limit:
+            return count
+    available = prod(prime.p for prime in PRIMES).bit_length() - 1
+    raise ParameterError(
+        f"comparisons of sets of {' and '.join(map(str, largest))} rows take {limit.bit_length()} bits, the "
+        f"modulus has {available}: lower precision by {(limit.bit_length() - available + 2) // 2} bits or "
+        "use fewer rows"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The rows and centres of a round; the dealer and both evaluators have the same.
+
+    Parameters
+    ----------
+    primes : tuple of int
+        `comparison_residues` says how many.
+    sizes : ndarray of shape (k,), int64
+        |S_h| of the centres asked about; sets without rows are no candidates.
+    rows : int
+        m.
+    champions : ndarray of shape (m,), int32, optional
+        The set that each row is in: its centre is compared with the others first, and only rows whose set is
+        not nearest go on. Without it all pairs of centres are compared.
+    shape : Shape
+    """
+
+    primes: tuple[int, ...]
+    sizes: Ints = field(repr=False)
+    rows: int
+    champions: Labels | None = field(default=None, repr=False)
+    shape: Shape = field(default_factory=Shape)
+
+    def __post_init__(self) -> None:
+        if not self.candidates.size:
+            raise ParameterError("sizes: one set with a row is needed at least")
+        if self.rows < 1:
+            raise ParameterError(f"rows: 1 or more are needed, {self.rows} was given")
+        if self.champions is not None:
+            if self.champions.shape != (self.rows,):
+                raise ParameterError(f"champions: {self.champions.shape} given, ({self.rows},) needed")
+            if not np.isin(self.champions, self.candidates).all():
+                raise ParameterError("champions: a set has no rows, or there is none of that number")
+
+    @cached_property
+    def candidates(self) -> Ints:
+        """Centres that are compared, ascending."""
+        return np.flatnonzero(self.sizes)
+
+    @cached_property
+    def own(self) -> Labels:
+        """Each row's champion as its index among the candidates; their number where there is none."""
+        if self.champions is None:
+            return np.full(self.rows, self.candidates.size, dtype=np.int32)
+        return np.searchsorted(self.candidates, self.champions).astype(np.int32)
+
+    @property
+    def slots(self) -> int:
+        """Candidates that are not a row's champion."""
+        return self.candidates.size - (self.champions is not None)
+
+    def plans(self, bracket: Bracket, own: Labels) -> list[Plan]:
+        """Batches of rows with these own columns, in order."""
+        step = max(_FEWEST_ROWS, _PAIRS // bracket.first.size // _FEWEST_ROWS * _FEWEST_ROWS)
+        differences = Differences(
+            columns=self.candidates,
+            weights=self._weights,
+            first=bracket.first,
+            second=bracket.second,
+            radix=self._radix,
+        )
+        parts = [own[low : low + step] for low in range(0, own.size, step)]
+        return [
+            Plan(rows=part.size, bracket=bracket, question=differences, own=part, shape=self.shape)
+            for part in parts
+        ]
+
+    def winners(self, won: Bools, own: Labels) -> Labels:
+        """Labels of rows whose slots won as given.
+
+        Parameters
+        ----------
+        won : ndarray of shape (slots, rows), bool
+            One a row.
+        own : ndarray of shape (rows,), int32
+        """
+        slot = won.argmax(axis=0)
+        found: Labels = self.candidates[slot + (own <= slot)].astype(np.int32)
+        return found
+
+    @cached_property
+    def _radix(self) -> MixedRadix:
+        return MixedRadix(self.primes)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        sizes = [int(size) for size in self.sizes[self.candidates]]
+        return np.array([[float(centred(2 * size**2, p)) for size in sizes] for p in self.primes])

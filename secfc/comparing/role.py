@@ -1,0 +1,106 @@
+"""A role of the trio as a machine: bytes of the others in, bytes for the others out. No clock, no socket."""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from secfc.errors import MessageError, SecFCError
+
+
+class Party(Enum):
+    """Who compares. No two of them may collude."""
+
+    DEALER = "dealer"
+    E0 = "first evaluator"
+    E1 = "second evaluator"
+
+
+Data = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """Bytes for another party of the trio."""
+
+    recipient: Party
+    data: Data = field(repr=False)
+
+
+Turn = tuple[tuple[Sent, ...], Mapping[Party, int]]
+"""What is sent, and how many bytes of whom are awaited."""
+
+Steps = Generator[Turn, Mapping[Party, Data], None]
+"""Yields turns and is sent the bytes that each awaits; ends after a turn that awaits nothing."""
+
+
+class Role:
+    """What the roles share: a step is made once all that it awaits has come, each of exactly its size.
+
+    Parameters
+    ----------
+    me : Party
+    steps : Steps
+
+    Attributes
+    ----------
+    awaited : mapping from Party to int
+        Bytes that the next step takes, empty at the end.
+    """
+
+    def __init__(self, me: Party, steps: Steps) -> None:
+        self.me, self._steps = me, steps
+        self.awaited: Mapping[Party, int] = {}
+        self._begun = self.ended = False
+        self._held: dict[Party, Data] = {}
+
+    def __repr__(self) -> str:
+        waits = ", ".join(f"{size} bytes of the {party.value}" for party, size in self.awaited.items())
+        return f"{type(self).__name__}(awaits {waits or 'nothing'})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError(f"{type(self).__name__} cannot be copied or pickled: masks would repeat")
+
+    def begin(self) -> tuple[Sent, ...]:
+        """Make the first step: what is sent before anything is taken. Once."""
+        if self._begun:
+            raise SecFCError(f"the {self.me.value} has begun")
+        self._begun = True
+        return self._advance(None)
+
+    def take(self, sender: Party, data: Data) -> tuple[Sent, ...]:
+        """Take bytes of another party, in the order in which it sent them; what is sent then.
+
+        Raises
+        ------
+        MessageError
+            Nothing is awaited of it, or another size. The role has not changed.
+        SecFCError
+            What was opened is impossible; the role has ended.
+        """
+        size = self.awaited.get(sender)
+        if size is None or sender in self._held:
+            raise MessageError(f"the {self.me.value} awaits nothing of the {sender.value}")
+        if len(data) != size:
+            raise MessageError(
+                f"the {self.me.value} awaits {size} bytes of the {sender.value}, {len(data)} were given"
+            )
+        self._held[sender] = data
+        if len(self._held) < len(self.awaited):
+            return ()
+        taken, self._held = self._held, {}
+        return self._advance(taken)
+
+    def _advance(self, taken: Mapping[Party, Data] | None) -> tuple[Sent, ...]:
+        sent: tuple[Sent, ...] = ()
+        self.awaited = {}
+        try:
+            sent, self.awaited = self._steps.send(taken)  # type: ignore[arg-type]  # None begins
+        except StopIteration:
+            pass
+        except BaseException:
+            self.ended = True
+            raise
+        if not self.awaited:
+            self._steps.close()
+            self.ended = True
+        return sent

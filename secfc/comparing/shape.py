@@ -1,0 +1,96 @@
+"""How a comparison is cut into gates: chunks of bits, and trees of nodes."""
+
+from dataclasses import dataclass
+
+from secfc.errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Widths of the gates. Wider ones take fewer exchanges and more bytes from the dealer.
+
+    Parameters
+    ----------
+    chunk : int
+        Bits that a leaf compares: 2**chunk - 1 dealt bits each.
+    first_fan : int
+        Leaves that a node of the lowest level joins.
+    fan : int
+        Nodes that a node of another level joins, and wires that an AND joins.
+    """
+
+    chunk: int = 3
+    first_fan: int = 3
+    fan: int = 4
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.chunk <= 6:
+            raise ParameterError(f"chunk: 1 to 6 bits are possible, {self.chunk} was given")
+        for name in ("first_fan", "fan"):
+            # With two, a node could be left with a single wire, which has its mask already.
+            if not 3 <= getattr(self, name) <= 6:
+                raise ParameterError(f"{name}: 3 to 6 are possible, {getattr(self, name)} was given")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Nodes of one level that take as many wires each, one behind the other.
+
+    Attributes
+    ----------
+    offset : int
+        First wire of the first node.
+    count, size : int
+        Nodes, and wires of each.
+    last : bool
+        The level's last node alone: whether all its wires are equal is asked of nobody.
+    """
+
+    offset: int
+    count: int
+    size: int
+    last: bool = False
+
+    @property
+    def dealt(self) -> int:
+        """Bits that are dealt for a node of a comparison."""
+        equal = (1 << self.size - 1) - self.size if self.last else self.dealt_and
+        return self.dealt_and + equal
+
+    @property
+    def dealt_and(self) -> int:
+        """Bits that are dealt for an AND: of each product of two masks or more."""
+        return (1 << self.size) - 1 - self.size
+
+
+def level(wires: int, fan: int, *, compares: bool) -> tuple[Group, ...]:
+    """The nodes that join so many wires, of nearly equal sizes, at most `fan`.
+
+    Parameters
+    ----------
+    wires : int
+        Two or more.
+    fan : int
+    compares : bool
+        Whether the last node is told apart.
+    """
+    nodes = -(-wires // fan)
+    size, larger = divmod(wires, nodes)
+    groups = [
+        Group(offset=0, count=larger, size=size + 1),
+        Group(offset=larger * (size + 1), count=nodes - larger, size=size),
+    ]
+    if compares:
+        end = groups.pop()
+        groups.append(Group(offset=end.offset, count=end.count - 1, size=size))
+        groups.append(Group(offset=wires - size, count=1, size=size, last=True))
+    return tuple(group for group in groups if group.count)
+
+
+def levels(wires: int, fans: tuple[int, ...], *, compares: bool = False) -> tuple[tuple[Group, ...], ...]:
+    """Levels of nodes until one wire is left; the last fan-in is that of all further levels."""
+    found: list[tuple[Group, ...]] = []
+    while wires > 1:
+        found.append(level(wires, fans[min(len(found), len(fans) - 1)], compares=compares))
+        wires = sum(group.count for group in found[-1])
+    return tuple(found)

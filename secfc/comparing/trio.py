@@ -1,0 +1,237 @@
+"""The dealer and an evaluator of one round, step by step.
+
+With champions there are two stages: "champion", of all rows, opens whether a row's set is nearest; "pairs",
+of the others, opens which slot is. Without, only "pairs". Each stage is some batches of rows in step.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+
+import numpy as np
+
+from secfc._arrays import Bools, Ints, Labels
+from secfc.comparing.arena import Arena
+from secfc.comparing.batch import Dealt, Slice, deal, evaluate
+from secfc.comparing.gates import Words
+from secfc.comparing.keys import Keys
+from secfc.comparing.plan import Bracket
+from secfc.comparing.question import Question
+from secfc.comparing.role import Data, Party, Role, Sent, Steps, Turn
+from secfc.comparing.slicing import to_rows
+from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+
+_WORD = 8
+"""Bytes."""
+
+
+class Dealer(Role):
+    """C: it knows r, deals products of masks, and sees which rows' champions fell.
+
+    Parameters
+    ----------
+    question : Question
+    masks : PackedResidues
+        r, shape (P, k, m), canonical.
+    keys : tuple of two Keys
+        With E0 and with E1.
+    kernels : Kernels
+    arena : Arena
+    """
+
+    def __init__(
+        self,
+        *,
+        question: Question,
+        masks: PackedResidues,
+        keys: tuple[Keys, Keys],
+        kernels: Kernels,
+        arena: Arena,
+    ) -> None:
+        _check(question, masks)
+        self._question, self._masks, self._keys = question, masks.planes(), keys
+        self._kernels, self._arena = kernels, arena
+        super().__init__(Party.DEALER, self._play())
+
+    def _play(self) -> Steps:
+        question = self._question
+        if question.candidates.size == 1:
+            return
+        masks, own, sent = self._masks, question.own, tuple[Sent, ...]()
+        if question.champions is not None:
+            sent = (self._deal("champion", Bracket.champion(question.slots), masks, own),)
+            if question.slots == 1:
+                yield sent, {}
+                return
+            size = -(-question.rows // 8)
+            told = yield sent, {Party.E0: size, Party.E1: size}
+            if bytes(told[Party.E0]) != bytes(told[Party.E1]):
+                raise CheatError("the evaluators told the dealer of different rows")
+            changed = _changed(told[Party.E0], question.rows)
+            if not changed.size:
+                return
+            masks, own = _rows_of(masks, changed), own[changed]
+        yield (self._deal("pairs", Bracket.all_pairs(question.slots), masks, own),), {}
+
+    def _deal(self, stage: str, bracket: Bracket, masks: Bytes, own: Labels) -> Sent:
+        plans = self._question.plans(bracket, own)
+        dealt = np.empty(sum(plan.dealt for plan in plans), dtype=np.uint64)
+        start = at = 0
+        for batch, plan in enumerate(plans):
+            deal(
+                plan,
+                Slice(packed=masks, start=start, kernels=self._kernels),
+                products=self._keys[0].bits(f"{stage} products", batch),
+                wires=(
+                    self._keys[0].bits(f"{stage} wires", batch),
+                    self._keys[1].bits(f"{stage} wires", batch),
+                ),
+                arena=self._arena,
+                out=dealt[at : at + plan.dealt],
+            )
+            start, at = start + plan.rows, at + plan.dealt
+        return Sent(recipient=Party.E1, data=dealt.view(np.uint8).data)
+
+
+class Evaluator(Role):
+    """E0 or E1: it knows y and learns the labels.
+
+    Parameters
+    ----------
+    me : Party
+        E0 or E1.
+    question : Question
+    masked : PackedResidues
+        y = D + r, shape (P, k, m), canonical.
+    keys : Keys
+        With the dealer.
+    kernels : Kernels
+    arena : Arena
+
+    Attributes
+    ----------
+    labels : ndarray of shape (m,), int32
+        The nearest centres, ties to the lowest index; once the role has ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        me: Party,
+        question: Question,
+        masked: PackedResidues,
+        keys: Keys,
+        kernels: Kernels,
+        arena: Arena,
+    ) -> None:
+        if me is Party.DEALER:
+            raise ParameterError("me: the dealer is no evaluator")
+        _check(question, masked)
+        self._question, self._masked, self._keys = question, masked.planes(), keys
+        self._kernels, self._arena = kernels, arena
+        self._first, self._peer = me is Party.E0, Party.E1 if me is Party.E0 else Party.E0
+        self._labels: Labels | None = None
+        super().__init__(me, self._play())
+
+    @property
+    def labels(self) -> Labels:
+        """Labels of the rows.
+
+        Raises
+        ------
+        SecFCError
+            They are not known yet, or never will be.
+        """
+        if self._labels is None:
+            raise SecFCError(f"the {self.me.value} has no labels")
+        return self._labels
+
+    def _play(self) -> Steps:
+        question = self._question
+        own, masked, sent = question.own, self._masked, tuple[Sent, ...]()
+        if question.candidates.size == 1:
+            self._labels = np.full(question.rows, question.candidates[0], dtype=np.int32)
+            return
+        if question.champions is None:
+            changed, labels = np.arange(question.rows), np.empty(question.rows, dtype=np.int32)
+        else:
+            labels = question.champions.copy()
+            holds = yield from self._stage("champion", Bracket.champion(question.slots), masked, own, ())
+            changed = np.flatnonzero(~holds[0])
+            if question.slots > 1:
+                told = np.packbits(holds[0], bitorder="little").tobytes()
+                sent = (Sent(recipient=Party.DEALER, data=told),)
+            masked, own = _rows_of(masked, changed), own[changed]
+        if changed.size and question.slots == 1:
+            labels[changed] = question.winners(np.ones((1, changed.size), dtype=np.bool_), own)
+        elif changed.size:
+            bracket = Bracket.all_pairs(question.slots)
+            won = yield from self._stage("pairs", bracket, masked, own, sent)
+            sent = ()
+            if (won.sum(axis=0) != 1).any():
+                raise CheatError("opened labels are not one-hot: an evaluator or the dealer has lied")
+            labels[changed] = question.winners(won, own)
+        self._labels = labels
+        if sent:
+            yield sent, {}
+
+    def _stage(
+        self, stage: str, bracket: Bracket, masked: Bytes, own: Labels, sent: Sequence[Sent]
+    ) -> Generator[Turn, Mapping[Party, Data], Bools]:
+        """Open a bracket's outputs for rows, shape (outputs, rows); `sent` goes out with the first words."""
+        plans = self._question.plans(bracket, own)
+        dealt, waiting = np.empty(0, dtype=np.uint64), tuple(sent)
+        if not self._first:
+            told = yield waiting, {Party.DEALER: _WORD * sum(plan.dealt for plan in plans)}
+            dealt, waiting = np.frombuffer(told[Party.DEALER], dtype=np.uint64), ()
+        batches, start, at = [], 0, 0
+        for batch, plan in enumerate(plans):
+            batches.append(
+                evaluate(
+                    plan,
+                    Slice(packed=masked, start=start, kernels=self._kernels),
+                    first=self._first,
+                    products=self._keys.bits(f"{stage} products", batch)
+                    if self._first
+                    else Dealt(dealt[at : at + plan.dealt]),
+                    wires=self._keys.bits(f"{stage} wires", batch),
+                    arena=self._arena,
+                    batch=batch,
+                )
+            )
+            start, at = start + plan.rows, at + plan.dealt
+        shares = [next(one) for one in batches]
+        opened: list[Words] = []
+        while not opened:
+            data = b"".join(words.data for words in shares)
+            told = yield (*waiting, Sent(recipient=self._peer, data=data)), {self._peer: len(data)}
+            others, waiting = np.frombuffer(told[self._peer], dtype=np.uint64), ()
+            ends = np.cumsum([words.size for words in shares])[:-1]
+            shares = []
+            for one, part in zip(batches, np.split(others, ends), strict=True):
+                try:
+                    shares.append(one.send(part))
+                except StopIteration as end:
+                    opened.append(end.value)
+        bits = [to_rows(words, plan.rows) for words, plan in zip(opened, plans, strict=True)]
+        return np.concatenate(bits, axis=1)
+
+
+def _check(question: Question, residues: PackedResidues) -> None:
+    expected = len(question.primes), question.sizes.size, question.rows
+    if residues.shape != expected:
+        raise MessageError(f"residues of shape {residues.shape} given, {expected} needed")
+
+
+def _changed(told: Data, rows: int) -> Ints:
+    """Rows whose bit is 0."""
+    holds = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=rows, bitorder="little")
+    return np.flatnonzero(holds == 0)
+
+
+def _rows_of(packed: Bytes, rows: Ints) -> Bytes:
+    """Residues of some rows, shape (P, k, 3 * rows)."""
+    primes, columns, octets = packed.shape
+    taken = packed.reshape(primes, columns, octets // BYTES_PER_RESIDUE, BYTES_PER_RESIDUE)[:, :, rows]
+    return np.ascontiguousarray(taken).reshape(primes, columns, -1)

@@ -1,0 +1,151 @@
+"""Each key is derived for one use, and no word of a keystream masks twice."""
+
+import copy
+import os
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+from support.trio import SECRETS, Trio, keys, true_labels
+
+from secfc import keystream
+from secfc.comparing.keys import Keys
+from secfc.comparing.question import Question
+from secfc.comparing.role import Party
+from secfc.errors import SecFCError
+from secfc.field.primes import primes_of
+from secfc.keystream import BitStream
+
+KEY = bytes(32)
+
+
+def played(monkeypatch=None, *, m=9000, k=12):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 40, k)
+    distances = rng.integers(0, 2**30, (k, m)).astype(object) * sizes[:, np.newaxis] ** 2
+    champions = np.roll(true_labels(distances, sizes), 1)
+    question = Question(primes=primes_of(4), sizes=sizes, rows=m, champions=champions)
+    return Trio(question, distances, rng.integers(0, 2**60, (k, m)).astype(object)).play()
+
+
+def test_every_purpose_of_a_round_once():
+    trio = played()
+    used = {pair: ring.used for pair, ring in trio.keys.items()}
+    batches = {"champion": 2, "pairs": 9}
+    for other, purposes in ((Party.E0, ("products", "wires")), (Party.E1, ("wires",))):
+        expected = [
+            (f"{stage} {purpose}", batch)
+            for stage, count in batches.items()
+            for batch in range(count)
+            for purpose in purposes
+        ]
+        assert used[Party.DEALER, other] == expected
+        assert used[other, other] == expected
+
+
+def test_no_word_of_a_keystream_is_drawn_twice(monkeypatch):
+    drawn = []
+
+    class Noted(BitStream):
+        def fill(self, out):
+            super().fill(out)
+            drawn.append(out.copy().reshape(-1))
+
+        def add(self, words, out):
+            super().add(words, out)
+            drawn.append(words.reshape(-1) ^ out.reshape(-1))
+
+    monkeypatch.setattr("secfc.comparing.keys.BitStream", Noted)
+    trio = played(m=300, k=5)
+    words, counts = np.unique(np.concatenate(drawn), return_counts=True)
+    # The dealer draws each once, and the evaluator whose half it is.
+    assert words.size > 10_000
+    assert (counts == 2).all()
+    assert trio.labels.size == 300
+
+
+def test_opened_wires_are_balanced_bits():
+    trio = played(m=4096, k=3)
+    for sender in (Party.E0, Party.E1):
+        for data in [data for a, b, data in trio.mail if a is sender and b is not Party.DEALER][:-1]:
+            words = np.frombuffer(data, dtype=np.uint64)
+            ones = np.bitwise_count(words).sum() if hasattr(np, "bitwise_count") else None
+            if ones is not None:
+                assert abs(ones / (64 * words.size) - 0.5) < 5 * 0.5 / (64 * words.size) ** 0.5
+
+
+PLACE = {"run": bytes(16), "round_": 1, "attempt": 0, "phase": "iterate"}
+
+
+class TestKeys:
+    def test_a_key_is_derived_once(self):
+        ring = keys(Party.E0)
+        ring.key("wires", 3)
+        with pytest.raises(SecFCError, match="the key for wires 3 was used"):
+            ring.key("wires", 3)
+
+    def test_each_part_of_the_place_makes_another_key(self):
+        changes = [
+            {"secret": SECRETS[1]},
+            {"run": b"\1" + bytes(15)},
+            {"round_": 2},
+            {"attempt": 1},
+            {"phase": "predict"},
+        ]
+        found = {
+            Keys(**{"secret": SECRETS[0]} | PLACE | change).key(purpose, index)
+            for change, purpose, index in product([{}, *changes], ("wires", "products"), (0, 1))
+        }
+        assert len(found) == 6 * 4
+
+    def test_texts_cannot_run_into_each_other(self):
+        one = Keys(SECRETS[0], **PLACE | {"phase": "ab"}).key("c", 0)
+        assert one != Keys(SECRETS[0], **PLACE | {"phase": "a"}).key("bc", 0)
+
+    @pytest.mark.parametrize("length", [0, 16, 31, 33])
+    def test_a_secret_of_another_length_is_refused(self, length):
+        with pytest.raises(ValueError, match=f"secret: {length} bytes given"):
+            Keys(bytes(length), **PLACE)
+
+    @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+    @pytest.mark.parametrize("one", [keys(Party.E0), BitStream(KEY)], ids=["keys", "stream"])
+    def test_copies_are_refused(self, duplicate, one):
+        with pytest.raises(SecFCError, match="cannot be copied or pickled"):
+            duplicate(one)
+
+    def test_no_text_shows_a_secret(self):
+        trio = played(m=70, k=3)
+        for one in (*trio.keys.values(), *trio.roles.values(), BitStream(KEY)):
+            assert SECRETS[0].hex() not in repr(one)
+            assert "bytes of" in repr(one) or len(repr(one)) < 40
+
+
+class TestBitStream:
+    def test_it_is_the_keystream_in_order(self, monkeypatch):
+        monkeypatch.setattr(keystream, "ZEROS", memoryview(bytes(40)))
+        whole = np.frombuffer(keystream.keystream(KEY).update(bytes(8 * 100)), dtype=np.uint64)
+        stream, parts = BitStream(KEY), []
+        for size in (1, 3, 50, 46):
+            parts.append(np.empty(size, dtype=np.uint64))
+            stream.fill(parts[-1])
+        assert np.array_equal(np.concatenate(parts), whole)
+
+    def test_adding_is_filling_and_xor(self):
+        words = np.arange(24, dtype=np.uint64).reshape(4, 6)
+        added, filled = np.empty((4, 6), dtype=np.uint64), np.empty((4, 6), dtype=np.uint64)
+        BitStream(KEY).add(words, added)
+        BitStream(KEY).fill(filled)
+        assert np.array_equal(added, words ^ filled)
+
+    def test_what_is_not_contiguous_or_does_not_fit_is_refused(self):
+        with pytest.raises(ValueError, match="not contiguous"):
+            BitStream(KEY).fill(np.empty((4, 4), dtype=np.uint64)[:, ::2])
+        with pytest.raises(ValueError, match="do not fit"):
+            BitStream(KEY).add(np.zeros(3, dtype=np.uint64), np.empty(4, dtype=np.uint64))
+
+    def test_a_forked_process_is_refused(self, monkeypatch):
+        stream = BitStream(KEY)
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        with pytest.raises(SecFCError, match="forked process"):
+            stream.fill(np.empty(3, dtype=np.uint64))

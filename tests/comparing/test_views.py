@@ -1,0 +1,171 @@
+"""What one party alone sees depends on the opened bits alone: every mask of a tiny ring is tried.
+
+Rows are independent of each other, so one batch runs the protocol once for every row of (distances, r, random
+bits), with a keystream that spells these bits out.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from support.trio import packed
+
+from secfc.comparing.arena import Arena
+from secfc.comparing.batch import Dealt, Slice, deal, evaluate
+from secfc.comparing.plan import Bracket, Plan
+from secfc.comparing.question import Question
+from secfc.comparing.shape import Shape
+from secfc.comparing.slicing import to_rows, to_words
+from secfc.kernels.vectorised import VectorisedKernels
+
+
+class Spelled:
+    """A keystream of given words."""
+
+    def __init__(self, planes):
+        self.words, self.at = planes.reshape(-1), 0
+
+    def fill(self, out):
+        out[...] = self.words[self.at : self.at + out.size].reshape(out.shape)
+        self.at += out.size
+
+    def add(self, words, out):
+        self.fill(out)
+        out ^= words.reshape(-1)
+
+
+class Every:
+    """One row for each tuple of distances, masks and random bits.
+
+    Parameters
+    ----------
+    p : int
+    distances : list of tuples
+        D to each set, all of one row.
+    bracket : Bracket
+    champion : int or None
+    chunk : int
+    bits : tuple of three ints
+        Random bits a row: products, wires of E0, wires of E1.
+    """
+
+    def __init__(self, p, distances, bracket, champion, chunk, bits):
+        self.k = len(distances[0])
+        masks = np.array(list(product(range(p), repeat=self.k)))
+        total = sum(bits)
+        which, mask, string = np.indices((len(distances), len(masks), 1 << total)).reshape(3, -1)
+        self.which, rows = which, which.size
+        d, r = np.array(distances)[which].T, masks[mask].T
+        self.y = (d + r) % p
+        question = Question(
+            primes=(p,),
+            sizes=np.ones(self.k, dtype=np.int64),
+            rows=rows,
+            champions=None if champion is None else np.full(rows, champion, dtype=np.int32),
+            shape=Shape(chunk=chunk),
+        )
+        [one] = question.plans(bracket, question.own[:1])
+        self.plan = Plan(
+            rows=rows, bracket=bracket, question=one.question, own=question.own, shape=question.shape
+        )
+        # A stream has a word of every pair for each bit of a row: bits of pairs are spelled out one by one.
+        planes = to_words((string >> np.arange(total)[:, np.newaxis] & 1).astype(bool))
+        ends = np.cumsum(bits)[:-1]
+        self.streams = np.split(planes, ends)
+        self.r = packed(r, (p,)).planes()
+        self.masked = packed(self.y, (p,)).planes()
+
+    def play(self):
+        """Outputs, and what E0 and E1 see, as integers of a row."""
+        products, *wires = self.streams
+        kernels = VectorisedKernels()
+        dealt = np.empty(self.plan.dealt, dtype=np.uint64)
+        used = Spelled(products), Spelled(wires[0]), Spelled(wires[1])
+        deal(
+            self.plan,
+            Slice(packed=self.r, start=0, kernels=kernels),
+            products=used[0],
+            wires=used[1:],
+            arena=Arena(),
+            out=dealt,
+        )
+        assert all(stream.at == stream.words.size for stream in used)
+        of_each = Spelled(products), Dealt(dealt)
+        steps = [
+            evaluate(
+                self.plan,
+                Slice(packed=self.masked, start=0, kernels=kernels),
+                first=first,
+                products=source,
+                wires=Spelled(own),
+                arena=Arena(),
+                batch=0,
+            )
+            for first, source, own in zip((True, False), of_each, wires, strict=True)
+        ]
+        sent = [next(one).copy() for one in steps]
+        seen = [[products, wires[0]], [dealt, wires[1]]]
+        opened = []
+        while not opened:
+            for me in range(2):
+                seen[me].append(sent[1 - me])
+            after = []
+            for one, other in zip(steps, reversed(sent), strict=True):
+                try:
+                    after.append(one.send(other).copy())
+                except StopIteration as end:
+                    opened.append(end.value)
+            sent = after
+        assert np.array_equal(*opened)
+        return to_rows(opened[0], self.plan.rows), [self._codes(views) for views in seen]
+
+    def _codes(self, views):
+        planes = np.concatenate([words.reshape(-1, self.plan.words) for words in views])
+        code = np.zeros(self.plan.rows, dtype=np.int64)
+        assert len(planes) + 3 * self.k < 63
+        for plane in to_rows(planes, self.plan.rows):
+            code = 2 * code + plane
+        for value in self.y:
+            code = 8 * code + value
+        return code
+
+
+@pytest.fixture(autouse=True)
+def whole_leaves(monkeypatch):
+    """A keystream is spelled out for all leaves at once."""
+    monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
+
+
+CASES = {
+    "two levels": (3, list(product(range(2), repeat=2)), Bracket.all_pairs(2), None, 1, (4, 3, 3)),
+    "one leaf": (3, list(product(range(2), repeat=2)), Bracket.all_pairs(2), None, 2, (4, 0, 0)),
+    "three bits": (5, list(product(range(3), repeat=2)), Bracket.all_pairs(2), None, 3, (8, 0, 0)),
+    "champion": (3, list(product(range(2), repeat=3)), Bracket.champion(2), 1, 2, (9, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_views_are_equally_distributed_for_all_distances_with_the_same_labels(name):
+    every = Every(*CASES[name])
+    outputs, views = every.play()
+    outcomes = {}
+    for which in range(every.which.max() + 1):
+        mine = every.which == which
+        [opened] = {tuple(bits) for bits in outputs[:, mine].T}  # whatever the masks
+        outcomes.setdefault(opened, []).append([np.unique(view[mine], return_counts=True) for view in views])
+    assert len(outcomes) == 2
+    assert max(map(len, outcomes.values())) > 1
+    for same in outcomes.values():
+        for of_e0, of_e1 in same[1:]:
+            assert np.array_equal(of_e0, same[0][0])
+            assert np.array_equal(of_e1, same[0][1])
+
+
+def test_a_mask_that_is_used_twice_would_be_seen():
+    every = Every(*CASES["two levels"])
+    halves_of_e1 = every.streams[2]
+    halves_of_e1[1] = halves_of_e1[0]
+    outputs, views = every.play()
+    [of_0, of_1] = [np.unique(views[0][every.which == which], return_counts=True) for which in (0, 1)]
+    assert (outputs[:, every.which == 0].T == outputs[:, every.which == 1].T).all()
+    assert not all(map(np.array_equal, of_0, of_1))

@@ -1,0 +1,101 @@
+"""A trio in one process: masked residues of given distances, and mail until all have ended."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from secfc.comparing.arena import Arena
+from secfc.comparing.keys import Keys
+from secfc.comparing.question import Question
+from secfc.comparing.role import Party, Role
+from secfc.comparing.trio import Dealer, Evaluator
+from secfc.field.packing import PackedResidues, pack
+from secfc.kernels import Kernels
+from secfc.kernels.vectorised import VectorisedKernels
+
+SECRETS = bytes(range(32)), bytes(range(32, 64))
+
+
+def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
+    """Integers of shape (k, m), of any size, modulo each prime."""
+    planes = np.array([pack((values % p).astype(np.float64), p) for p in primes])
+    return PackedResidues(shape=(len(primes), *values.shape), payload=planes.tobytes())
+
+
+def keys(party: Party, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS) -> Keys:
+    """What the dealer shares with an evaluator."""
+    secret = secrets[0] if party is Party.E0 else secrets[1]
+    return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
+
+
+@dataclass
+class Trio:
+    """The roles of a round, and all that they sent, in order."""
+
+    question: Question
+    distances: np.ndarray
+    masks: np.ndarray
+    kernels: Kernels = field(default_factory=VectorisedKernels)
+    secrets: tuple[bytes, bytes] = SECRETS
+    mail: list[tuple[Party, Party, bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        primes = self.question.primes
+        shared = {"question": self.question, "kernels": self.kernels}
+        masked = packed(self.distances + self.masks, primes)
+        self.keys = {
+            pair: keys(pair[1], secrets=self.secrets)
+            for pair in [(me, other) for other in (Party.E0, Party.E1) for me in (Party.DEALER, other)]
+        }
+        of_dealer = self.keys[Party.DEALER, Party.E0], self.keys[Party.DEALER, Party.E1]
+        self.roles: dict[Party, Role] = {
+            Party.DEALER: Dealer(**shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena())
+        } | {
+            me: Evaluator(me=me, **shared, masked=masked, keys=self.keys[me, me], arena=Arena())
+            for me in (Party.E0, Party.E1)
+        }
+
+    def play(self, change=lambda sender, recipient, data: data) -> "Trio":
+        """Carry all mail; `change` may change it on its way."""
+        waiting = deque[tuple[Party, Party, bytes]]()
+
+        def post(sender, sent):
+            for one in sent:
+                data = change(sender, one.recipient, bytes(one.data))
+                self.mail.append((sender, one.recipient, data))
+                waiting.append((sender, one.recipient, data))
+
+        for me, role in self.roles.items():
+            post(me, role.begin())
+        while waiting:
+            for _ in range(len(waiting)):
+                sender, recipient, data = waiting.popleft()
+                if sender in self.roles[recipient].awaited:
+                    post(recipient, self.roles[recipient].take(sender, data))
+                    break
+                waiting.append((sender, recipient, data))  # it is early
+            else:
+                raise AssertionError("mail that nobody awaits")
+        assert all(role.ended for role in self.roles.values())
+        return self
+
+    @property
+    def labels(self) -> np.ndarray:
+        """What both evaluators found."""
+        first, second = (self.roles[me].labels for me in (Party.E0, Party.E1))
+        assert np.array_equal(first, second)
+        return first
+
+
+def true_labels(distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Nearest candidate of each row by Python's integers, ties to the lowest index."""
+    candidates = [int(h) for h in np.flatnonzero(sizes)]
+    labels = []
+    for row in distances.T:
+        best = candidates[0]
+        for h in candidates[1:]:
+            if int(row[h]) * int(sizes[best]) ** 2 < int(row[best]) * int(sizes[h]) ** 2:
+                best = h
+        labels.append(best)
+    return np.array(labels, dtype=np.int32)
