@@ -81,11 +81,8 @@ def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: in
     if site is None or party is None:
         return None
     assert record.result is not None
-    path, counts, most = (
-        site.results / str(record.run) / LABELS,
-        record.result.counts,
-        sum(record.result.sizes),
-    )
+    path = site.results / str(record.run) / LABELS
+    counts, most = record.result.counts, sum(record.result.sizes)
     sizes: list[int] = []
     try:  # a site without IDs has row numbers there; labels are the last column
         labels = load_table(path).columns[-1].to_numpy()
