@@ -11,7 +11,6 @@ from secfc._arrays import Bools, Floats, Ints, Labels, Objects
 from secfc.errors import LimitError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES
-from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Search, SearchResult
 from secfc.kmeans.sets import set_sizes
@@ -170,12 +169,11 @@ class WatchedServer(Server):
     def __init__(
         self, *, job: Job, session: Session, rng: np.random.Generator, script: list[Labels] | None
     ) -> None:
-        super().__init__(job=job, session=session, rng=rng)
+        super().__init__(job=job, session=session, rng=rng, search=self._recorder)
         self.view, self._script = ServerView(), script
 
-    def _new_search(self, kernels: Kernels) -> Search:
-        recorder = _Recorder(super()._new_search(kernels), self.view, self._job, self._script)
-        return cast(Search, recorder)
+    def _recorder(self, **given: Any) -> Search:
+        return cast(Search, _Recorder(Search(**given), self.view, self._job, self._script))
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message and keep an answer's residues."""
@@ -187,10 +185,10 @@ class WatchedServer(Server):
         while len(self.view.answers) < message.round:
             self.view.answers.append({})
         answers = self.view.answers[message.round - 1]
-        rows = self._parts.answer_rows(message.part)
+        rows = self.layout.parts(self._job).answer_rows(message.part)
         residues = unpack(message.residues.planes()).astype(np.int64)
         if message.sender not in answers:
-            answers[message.sender] = np.zeros((*residues.shape[:2], self._layout.m), dtype=np.int64)
+            answers[message.sender] = np.zeros((*residues.shape[:2], self.layout.m), dtype=np.int64)
         answers[message.sender][:, :, rows] = residues
 
 

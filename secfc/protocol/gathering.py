@@ -36,6 +36,8 @@ class Gathering:
         Clients found out, with the reason. Their answers are dropped, their rows stay.
     responders : tuple of int
         The clients that answer the round, where it cannot do without any of them; otherwise empty.
+    expected : dict of int to (int, int)
+        Round and part to come, by client.
     missed : set of int
         Clients that were ever absent when a round began.
     silent : set of int
@@ -53,7 +55,7 @@ class Gathering:
         self.missed: set[int] = set()
         self.silent: set[int] = set()
         self._silenced = 0  # liars among them, at least
-        self._expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come, by client
+        self.expected = dict.fromkeys(range(1, job.n + 1), (1, 0))
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
 
@@ -122,7 +124,7 @@ class Gathering:
             "left_out": self.left_out,
             "liars": self.liars,
             "responders": self.responders,
-            "expected": self._expected,
+            "expected": self.expected,
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
@@ -131,7 +133,7 @@ class Gathering:
         self.absent, self.missed = set(standing["absent"]), set(standing["missed"])
         self.left_out = standing["left_out"]
         self.liars, self.responders = standing["liars"], tuple(standing["responders"])
-        self._expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
+        self.expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
 
     def expects(self, message: CodedDistances) -> bool:
         """Whether an answer is of use; False when it is late or its sender was found out.
@@ -144,7 +146,7 @@ class Gathering:
         sender = message.sender
         if sender not in self.members:
             return False
-        expected, at = self._expected[sender], (message.round, message.part)
+        expected, at = self.expected[sender], (message.round, message.part)
         # A client skips rounds that did not name it, or in which it did not hear in time that others were
         # asked the same. The round that it answers next may be over by now.
         comes_back = expected < at and message.part == 0
@@ -168,7 +170,7 @@ class Gathering:
         sender, round_, part = message.sender, message.round, message.part
         if sender not in self.members:
             return
-        self._expected[sender] = (round_, part + 1) if part + 1 < parts else (round_ + 1, 0)
+        self.expected[sender] = (round_, part + 1) if part + 1 < parts else (round_ + 1, 0)
         self.absent.discard(sender)
         if keep:
             self._answers.setdefault(part, {})[sender] = message.residues
@@ -258,7 +260,7 @@ class Gathering:
         """Forget a client's answers from the head on, so that it can send them again."""
         for answers in self._answers.values():
             answers.pop(client, None)
-        self._expected[client] = (self.round, self.head)
+        self.expected[client] = (self.round, self.head)
 
     def advance(self) -> None:
         """The head was decoded: let go of its answers."""

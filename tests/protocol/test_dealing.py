@@ -63,7 +63,7 @@ def test_a_dealer_whose_shares_lie_on_no_polynomial_is_left_out_as_a_whole(seven
     net.deal_badly(dealer, victims)
     net.run()
     assert net.server.faults.left_out == (dealer,)
-    reason = net.server._gathering.left_out[dealer]
+    reason = net.server.gathering.left_out[dealer]
     assert "no polynomial" in reason or "clients dispute its shares" in reason
     assert net.server.faults.liars == ()
     assert net.clients[dealer].labels is None
@@ -78,7 +78,7 @@ def test_a_lying_recipient_gets_no_dealer_left_out(seven):
     net.deliver(net.lying(replace(report, residues=zeros), set()))
     net.run()
     assert net.server.faults.left_out == (2,)  # it disputes six dealers
-    assert "disputes the shares of 6 clients" in net.server._gathering.left_out[2]
+    assert "disputes the shares of 6 clients" in net.server.gathering.left_out[2]
     assert_exact(net, left_out={2})
 
 

@@ -44,7 +44,7 @@ def assert_ends_exact(net, left_out):
 
 
 def reason(net, client):
-    return net.server._gathering.left_out[client]
+    return net.server.gathering.left_out[client]
 
 
 @pytest.mark.parametrize("dealer", [1, 4, 7])
@@ -180,7 +180,7 @@ def assert_nobody_is_accused(net, dealer, recipient):
     assert_ends_exact(net, ())
     assert net.server.faults.cheats == ()
     assert net.server.faults.unread == ((dealer, recipient),)
-    assert {dealer, recipient} & set(net.server._gathering.members) == set()
+    assert {dealer, recipient} & set(net.server.gathering.members) == set()
     assert all(client.labels is not None for client in net.clients.values())
 
 

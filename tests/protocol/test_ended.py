@@ -49,7 +49,7 @@ def other_seeds(wire):
 def another_question(wire):
     net = wire(ROWS, comparison="rounds")
     question = net.hold(Assignment, recipient=1)
-    other = replace(question, sets=1 - np.asarray(net.server._iterating.search.sets))
+    other = replace(question, sets=1 - np.asarray(net.server.phase.search.sets))
     net.clients[1].receive(net.decode(net.encode(other)))
     return net, net.hold(Witness, recipient=1), CheatError
 

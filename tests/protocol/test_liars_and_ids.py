@@ -122,7 +122,7 @@ class TestBadDealers:
             net.run()
         assert net.server.faults.cheats == (client,)
         assert net.server.outcome is None
-        assert net.server._iterating is None  # no question was asked
+        assert net.server.progress.round == 0  # no question was asked
 
     @pytest.mark.parametrize("victims", [(1, 4), (1, 4, 5), (1, 4, 5, 6)])
     def test_a_dealer_with_more_victims_than_liars_are_tolerated_is_named_without_evidence(self, victims):
@@ -138,7 +138,7 @@ class TestBadDealers:
         net.deal_badly(2, (1, 3, 4, 5, 6, 7))
         net.run()
         assert net.server.faults.cheats == net.server.faults.liars == (2,)
-        assert "it disputes its own shares" in net.server._gathering.liars[2]
+        assert "it disputes its own shares" in net.server.gathering.liars[2]
 
     def test_the_error_says_what_a_new_run_without_the_dealer_would_show(self):
         net = union()

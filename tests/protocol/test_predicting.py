@@ -47,7 +47,7 @@ def test_old_rows_keep_their_labels_where_another_mean_is_nearer(wire):
 def test_the_server_is_told_nothing_but_the_question(net):
     finish = net.hold(Finish, recipient=2)
     assert (finish.n_iter, finish.converged, finish.inertia) == (0, True, 0.0)
-    assert net.server._gathering.round == 1
+    assert net.server.gathering.round == 1
 
 
 @pytest.mark.parametrize(

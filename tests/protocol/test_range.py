@@ -134,7 +134,7 @@ def test_the_owner_of_a_row_beyond_the_bound_is_named_where_answers_are_checked(
         net = small(wire, "coded", [np.zeros((6, 4)), *ROWS[1:]], init="k-means++", seed=seed)
         deal_integers(net, LIAR, {(row, 0): 12345678901 for row in range(6)})
         _, error = sent_by_server(net)
-        candidate = int(np.flatnonzero(net.server._iterating.search.sets == 0)[0])
+        candidate = int(np.flatnonzero(net.server.phase.search.sets == 0)[0])
         if candidate < 6:  # every other client's rows are too far from the liar's
             assert "client 1 shared" in str(error)
         else:  # the liar's rows are too far from one other client's
@@ -249,8 +249,8 @@ def test_a_wrong_answer_that_stays_in_range_is_not_seen_and_finds_a_distance_by_
     def label(offset):
         net = wire(ROWS[:3], starts=starts, precision=12, disclosure="distances")
         change_answers(net, LIAR, lambda round_: {(row, 0): offset} if round_ == 1 else {})
-        net.run(until=lambda: net.server._gathering.round == 2)
-        return net.server._iterating.search.sets[row]
+        net.run(until=lambda: net.server.gathering.round == 2)
+        return net.server.phase.search.sets[row]
 
     net = wire(ROWS[:3], starts=starts, precision=12, disclosure="distances")
     (near, size), (far, other) = (exact_distance(net, row, h, starts) for h in (0, 1))

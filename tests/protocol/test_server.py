@@ -252,13 +252,13 @@ def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_it_is_deco
 ):
     net, answer = answered
     assert net.server.receive(net.altered(answer, first=residue)) == []
-    before = pictured(net.server._iterating.search)
+    before = pictured(net.server.phase.search)
     text = f"^CodedDistances: a residue from client 1 is not below its prime {P}$"
     with pytest.raises(MessageError, match=text):
         others_answer(net)
-    assert pictured(net.server._iterating.search) == before
+    assert pictured(net.server.phase.search) == before
     assert (net.server.progress.round, net.server.progress.waiting_for) == (1, 1)
-    assert net.server._gathering._expected == {1: (1, 0), 2: (2, 0), 3: (2, 0)}
+    assert net.server.gathering.expected == {1: (1, 0), 2: (2, 0), 3: (2, 0)}
 
 
 @pytest.mark.parametrize("sender", [1, 2, 3])
@@ -391,10 +391,10 @@ def test_a_late_answer_changes_nothing_but_the_count_of_its_rounds(wire, expecte
     net = wire(MANY, k=4, seed=3)
     late = net.hold(CodedDistances, recipient=SERVER, sender=5)
     net.run(until=lambda: net.server.progress.round == 2)
-    sets = net.server._iterating.search.sets.copy()
+    sets = net.server.phase.search.sets.copy()
     assert net.server.receive(late) == []
-    assert net.server._gathering._answers == {}
-    np.testing.assert_array_equal(net.server._iterating.search.sets, sets)
+    assert net.server.gathering._answers == {}
+    np.testing.assert_array_equal(net.server.phase.search.sets, sets)
     assert ending(net) == expected
 
 

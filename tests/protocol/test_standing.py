@@ -66,15 +66,15 @@ def test_a_dict_that_looks_like_something_else_stays_a_dict():
     assert unpack(pack({"plain": value, "half": Fraction(1, 2)})) == {"plain": value, "half": Fraction(1, 2)}
 
 
-CHANGES = {"_gathering", "search", "_rng", "_secret"}
+CHANGES = {"gathering", "_gathering", "search", "rng", "secret"}
 """What a server's further messages depend on, written down in its standing; the rest follows from it."""
-FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "disclosure"}
+FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "_disclosure"}
 
 
 def attributes(server, pictured):
     """Pictures of what a server has, and of what its rounds have."""
-    whole = vars(server) | vars(server._iterating)
-    del whole["_iterating"]
+    whole = vars(server.phase.context) | vars(server) | vars(server.phase)
+    del whole["phase"], whole["context"]
     return {name: pictured(value) for name, value in whole.items()}
 
 
@@ -88,14 +88,14 @@ def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, mo
     later = attributes(net.server, pictured)
     assert first.keys() == later.keys()
     assert {name for name in first if first[name] != later[name]} <= CHANGES | FOLLOWS
-    assert {"_gathering", "search"} <= {name for name in first if first[name] != later[name]}
+    assert {"gathering", "search"} <= {name for name in first if first[name] != later[name]}
 
 
 def test_a_standing_has_every_attribute_that_it_should_have(wire):
     """Whoever adds an attribute decides here whether a server that is started again needs it."""
     net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2, init="k-means++")
     net.run(until=lambda: net.server.progress.round == 1)
-    gathering, search = net.server._gathering, net.server._iterating.search
+    gathering, search = net.server.gathering, net.server.phase.search
     # Who is silent follows from the check of shares, before the first round.
     given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
     assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]
@@ -110,7 +110,7 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
 
 
 ATTRIBUTES = {
-    "gathering": {"round", "absent", "left_out", "liars", "responders", "_expected", "missed"},
+    "gathering": {"round", "absent", "left_out", "liars", "responders", "expected", "missed"},
     "search": {
         *("_k", "_ks", "_starts_left", "_step", "moved", "sets", "_previous", "current", "best", "found"),
         *("_seeds", "_rng"),

@@ -405,7 +405,7 @@ def test_server_and_clients_find_the_same_salt(union) -> None:
     net = union()
     net.run(until=lambda: all(client.state is State.UNION for client in net.clients.values()))
     salts = {client.phase.role.plan.salt for client in net.clients.values()}
-    assert salts == {net.server._union.role.plan.salt}
+    assert salts == {net.server.phase.role.plan.salt}
 
 
 def test_an_id_that_two_parties_spell_otherwise_is_held_twice(union) -> None:

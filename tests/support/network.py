@@ -51,7 +51,7 @@ class Network:
     @property
     def transcript(self):
         """Of the run, from which the salt of hashed IDs follows."""
-        return self.server._introductions.transcript
+        return self.server.phase.introductions.transcript
 
 
 def on_receive(monkeypatch, number, act):

@@ -51,6 +51,7 @@ from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import ClientUnion
+from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.server import Server
 from secfc.protocol.shown import shown
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
@@ -327,9 +328,9 @@ class Wire:
         """Round and part of the next message of a type that the recipient waits for, as far as it does."""
         role = self.role(recipient)
         if kind is CodedDistances and isinstance(role, Server):
-            return role._gathering._expected.get(sender, (1, 0))
+            return role.gathering.expected.get(sender, (1, 0))
         if kind is Ready and isinstance(role, Server):
-            return 0, role._ready.get(sender, 0)
+            return 0, role.phase.ready.get(sender, 0) if isinstance(role.phase, ServerShare) else 0
         if kind is Share and isinstance(role, Client):
             match role.phase:
                 case ClientIdentify() | ClientUnion() as phase:
@@ -470,7 +471,8 @@ class Wire:
 
     def inquiry(self, round_: int = 0) -> Any:
         """The server's check of this number, if it is open."""
-        return self.server._checks and self.server._checks._open.get(round_)
+        checks = getattr(self.server.phase, "checks", None)
+        return checks and checks._open.get(round_)
 
     def _reports(self) -> tuple[SignedReport, ...]:
         """Such reports of all clients."""

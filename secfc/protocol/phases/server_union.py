@@ -1,28 +1,40 @@
 """The phase *union* of the server, between messages and `secfc.psu`."""
 
 from secfc.errors import MessageError
-from secfc.params import Job
-from secfc.protocol.messages import (
-    SERVER,
-    Message,
-    UnionContinue,
-    UnionFound,
-    UnionOpening,
-    UnionVerdict,
-)
-from secfc.psu.plan import UnionPlan
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import SERVER, Message, UnionContinue, UnionFound, UnionOpening, UnionVerdict
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.phases.server_share import ServerShare
+from secfc.protocol.states import State
+from secfc.psu.plan import UnionPlan, salt_of
 from secfc.psu.roles import UnionServer
-from secfc.row_layout import WINDOW
+from secfc.row_layout import WINDOW, Layout
 
 
-class ServerUnion:
-    """The server's part in the union."""
+class ServerUnion(ServerPhase):
+    """From the plan to the union."""
 
-    def __init__(self, *, job: Job, run: bytes, salt: bytes) -> None:
-        self.role = UnionServer(UnionPlan.of(job, salt))
-        self._run, self._n = run, job.n
+    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
+        super().__init__(context, introductions)
+        salt = context.salt or salt_of(introductions.transcript)
+        self.role = UnionServer(UnionPlan.of(context.job, salt))
 
-    def on_opening(self, message: UnionOpening) -> list[Message]:
+    @property
+    def state(self) -> State:
+        """Always the same."""
+        return State.UNION
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Clients whose share of the next part has not come, because of themselves or of others' deals."""
+        return self.role.missing
+
+    def absent(self, client: int) -> ServerStep:
+        """No union can do without it: TooManyFaultsError."""
+        self.leave_out({client: "absent"})
+        return self, []
+
+    def step(self, message: Message) -> ServerStep:
         """Take a client's share; the last one of a part asks for another part or ends the stage.
 
         Raises
@@ -30,35 +42,37 @@ class ServerUnion:
         UnionError
             The union cannot be made, or an ID is held twice.
         """
-        stage = self.role.stage
+        match message:
+            case UnionOpening():
+                messages = self._opened(message)
+            case _:
+                raise AssertionError(type(message))
+        if not self.role.finished:
+            return self, messages
+        layout = Layout((self.role.m,) * self.context.job.n, common=True)
+        return ServerShare(self.context, self.introductions, layout), messages
+
+    def _opened(self, message: UnionOpening) -> list[Message]:
+        stage, run = self.role.stage, self.context.session.run
         if message.round != stage:
             raise MessageError(
                 f"UnionOpening: of stage {message.round} from client {message.sender}, the union is in "
                 f"stage {stage}"
             )
-        opened = self.role.opened
+        opened, clients = self.role.opened, range(1, self.context.job.n + 1)
         self.role.take(message.sender, message.part, message.values)
         if self.role.opened == opened:
             return []
         if not self.role.complete:
-            following = opened + WINDOW
+            part = opened + WINDOW
             return [
-                UnionContinue(run=self._run, sender=SERVER, recipient=j, round=stage, part=following)
-                for j in range(1, self._n + 1)
-                if following < self.role.parts
+                UnionContinue(run=run, sender=SERVER, recipient=j, round=stage, part=part)
+                for j in clients
+                if part < self.role.parts
             ]
         said = self.role.conclude()
-        clients = range(1, self._n + 1)
         if isinstance(said, bool):
             return [
-                UnionVerdict(run=self._run, sender=SERVER, recipient=j, round=stage, unique=said)
-                for j in clients
+                UnionVerdict(run=run, sender=SERVER, recipient=j, round=stage, unique=said) for j in clients
             ]
-        return [
-            UnionFound(run=self._run, sender=SERVER, recipient=j, round=stage, found=said) for j in clients
-        ]
-
-    @property
-    def awaited(self) -> tuple[int, ...]:
-        """Clients whose share of the next part has not come, because of themselves or of others' deals."""
-        return self.role.missing
+        return [UnionFound(run=run, sender=SERVER, recipient=j, round=stage, found=said) for j in clients]

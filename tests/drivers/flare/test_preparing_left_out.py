@@ -77,7 +77,7 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
     tmp_path, monkeypatch, caplog
 ):
     made = Four(tmp_path)
-    monkeypatch.setattr("secfc.protocol.server.check_dispensable", lambda *_, **__: None)
+    monkeypatch.setattr("secfc.protocol.phases.server_phase.check_dispensable", lambda *_, **__: None)
     gone = []
 
     def act(message):

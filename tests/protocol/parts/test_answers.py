@@ -191,14 +191,14 @@ def test_late_parts_of_the_same_round_change_nothing(many, expected, lag):
 
     def choose(links):
         late = (5, SERVER)
-        ahead = net.server.state is State.ITERATE and net.server._gathering._expected[5] != (
-            net.server._gathering.round,
+        ahead = net.server.state is State.ITERATE and net.server.gathering.expected[5] != (
+            net.server.gathering.round,
             0,
         )
         behind = (
-            net.server._gathering.head - net.server._gathering._expected[5][1]
+            net.server.gathering.head - net.server.gathering.expected[5][1]
             if ahead
-            else net.server._gathering.head
+            else net.server.gathering.head
         )
         prompt = [link for link in links if link != late or behind >= lag]
         return (prompt or links)[0]
@@ -220,9 +220,9 @@ def test_all_parts_of_an_old_round_are_taken_in_order_and_dropped(many, expected
     old = [message for message in late if message.round == 1]
     assert [message.part for message in old] == list(range(14))
     before = (
-        net.server._iterating.search.sets.copy(),
-        net.server._gathering.head,
-        dict(net.server._gathering._answers),
+        net.server.phase.search.sets.copy(),
+        net.server.gathering.head,
+        dict(net.server.gathering._answers),
     )
     for message in old:
         assert net.server.receive(message) == []
@@ -232,9 +232,9 @@ def test_all_parts_of_an_old_round_are_taken_in_order_and_dropped(many, expected
             MessageError,
             f"^CodedDistances: part {message.part} of round 1 from client 5",
         )
-    assert net.server._gathering._expected[5] == (2, 0)
-    np.testing.assert_array_equal(net.server._iterating.search.sets, before[0])
-    assert (net.server._gathering.head, net.server._gathering._answers) == before[1:]
+    assert net.server.gathering.expected[5] == (2, 0)
+    np.testing.assert_array_equal(net.server.phase.search.sets, before[0])
+    assert (net.server.gathering.head, net.server.gathering._answers) == before[1:]
     assert ending(net, drop=hold) == expected
     for message in (one for one in late if one.round > 1):
         assert net.server.receive(message) == []
@@ -255,7 +255,7 @@ def test_a_slow_client_that_catches_up_in_the_middle_of_a_round_is_heard(many, e
         return message.sender in (1, 2) and (message.round, message.part) >= (2, 5)
 
     net.run(drop=drop)
-    assert (net.server.state, net.server._gathering.round, net.server._gathering.head) == (
+    assert (net.server.state, net.server.gathering.round, net.server.gathering.head) == (
         State.ITERATE,
         2,
         5,

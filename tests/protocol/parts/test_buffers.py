@@ -30,14 +30,14 @@ def test_the_server_never_holds_more_than_a_window_of_parts(wire, part_rows, row
     net, chance, held = wire(MANY, k=4, t=2, seed=3), random.Random(seed), []
 
     def note():
-        held.append(len(net.server._gathering._answers))
-        per_client = Counter(j for part in net.server._gathering._answers.values() for j in part)
+        held.append(len(net.server.gathering._answers))
+        per_client = Counter(j for part in net.server.gathering._answers.values() for j in part)
         assert max(per_client.values(), default=0) <= WINDOW
         return False
 
     net.run(until=note, choose=chance.choice)
     assert max(held) == WINDOW
-    assert net.server._gathering._answers == {}
+    assert net.server.gathering._answers == {}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -46,10 +46,10 @@ def test_answers_of_a_client_are_never_more_than_a_window_ahead(many, seed):
 
     def note():
         for number, client in net.clients.items():
-            if isinstance(client.phase, ClientIterate) and client.phase.round == net.server._gathering.round:
-                assert client.phase.sent <= net.server._gathering.head + WINDOW
-            round_, part = net.server._gathering._expected[number]
-            assert (round_, part) <= (net.server._gathering.round + 1, 0)
+            if isinstance(client.phase, ClientIterate) and client.phase.round == net.server.gathering.round:
+                assert client.phase.sent <= net.server.gathering.head + WINDOW
+            round_, part = net.server.gathering.expected[number]
+            assert (round_, part) <= (net.server.gathering.round + 1, 0)
         return False
 
     net.run(until=note, choose=chance.choice)

@@ -150,4 +150,4 @@ def test_a_part_too_few_answers_leaves_the_round_open(many):
     )
     assert net.server.state is State.ITERATE
     assert (net.server.progress.round, net.server.progress.waiting_for) == (1, 1)
-    assert net.server._gathering.head == 5
+    assert net.server.gathering.head == 5

@@ -11,7 +11,6 @@ from support.parts import MANY, P, ending, sharing
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
-from secfc.protocol import iterating
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
@@ -19,6 +18,7 @@ from secfc.protocol.messages import (
     Ready,
     Share,
 )
+from secfc.protocol.phases import server_iterate
 from secfc.protocol.states import State
 from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES
@@ -159,7 +159,7 @@ def test_a_bad_part_of_an_answer_can_be_sent_again(many, expected, part):
 @pytest.mark.parametrize("rows", [2, 7, 28])
 def test_a_bad_answer_counts_no_near_tie_twice(wire, monkeypatch, part_rows, rows):
     part_rows(rows)
-    monkeypatch.setattr(iterating, "BLOCK_ELEMENTS", 4)  # one row is decoded at a time, the bad one last
+    monkeypatch.setattr(server_iterate, "BLOCK_ELEMENTS", 4)  # one row is decoded at a time, the bad one last
     ties = [np.ones_like(part) for part in MANY]
     whole = ending(wire(ties, k=4, seed=3))
     assert whole[3] > 0

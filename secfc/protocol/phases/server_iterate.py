@@ -1,77 +1,143 @@
-"""The server's half of the phase *iterate*: it asks, decodes the answers part by part and moves the sets."""
+"""The phase *iterate* of the server: it asks, decodes the answers part by part and moves the sets."""
 
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
-from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.search import Search, SearchResult, silhouette
+from secfc.kmeans.in_range import RangeCheck
+from secfc.kmeans.search import silhouette
 from secfc.kmeans.sets import asked_about
-from secfc.params import Job
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
 from secfc.protocol.disclosure import disclosure_of
-from secfc.protocol.gathering import Gathering
+from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Continue, Finish, Message
-from secfc.randomness import MaskSource
-from secfc.row_layout import WINDOW, Parts
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.progress import Progress
+from secfc.protocol.standing import stand, standing_of
+from secfc.protocol.states import State
+from secfc.protocol.unread import Pair
+from secfc.row_layout import WINDOW, Layout
 
 
-class Iterating:
-    """The rounds of a run, from the first question on.
+class ServerIterate(ServerPhase):
+    """The rounds of a run, and its result.
 
     Parameters
     ----------
-    job : Job
-    run : bytes
-    parts : Parts
-        Of the rows that are in.
-    gathering : Gathering
-        Of the answers to a round.
-    search : Search
-    secret : MaskSource
-        What wrong answers are found by.
-    kernels : Kernels
+    context : ServerContext
+    introductions : Introductions
+    planned : Layout
+        With the rows of clients that were left out.
+    cheats : tuple of int
+        Clients that lied about shares.
+    unread : tuple of (dealer, recipient)
 
     Attributes
     ----------
     search : Search
-    outcome : SearchResult or None
-        What the clients are told, once the search has ended: nothing more is asked then.
+
+    Raises
+    ------
+    ParameterError
+        The rows of those who are left do not fit the job.
     """
 
     def __init__(
         self,
+        context: ServerContext,
+        introductions: Introductions,
         *,
-        job: Job,
-        run: bytes,
-        parts: Parts,
-        gathering: Gathering,
-        search: Search,
-        secret: MaskSource,
-        kernels: Kernels,
+        planned: Layout,
+        cheats: tuple[int, ...],
+        unread: tuple[Pair, ...],
     ) -> None:
-        self.search = search
-        self.outcome: SearchResult | None = None
-        self._job, self._run, self._parts, self._gathering = job, run, parts, gathering
-        self.disclosure = disclosure_of(job).server(job)
-        self._decoder = Decoder(self.disclosure.weights, kernels)
-        self._check = ConsistencyCheck(job, secret, kernels)
-        self._note_question()
+        super().__init__(context, introductions, planned=planned)
+        job = context.job
+        self.layout = layout = planned.without(context.gathering.left_out)
+        self.check(layout)
+        kernels = context.kernels(layout.answer_residues(job))
+        self.search = context.search(
+            m=layout.m,
+            k=job.k,
+            compared=job.compared,
+            max_iter=job.max_iter,
+            n_init=job.n_init,
+            init=job.init,
+            rng=context.rng,
+            kernels=kernels,
+            within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
+            start=introductions.start(layout) if job.init == "labels" else None,
+            predict=job.predict,
+        )
+        self.unread, self._cheats = unread, cheats
+        self._job, self._run, self._gathering = job, context.session.run, context.gathering
+        self._parts = layout.parts(job)
+        self._disclosure = disclosure_of(job).server(job)
+        self._decoder = Decoder(self._disclosure.weights, kernels)
+        self._check = ConsistencyCheck(job, context.secret, kernels)
+        self._primes, self._asked = self._question()
 
-    def __repr__(self) -> str:
-        return f"Iterating(round={self._gathering.round})"
+    @property
+    def state(self) -> State:
+        """ITERATE, DONE when the search has ended."""
+        return State.ITERATE if self.outcome is None else State.DONE
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares."""
+        return self._cheats
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Clients whose answer to the head of the round is missing."""
+        return self._gathering.awaited if self.outcome is None else ()
+
+    @property
+    def progress(self) -> Progress:
+        """Where the search stands."""
+        history = self.search.current.history
+        return Progress(
+            phase="iterate" if self.outcome is None else "reveal",
+            waiting_for=self._gathering.waiting_for if self.outcome is None else 0,
+            round=self._gathering.round,
+            iteration=len(history),
+            moved=self.search.moved,
+            inertia=self._job.in_data_units(history[-1]) if history else None,
+        )
+
+    def step(self, message: Message) -> ServerStep:
+        """Take a part of an answer, and decode what can be."""
+        match message:
+            case CodedDistances():
+                return self, self._take(message)
+        raise AssertionError(type(message))
+
+    def absent(self, client: int) -> ServerStep:
+        """Go on with the others' answers; its rows stay in, and it may come back."""
+        self._gathering.absent.add(client)
+        again = self._disclosure.asks_again(client, self._gathering)
+        return self, self.ask() if again else self._advance()
+
+    def standing(self) -> memoryview:
+        """When it has just asked: where it stands."""
+        return standing_of(self._gathering, self.search, self.context.secret)
+
+    def stand(self, state: bytes) -> list[Message]:
+        """Stand where that says; the questions asked there."""
+        stand(state, self._gathering, self.search, self.context.secret)
+        return self._questions()
 
     def ask(self) -> list[Message]:
         """Begin a round: its question, to everybody."""
-        self._gathering.begin(self.disclosure.responders(self._gathering))
-        return self.questions()
+        self._gathering.begin(self._disclosure.responders(self._gathering))
+        return self._questions()
 
-    def questions(self) -> list[Message]:
+    def _questions(self) -> list[Message]:
         """The question of this round, to everybody."""
-        self._note_question()
+        self._primes, self._asked = self._question()
         return [
             Assignment(
                 run=self._run,
@@ -85,13 +151,13 @@ class Iterating:
             for j in self._gathering.members
         ]
 
-    def _note_question(self) -> None:
-        """What the sizes of the sets that are asked about determine of the answers."""
+    def _question(self) -> tuple[tuple[int, ...], int]:
+        """The primes of the answers, and how many sets they are about."""
         sizes = self.search.sizes()
-        self._primes, self._asked = primes_of(self._job.residues(int(sizes.max()))), asked_about(sizes)
+        return primes_of(self._job.residues(int(sizes.max()))), asked_about(sizes)
 
-    def take(self, message: CodedDistances) -> list[Message]:
-        """Take a part of an answer, and decode what can be; as `advance`.
+    def _take(self, message: CodedDistances) -> list[Message]:
+        """Take a part of an answer, and decode what can be; as `_advance`.
 
         Raises
         ------
@@ -108,9 +174,9 @@ class Iterating:
                     f"expected {expected}"
                 )
         self._gathering.take(message, self._parts.answers, keep=useful)
-        return self.advance() if useful else []
+        return self._advance() if useful else []
 
-    def advance(self) -> list[Message]:
+    def _advance(self) -> list[Message]:
         """Decode every part that enough clients have answered; ask for more, or tell how the search ended.
 
         Raises
@@ -139,7 +205,7 @@ class Iterating:
             part = self._gathering.head
             self._gathering.advance()
             if self._gathering.head < self._parts.answers:
-                messages += continue_with(part + WINDOW, self._parts.answers, self._gathering, self._run)
+                messages += self._continue(part + WINDOW)
             elif self.search.end_round():
                 messages += self.ask()
             else:
@@ -148,7 +214,8 @@ class Iterating:
 
     def _finish(self) -> list[Message]:
         # Of several k the one whose simplified silhouette is greatest, the least of equals.
-        best = self.outcome = max(self.search.found, key=silhouette)
+        best = max(self.search.found, key=silhouette)
+        self.outcome, self.found = best, self.search.found
         self._gathering.close()
         left_out = self._gathering.left_out
         return [
@@ -192,12 +259,11 @@ class Iterating:
             distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
             self.search.add(slice(first.start + start, first.start + stop), distances)
 
-
-def continue_with(part: int, parts: int, gathering: Gathering, run: bytes) -> list[Message]:
-    """Ask everybody for another part, if there is one."""
-    if part >= parts:
-        return []
-    return [
-        Continue(run=run, sender=SERVER, recipient=j, round=gathering.round, part=part)
-        for j in gathering.responders or gathering.members
-    ]
+    def _continue(self, part: int) -> list[Message]:
+        """Ask everybody who answers for another part, if there is one."""
+        gathering = self._gathering
+        return [
+            Continue(run=self._run, sender=SERVER, recipient=j, round=gathering.round, part=part)
+            for j in gathering.responders or gathering.members
+            if part < self._parts.answers
+        ]

@@ -1,0 +1,54 @@
+"""The phase *identify* of the server: clients introduce themselves, and it introduces them to each other."""
+
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import Hello, Message
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.phases.server_share import ServerShare
+from secfc.protocol.phases.server_union import ServerUnion
+from secfc.protocol.states import State
+from secfc.protocol.withholding import Carried, preparing_late
+
+
+class ServerIdentify(ServerPhase):
+    """Until everybody who is in has introduced itself."""
+
+    def __init__(self, context: ServerContext) -> None:
+        super().__init__(context, Introductions(context.job, context.session))
+
+    @property
+    def state(self) -> State:
+        """Always the same."""
+        return State.IDENTIFY
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Who has not introduced itself."""
+        return tuple(j for j in self.context.gathering.members if j not in self.introductions)
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """While rows are prepared, who has to act."""
+        if not self.context.prepares:
+            return self.awaited
+        return preparing_late(self.awaited, n=self.context.job.n, carried=carried)
+
+    def step(self, message: Message) -> ServerStep:
+        """Take an introduction; the last one is answered by the plan."""
+        match message:
+            case Hello():
+                self.introductions.take(message)
+                return self._plan()
+        raise AssertionError(type(message))
+
+    def absent(self, client: int) -> ServerStep:
+        """Plan without it."""
+        self.leave_out({client: "absent"})
+        self.introductions.drop(client)
+        return self._plan()
+
+    def _plan(self) -> ServerStep:
+        """Tell everybody who holds how much, once everybody who is in has said so."""
+        if self.awaited:
+            return self, []
+        following = ServerShare if self.context.job.ids_cap is None else ServerUnion
+        plans = self.introductions.plans(self.context.gathering.members)
+        return following(self.context, self.introductions), [*plans]

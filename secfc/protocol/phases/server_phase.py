@@ -1,0 +1,130 @@
+"""What the phases of the server have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from secfc.kernels import Choose
+from secfc.kmeans.search import Search, SearchResult
+from secfc.params import Job
+from secfc.protocol.dispensable import check_dispensable
+from secfc.protocol.gathering import Gathering
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import Message, Phase
+from secfc.protocol.progress import Progress
+from secfc.protocol.states import State
+from secfc.protocol.unread import Pair
+from secfc.protocol.withholding import Carried
+from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
+from secfc.sealing.handshake import Session
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ServerContext:
+    """What a server was given, as `secfc.protocol.server.Server` says, and the clients as it goes on."""
+
+    job: Job
+    session: Session
+    rng: np.random.Generator
+    secret: MaskSource
+    prepares: bool
+    salt: bytes | None
+    kernels: Choose
+    search: Callable[..., Search]
+    gathering: Gathering
+
+
+class ServerPhase(ABC):
+    """A phase of the server.
+
+    Parameters
+    ----------
+    context : ServerContext
+    introductions : Introductions
+    planned : Layout, optional
+        Which rows are whose, with those of clients that are left out later; once everybody has said so.
+
+    Attributes
+    ----------
+    layout : Layout
+        Which rows are whose; those left out have none, and before they are known nobody has.
+    unread : tuple of (dealer, recipient)
+        Pairs in which nobody can tell who lies.
+    outcome, found
+        As those of `secfc.protocol.server.Server`.
+    """
+
+    def __init__(
+        self, context: ServerContext, introductions: Introductions, *, planned: Layout | None = None
+    ) -> None:
+        self.context, self.introductions, self.planned = context, introductions, planned
+        self.layout = planned or Layout((0,) * context.job.n)
+        self.unread: tuple[Pair, ...] = ()
+        self.outcome: SearchResult | None = None
+        self.found: list[SearchResult] = []
+
+    @property
+    @abstractmethod
+    def state(self) -> State:
+        """What tells which messages it takes."""
+
+    @property
+    @abstractmethod
+    def awaited(self) -> tuple[int, ...]:
+        """Clients whose message could let the server go on."""
+
+    @abstractmethod
+    def step(self, message: Message) -> "ServerStep":
+        """Take a message that its state allows; as `secfc.protocol.server.Server.receive` raises."""
+
+    @abstractmethod
+    def absent(self, client: int) -> "ServerStep":
+        """Wait for a client no longer; as `secfc.protocol.server.Server.absent` raises."""
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """Whom to count as absent when all that are awaited had the time to answer."""
+        return self.awaited
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares."""
+        return ()
+
+    @property
+    def progress(self) -> Progress:
+        """Where the run stands."""
+        return Progress(
+            phase=cast(Phase, self.state.value),
+            waiting_for=len(self.awaited),
+            round=0,
+            iteration=0,
+            moved=0,
+            inertia=None,
+        )
+
+    def check(self, layout: Layout) -> None:
+        """Raise ParameterError unless the job can be run on any sets of these rows."""
+        layout.check(self.context.job)
+        if self.context.job.init == "labels":
+            self.context.job.check_start(self.introductions.start(layout))
+
+    def leave_out(self, clients: Mapping[int, str]) -> None:
+        """Go on without the rows of some clients, for a reason each.
+
+        Raises
+        ------
+        TooManyFaultsError
+            The run cannot do without one of them, or too few are left.
+        """
+        job, prepares = self.context.job, self.context.prepares
+        for client, reason in clients.items():
+            check_dispensable(client, reason, job=job, state=self.state, prepares=prepares)
+        self.context.gathering.leave_out(clients)
+
+
+ServerStep = tuple[ServerPhase, list[Message]]
+"""The phase that follows, itself or the next, and the messages caused."""

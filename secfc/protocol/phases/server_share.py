@@ -1,0 +1,184 @@
+"""The phases *share* and *check* of the server: clients share their rows, and shares are compared."""
+
+from collections.abc import Collection
+
+from secfc.errors import MessageError
+from secfc.protocol.checks import ShareChecks
+from secfc.protocol.dealing import covers_of
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import SERVER, Continue, Evidence, LeaveOut, Message, Ready, Report
+from secfc.protocol.phases.server_iterate import ServerIterate
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.states import State
+from secfc.protocol.unread import Pair, apart, open_pairs
+from secfc.protocol.withholding import Carried, awaited_for_shares, withholding
+from secfc.row_layout import WINDOW, Layout
+
+
+class ServerShare(ServerPhase):
+    """Until everybody who is in holds everything, and nobody disputes it.
+
+    Parameters
+    ----------
+    context : ServerContext
+    introductions : Introductions
+        Of everybody who is in.
+    layout : Layout, optional
+        That of the union, with membership privacy; by default it is as the clients said.
+
+    Attributes
+    ----------
+    checks : ShareChecks
+    ready : dict of int to int
+        Parts of shares that each client holds of everybody.
+
+    Raises
+    ------
+    ParameterError
+        The rows do not fit the job.
+    """
+
+    def __init__(
+        self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
+    ) -> None:
+        super().__init__(context, introductions, planned=layout or introductions.layout())
+        job = context.job
+        self._state = State.SHARE
+        self.check(self.layout)
+        self._parts = self.layout.parts(job)
+        self.ready = dict.fromkeys(range(1, job.n + 1), 0)
+        self.checks = ShareChecks(
+            job=job,
+            session=context.session,
+            transcript=introductions.transcript,
+            secret=context.secret,
+            planned=len(context.gathering.members),
+            layout=self.layout,
+            parts=self._parts,
+        )
+
+    @property
+    def state(self) -> State:
+        """SHARE, then CHECK where liars are tolerated."""
+        return self._state
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares."""
+        return tuple(sorted(self.checks.convicted))
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Who is behind: others may wait for a part that is not asked for before these have the last one."""
+        return awaited_for_shares(self.context.gathering.members, self.ready, self._parts, self.checks)
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """A client that waits for what another has not sent it is not absent, but the other is."""
+        return withholding(
+            self.awaited,
+            members=self.context.gathering.members,
+            ready=self.ready,
+            layout=self.layout,
+            parts=self._parts,
+            checks=self.checks,
+            carried=carried,
+        )
+
+    def step(self, message: Message) -> ServerStep:
+        """Ask for the next part when everybody is ready; compare reports; then begin to iterate."""
+        match message:
+            case Ready():
+                return self._on_ready(message)
+            case Report() | Evidence():
+                before = self.checks.settled
+                messages = self.checks.receive(message, self.context.gathering.members)
+                for part in range(before, self.checks.settled):
+                    messages += self._continue(part + WINDOW)
+                return self._checked(messages)
+        raise AssertionError(type(message))
+
+    def absent(self, client: int) -> ServerStep:
+        """Leave it out for good, rows and all."""
+        gathering, before = self.context.gathering, self._least_ready
+        self.leave_out({client: "absent"})
+        messages = self._told([client])
+        if self._state is State.CHECK:
+            return self._checked(messages + self.checks.drop(client, gathering.members))
+        return self._shared(before, messages)
+
+    @property
+    def _least_ready(self) -> int:
+        return min(self.ready[j] for j in self.context.gathering.members)
+
+    def _told(self, clients: Collection[int]) -> list[Message]:
+        """Tell everybody, and them, who is left out."""
+        members, run = self.context.gathering.members, self.context.session.run
+        return [
+            LeaveOut(run=run, sender=SERVER, recipient=j, client=client)
+            for client in clients
+            for j in range(1, self.context.job.n + 1)
+            if j in members or j == client
+        ]
+
+    def _on_ready(self, message: Ready) -> ServerStep:
+        held = self.ready[message.sender]
+        if message.part != held or message.part >= self._parts.shares:
+            raise MessageError(
+                f"Ready: part {message.part} from client {message.sender}, which is at part {held} of "
+                f"{self._parts.shares}"
+            )
+        before = self._least_ready
+        self.ready[message.sender] += 1
+        return self._shared(before, [])
+
+    def _shared(self, before: int, messages: list[Message]) -> ServerStep:
+        """Ask for the parts that everybody is ready for now and was not before; go on after the last."""
+        after = self._least_ready
+        for part in range(before, after):
+            if self.checks.by_part:
+                messages += self.checks.begin_part(part)
+            else:
+                messages += self._continue(part + WINDOW)
+        if after < self._parts.shares:
+            return self, messages
+        gathering = self.context.gathering
+        if not covers_of(self.context.job):
+            return self._begin(messages, [])
+        self._state = State.CHECK
+        if not self.checks.by_part:
+            messages += self.checks.begin(self.layout.without(gathering.left_out), gathering.members)
+        return self, messages
+
+    def _checked(self, messages: list[Message]) -> ServerStep:
+        """When no share is disputed any more, go on without those who lied about shares."""
+        if self._state is not State.CHECK or not self.checks.over:
+            return self, messages
+        gathering, convicted = self.context.gathering, self.checks.convicted
+        if self.checks.by_part:
+            for client, reason in convicted.items():
+                gathering.exclude(client, reason)
+        else:
+            out = {j: reason for j, reason in convicted.items() if j in gathering.members}
+            self.leave_out(out)
+            messages += self._told(sorted(out))
+        unread = open_pairs(self.checks.unread, gathering.left_out)
+        disputed = open_pairs(unread, convicted)
+        pairs = apart(disputed)
+        gathering.silence({recipient for _, recipient in unread}.union(*pairs), len(pairs))
+        return self._begin(messages, disputed)
+
+    def _begin(self, messages: list[Message], unread: list[Pair]) -> ServerStep:
+        """Everybody who is in holds everything: ask for the first time."""
+        iterate = ServerIterate(
+            self.context, self.introductions, planned=self.layout, cheats=self.cheats, unread=tuple(unread)
+        )
+        return iterate, messages + iterate.ask()
+
+    def _continue(self, part: int) -> list[Message]:
+        """Ask everybody for another part of its shares, if there is one."""
+        run = self.context.session.run
+        return [
+            Continue(run=run, sender=SERVER, recipient=j, part=part)
+            for j in self.context.gathering.members
+            if part < self._parts.shares
+        ]
