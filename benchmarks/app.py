@@ -216,6 +216,30 @@ def protections(
         show_rows("protections", measure_cases(chosen, precision=precision, turns=turns), as_json)
 
 
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks comparing --sizes 10000,16")
+def comparing(
+    as_json: Json = False,
+    quick: Quick = False,
+    sizes: Annotated[
+        list[str] | None, typer.Option(help="m,k instead of the usual sizes; may be repeated.")
+    ] = None,
+) -> None:
+    """Labels from masked distances by a dealer and two evaluators: CPU, bytes and exchanges of a round."""
+    with plain_endings():
+        from benchmarks.costs.comparing import (  # noqa: PLC0415
+            CHANGED,
+            QUICK_CHANGED,
+            QUICK_SIZES,
+            SIZES,
+            measure_cases,
+            parse_size,
+        )
+
+        chosen = tuple(map(parse_size, sizes)) if sizes else QUICK_SIZES if quick else SIZES
+        changed = QUICK_CHANGED if quick else CHANGED
+        show_rows("comparing", measure_cases(chosen, changed=changed), as_json)
+
+
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")
 def engines(
     as_json: Json = False,

@@ -216,6 +216,19 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _number("server ratio", "server_ratio"),
         _number("sharing ratio", "sharing_ratio"),
     ),
+    "comparing": (
+        Column("m, k", lambda row: f"{row['m']:,}, {row['k']}"),
+        _plain("residues", "residues"),
+        _plain("kernels", "kernels"),
+        Column("c; fan-ins", lambda row: f"{row['chunk']}; {row['first_fan']}, {row['fan']}"),
+        Column("rows that change", lambda row: f"{row['changed']:.0%}" if row["changed"] < 1 else "all"),
+        _seconds("dealer", "dealer_seconds"),
+        _seconds("E0", "first_seconds"),
+        _seconds("E1", "second_seconds"),
+        _bytes("dealer to E1", "dealt_bytes"),
+        _bytes("each way", "each_way_bytes"),
+        _plain("exchanges", "exchanges"),
+    ),
     "privacy": (
         _plain("attack", "attack"),
         _plain("adversary", "adversary"),
@@ -242,6 +255,7 @@ TITLES = {
     "membership": "Whole runs with membership privacy beside the same without",
     "disclosure": 'What disclosure "distances" costs beside "coded", one thread',
     "protections": "What the margin in Q, the range check and signatures cost, one thread",
+    "comparing": "Labels by a dealer and two evaluators, a round, one thread",
     "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }
 

@@ -20,8 +20,8 @@ from secfc.comparing.gates import (
     multiply,
     products_dealt,
 )
-from secfc.comparing.plan import Plan
-from secfc.comparing.shape import Group
+from secfc.comparing.plan import BatchPlan
+from secfc.comparing.widths import Group
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.keystream import BitStream
@@ -37,7 +37,7 @@ class Products(Protocol):
         """Write the next words."""
 
 
-class Dealt:
+class DealtHalves:
     """Halves of products that the dealer sent.
 
     Parameters
@@ -49,7 +49,7 @@ class Dealt:
         self._words, self._at = words, 0
 
     def __repr__(self) -> str:
-        return f"Dealt(words={self._words.size})"
+        return f"DealtHalves(words={self._words.size})"
 
     def fill(self, out: Words) -> None:
         """Write the next words."""
@@ -67,7 +67,7 @@ class Slice:
 
 
 def deal(
-    plan: Plan,
+    plan: BatchPlan,
     masks: Slice,
     *,
     products: BitStream,
@@ -79,7 +79,7 @@ def deal(
 
     Parameters
     ----------
-    plan : Plan
+    plan : BatchPlan
     masks : Slice
         r.
     products : BitStream
@@ -92,10 +92,10 @@ def deal(
     """
     writer = _Writer(products, out)
     bits, parity = _bits(plan, masks, arena, "parity")
-    flat = bits.reshape(plan.shape.chunk, -1)
+    flat = bits.reshape(plan.widths.chunk, -1)
     for low in range(0, flat.shape[1], _PIECE):
         part = flat[:, low : low + _PIECE]
-        table = arena.words("leaves", (1 << plan.shape.chunk, part.shape[1]))
+        table = arena.words("leaves", (1 << plan.widths.chunk, part.shape[1]))
         multiply(table, list(part))
         writer.add(table[1:])
     count = plan.chunks
@@ -122,7 +122,7 @@ def deal(
 
 
 def evaluate(
-    plan: Plan,
+    plan: BatchPlan,
     masked: Slice,
     *,
     first: bool,
@@ -135,7 +135,7 @@ def evaluate(
 
     Parameters
     ----------
-    plan : Plan
+    plan : BatchPlan
     masked : Slice
         y.
     first : bool
@@ -222,28 +222,30 @@ class _Writer:
         self._at += words.size
 
 
-def _bits(plan: Plan, residues: Slice, arena: Arena, name: object) -> tuple[Words, Words]:
+def _bits(plan: BatchPlan, residues: Slice, arena: Arena, name: object) -> tuple[Words, Words]:
     """Bits of the digits, shape (chunk, chunks, pairs, W), and the lowest bit of the integers, (pairs, W).
 
     All primes are odd, so an integer is odd if an odd number of its digits is.
     """
     pairs = plan.bracket.first.size
-    bits = arena.words("bits", (plan.shape.chunk, plan.chunks, pairs, plan.words))
+    bits = arena.words("bits", (plan.widths.chunk, plan.chunks, pairs, plan.words))
     residues.kernels.difference_bits(residues.packed, residues.start, plan.question, plan.own, bits)
     parity = arena.words(name, (pairs, plan.words))
     np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
     return bits, parity
 
 
-def _leaves(plan: Plan, bits: Words, products: Products, one: np.uint64, arena: Arena, name: object) -> Words:
-    """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e; `bits` is overwritten."""
+def _leaves(
+    plan: BatchPlan, bits: Words, products: Products, one: np.uint64, arena: Arena, name: object
+) -> Words:
+    """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e; `bits` is inverted."""
     np.invert(bits, out=bits)
-    flat = bits.reshape(plan.shape.chunk, -1)
+    flat = bits.reshape(plan.widths.chunk, -1)
     shares = arena.words(name, (2 * plan.chunks, plan.wires))
     less, equal = shares.reshape(2, -1)
     for low in range(0, flat.shape[1], _PIECE):
         part = slice(low, min(low + _PIECE, flat.shape[1]))
-        shape = 1 << plan.shape.chunk, part.stop - low
+        shape = 1 << plan.widths.chunk, part.stop - low
         table, spare = arena.words("table", shape), arena.words("spare", shape)
         table[0] = one
         products.fill(table[1:])
@@ -272,7 +274,7 @@ def _masks(wires: tuple[BitStream, BitStream], arena: Arena, shape: tuple[int, .
     return masks
 
 
-def _taken(signs: Words, plan: Plan, negations: Words | None = None) -> Words:
+def _taken(signs: Words, plan: BatchPlan, negations: Words | None = None) -> Words:
     """What the ANDs take of the wires of pairs, shape (n, outputs * W)."""
     found: Words = signs.reshape(-1, plan.words)[plan.bracket.inputs]
     if negations is not None:

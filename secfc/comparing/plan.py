@@ -7,8 +7,8 @@ import numpy as np
 
 from secfc._arrays import Bools, Ints, Labels
 from secfc.comparing.gates import ONES, Words
-from secfc.comparing.shape import Group, Shape, levels
 from secfc.comparing.slicing import to_words, words_of
+from secfc.comparing.widths import GateWidths, Group, levels
 from secfc.kernels.interface import Differences
 
 
@@ -67,7 +67,7 @@ class Bracket:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class BatchPlan:
     """A batch: so many rows, each compared as a bracket says.
 
     Attributes
@@ -77,14 +77,14 @@ class Plan:
     question : Differences
     own : ndarray of shape (rows,), int32
         As `Kernels.difference_bits` takes it.
-    shape : Shape
+    widths : GateWidths
     """
 
     rows: int
     bracket: Bracket
     question: Differences
     own: Labels = field(repr=False)
-    shape: Shape
+    widths: GateWidths
 
     @cached_property
     def words(self) -> int:
@@ -94,7 +94,7 @@ class Plan:
     @cached_property
     def per_digit(self) -> int:
         """Chunks of a mixed-radix digit."""
-        return -(-max(self.question.radix.primes).bit_length() // self.shape.chunk)
+        return -(-max(self.question.radix.primes).bit_length() // self.widths.chunk)
 
     @cached_property
     def chunks(self) -> int:
@@ -114,17 +114,17 @@ class Plan:
     @cached_property
     def comparison(self) -> tuple[tuple[Group, ...], ...]:
         """Levels above the leaves."""
-        return levels(self.chunks, (self.shape.first_fan, self.shape.fan), compares=True)
+        return levels(self.chunks, (self.widths.first_fan, self.widths.fan), compares=True)
 
     @cached_property
     def conjunction(self) -> tuple[tuple[Group, ...], ...]:
         """Levels above the outcomes of pairs."""
-        return levels(self.bracket.inputs.shape[0], (self.shape.fan,))
+        return levels(self.bracket.inputs.shape[0], (self.widths.fan,))
 
     @cached_property
     def dealt(self) -> int:
         """Words that the dealer sends."""
-        leaves = ((1 << self.shape.chunk) - 1) * self.chunks
+        leaves = ((1 << self.widths.chunk) - 1) * self.chunks
         nodes = sum(group.count * group.dealt for groups in self.comparison for group in groups)
         joins = sum(group.count * group.dealt_and for groups in self.conjunction for group in groups)
         return (leaves + nodes + 1) * self.wires + joins * self.joined

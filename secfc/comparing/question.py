@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from secfc._arrays import Bools, Floats, Ints, Labels
-from secfc.comparing.plan import Bracket, Plan
-from secfc.comparing.shape import Shape
+from secfc.comparing.plan import BatchPlan, Bracket
+from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
@@ -68,14 +68,14 @@ class Question:
     champions : ndarray of shape (m,), int32, optional
         The set that each row is in: its centre is compared with the others first, and only rows whose set is
         not nearest go on. Without it all pairs of centres are compared.
-    shape : Shape
+    widths : GateWidths
     """
 
     primes: tuple[int, ...]
     sizes: Ints = field(repr=False)
     rows: int
     champions: Labels | None = field(default=None, repr=False)
-    shape: Shape = field(default_factory=Shape)
+    widths: GateWidths = field(default_factory=GateWidths)
 
     def __post_init__(self) -> None:
         if not self.candidates.size:
@@ -105,7 +105,7 @@ class Question:
         """Candidates that are not a row's champion."""
         return self.candidates.size - (self.champions is not None)
 
-    def plans(self, bracket: Bracket, own: Labels) -> list[Plan]:
+    def plans(self, bracket: Bracket, own: Labels) -> list[BatchPlan]:
         """Batches of rows with these own columns, in order."""
         step = max(_FEWEST_ROWS, _PAIRS // bracket.first.size // _FEWEST_ROWS * _FEWEST_ROWS)
         differences = Differences(
@@ -117,7 +117,7 @@ class Question:
         )
         parts = [own[low : low + step] for low in range(0, own.size, step)]
         return [
-            Plan(rows=part.size, bracket=bracket, question=differences, own=part, shape=self.shape)
+            BatchPlan(rows=part.size, bracket=bracket, question=differences, own=part, widths=self.widths)
             for part in parts
         ]
 

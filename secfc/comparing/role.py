@@ -7,7 +7,7 @@ from enum import Enum
 from secfc.errors import MessageError, SecFCError
 
 
-class Party(Enum):
+class Member(Enum):
     """Who compares. No two of them may collude."""
 
     DEALER = "dealer"
@@ -19,17 +19,17 @@ Data = bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sent:
+class Outgoing:
     """Bytes for another party of the trio."""
 
-    recipient: Party
+    recipient: Member
     data: Data = field(repr=False)
 
 
-Turn = tuple[tuple[Sent, ...], Mapping[Party, int]]
+Turn = tuple[tuple[Outgoing, ...], Mapping[Member, int]]
 """What is sent, and how many bytes of whom are awaited."""
 
-Steps = Generator[Turn, Mapping[Party, Data], None]
+Steps = Generator[Turn, Mapping[Member, Data], None]
 """Yields turns and is sent the bytes that each awaits; ends after a turn that awaits nothing."""
 
 
@@ -38,20 +38,20 @@ class Role:
 
     Parameters
     ----------
-    me : Party
+    me : Member
     steps : Steps
 
     Attributes
     ----------
-    awaited : mapping from Party to int
+    awaited : mapping from Member to int
         Bytes that the next step takes, empty at the end.
     """
 
-    def __init__(self, me: Party, steps: Steps) -> None:
+    def __init__(self, me: Member, steps: Steps) -> None:
         self.me, self._steps = me, steps
-        self.awaited: Mapping[Party, int] = {}
+        self.awaited: Mapping[Member, int] = {}
         self._begun = self.ended = False
-        self._held: dict[Party, Data] = {}
+        self._held: dict[Member, Data] = {}
 
     def __repr__(self) -> str:
         waits = ", ".join(f"{size} bytes of the {party.value}" for party, size in self.awaited.items())
@@ -60,14 +60,14 @@ class Role:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError(f"{type(self).__name__} cannot be copied or pickled: masks would repeat")
 
-    def begin(self) -> tuple[Sent, ...]:
+    def begin(self) -> tuple[Outgoing, ...]:
         """Make the first step: what is sent before anything is taken. Once."""
         if self._begun:
             raise SecFCError(f"the {self.me.value} has begun")
         self._begun = True
         return self._advance(None)
 
-    def take(self, sender: Party, data: Data) -> tuple[Sent, ...]:
+    def take(self, sender: Member, data: Data) -> tuple[Outgoing, ...]:
         """Take bytes of another party, in the order in which it sent them; what is sent then.
 
         Raises
@@ -90,8 +90,8 @@ class Role:
         taken, self._held = self._held, {}
         return self._advance(taken)
 
-    def _advance(self, taken: Mapping[Party, Data] | None) -> tuple[Sent, ...]:
-        sent: tuple[Sent, ...] = ()
+    def _advance(self, taken: Mapping[Member, Data] | None) -> tuple[Outgoing, ...]:
+        sent: tuple[Outgoing, ...] = ()
         self.awaited = {}
         try:
             sent, self.awaited = self._steps.send(taken)  # type: ignore[arg-type]  # None begins

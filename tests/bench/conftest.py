@@ -24,7 +24,7 @@ def rows_of():
 
 @pytest.fixture
 def rows_of_drivers():
-    """Likewise, rows that state no threshold."""
+    """Likewise, rows that state no threshold and no scale."""
     return printed_rows
 
 

@@ -61,6 +61,18 @@ def test_protections_are_compared_with_each_switched_off(rows_of):
     assert all(row[role] > 0 for row in rows for role in ("client", "server", "sharing"))
 
 
+def test_comparing_counts_bytes_and_exchanges_of_each_party(rows_of_drivers):
+    rows = rows_of_drivers("comparing", "--quick")
+    assert [(row["chunk"], row["changed"]) for row in rows] == [(3, 0.0), (4, 0.0), (3, 1.0), (4, 1.0)]
+    assert all(row[f"{role}_seconds"] > 0 for row in rows for role in ("dealer", "first", "second"))
+    for narrow, wide in (rows[:2], rows[2:]):
+        assert narrow["dealt_bytes"] < wide["dealt_bytes"]
+        assert narrow["exchanges"] == wide["exchanges"] + 1
+    # 200 rows are 4 words of each wire: 452 dealt and 114 opened of a pair, an AND of two and its output.
+    assert rows[0]["dealt_bytes"] == 8 * 4 * (2 * 452 + 1)
+    assert rows[0]["each_way_bytes"] == 8 * 4 * (2 * 114 + 1)
+
+
 def test_disclosure_compares_a_client_with_itself(rows_of):
     (row,) = rows_of("disclosure", "--quick")
     assert_ordered(row["ratio_quartiles"], row["ratio"])
@@ -259,6 +271,8 @@ def test_engines_are_measured_by_driver(rows_of_drivers):
         (["union", "--ids", "many"], "whole numbers"),
         (["precision", "nothing"], "there is no dataset 'nothing'"),
         (["protections", "--cases", "1,2,3"], "m,d,k,n,t,ell"),
+        (["comparing", "--sizes", "10"], "m,k"),
+        (["comparing", "--sizes", "10,11"], "2 <= k <= m"),
     ],
 )
 def test_what_a_study_cannot_measure_is_one_clear_line(arguments, text):

@@ -13,14 +13,14 @@ from support.trio import Trio, packed, true_labels
 
 from secfc.comparing.arena import Arena
 from secfc.comparing.question import Question, comparison_residues
-from secfc.comparing.role import Party
-from secfc.comparing.shape import Shape
+from secfc.comparing.role import Member
 from secfc.comparing.trio import Evaluator
+from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.primes import primes_of
 
-SHAPES = [Shape(), Shape(chunk=4, first_fan=5, fan=6), Shape(chunk=1, first_fan=3, fan=3)]
-each_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda one: f"c{one.chunk}")
+WIDTHS = [GateWidths(), GateWidths(chunk=4, first_fan=5, fan=6), GateWidths(chunk=1, first_fan=3, fan=3)]
+each_widths = pytest.mark.parametrize("widths", WIDTHS, ids=lambda one: f"c{one.chunk}")
 
 
 def integers(rng: np.random.Generator, below: int, shape) -> np.ndarray:
@@ -46,12 +46,12 @@ def sample(k, m, *, primes=4, seed=0, empty=()):
     return sizes, distances, true_labels(distances, sizes)
 
 
-@each_shape
+@each_widths
 @each_kernels
-def test_every_distance_and_mask_of_a_tiny_ring(kernels, shape):
+def test_every_distance_and_mask_of_a_tiny_ring(kernels, widths):
     # Q = 15 and sets of one row: differences of -7 to 7.
     rows = np.array(list(product(range(8), range(8), range(15), range(15)))).T.astype(object)
-    question = Question(primes=(3, 5), sizes=np.array([1, 1]), rows=rows.shape[1], shape=shape)
+    question = Question(primes=(3, 5), sizes=np.array([1, 1]), rows=rows.shape[1], widths=widths)
     trio = Trio(question, rows[:2], rows[2:], kernels=kernels).play()
     assert np.array_equal(trio.labels, (rows[1] < rows[0]).astype(int))
 
@@ -69,13 +69,13 @@ def test_every_distance_and_champion_of_three_sets_in_a_tiny_ring():
         )
 
 
-@each_shape
+@each_widths
 @each_kernels
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 16, 17])
 @pytest.mark.parametrize("m", [1, 63, 64, 65, 200])
-def test_labels_are_those_of_integers(kernels, shape, k, m):
+def test_labels_are_those_of_integers(kernels, widths, k, m):
     sizes, distances, labels = sample(k, m, seed=k + m)
-    question = Question(primes=primes_of(4), sizes=sizes, rows=m, shape=shape)
+    question = Question(primes=primes_of(4), sizes=sizes, rows=m, widths=widths)
     assert np.array_equal(trio_of(distances, question, kernels=kernels).play().labels, labels)
     champions = np.where(np.arange(m) % 3 == 0, (labels + 1) % k, labels).astype(np.int32)
     again = replace(question, champions=champions)
@@ -87,10 +87,10 @@ def test_labels_are_those_of_integers(kernels, shape, k, m):
     k=st.integers(2, 6),
     primes=st.integers(4, 7),
     seed=st.integers(0, 2**32 - 1),
-    shape=st.sampled_from(SHAPES),
+    widths=st.sampled_from(WIDTHS),
     wild=st.booleans(),
 )
-def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, shape, wild):
+def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, widths, wild):
     rng = np.random.default_rng(seed)
     m, ring = 150, primes_of(primes)
     sizes = rng.integers(1, 2**12, k).astype(object)
@@ -110,7 +110,7 @@ def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, shape, wild):
     labels = true_labels(distances, sizes)
     champions = rng.integers(0, k, m).astype(np.int32)
     for given_champions in (None, champions):
-        question = Question(primes=ring, sizes=sizes, rows=m, champions=given_champions, shape=shape)
+        question = Question(primes=ring, sizes=sizes, rows=m, champions=given_champions, widths=widths)
         assert np.array_equal(trio_of(distances, question, seed=seed).play().labels, labels)
 
 
@@ -130,7 +130,7 @@ def test_all_champions_or_none_fall(k, changes):
     question = Question(primes=primes_of(4), sizes=sizes, rows=130, champions=champions)
     trio = trio_of(distances, question).play()
     assert np.array_equal(trio.labels, labels)
-    dealt = [data for sender, _, data in trio.mail if sender is Party.DEALER]
+    dealt = [data for sender, _, data in trio.mail if sender is Member.DEALER]
     assert len(dealt) == (2 if changes == "all" and k > 2 else 1)
 
 
@@ -150,14 +150,14 @@ def test_one_set_takes_no_exchange():
 
 
 @pytest.mark.parametrize(
-    ("k", "shape", "exchanges"),
-    [(4, SHAPES[0], 5), (4, SHAPES[1], 4), (16, SHAPES[0], 6), (16, SHAPES[1], 5)],
+    ("k", "widths", "exchanges"),
+    [(4, WIDTHS[0], 5), (4, WIDTHS[1], 4), (16, WIDTHS[0], 6), (16, WIDTHS[1], 5)],
 )
-def test_exchanges_of_a_round_without_changes(k, shape, exchanges):
+def test_exchanges_of_a_round_without_changes(k, widths, exchanges):
     sizes, distances, labels = sample(k, 70)
-    question = Question(primes=primes_of(5), sizes=sizes, rows=70, champions=labels, shape=shape)
+    question = Question(primes=primes_of(5), sizes=sizes, rows=70, champions=labels, widths=widths)
     trio = trio_of(distances, question).play()
-    for me, other in ((Party.E0, Party.E1), (Party.E1, Party.E0)):
+    for me, other in ((Member.E0, Member.E1), (Member.E1, Member.E0)):
         assert len([one for one in trio.mail if one[:2] == (me, other)]) == exchanges
 
 
@@ -192,35 +192,35 @@ class TestMail:
         for role in roles.values():
             role.begin()
         with pytest.raises(MessageError, match="awaits nothing of the first evaluator"):
-            roles[Party.E1].take(Party.E0, b"")
+            roles[Member.E1].take(Member.E0, b"")
         with pytest.raises(MessageError, match="awaits nothing of the dealer"):
-            roles[Party.E0].take(Party.DEALER, b"")
+            roles[Member.E0].take(Member.DEALER, b"")
 
     def test_a_second_answer_is_refused(self):
-        dealer = self.fresh().roles[Party.DEALER]
+        dealer = self.fresh().roles[Member.DEALER]
         dealer.begin()
-        assert dealer.take(Party.E0, bytes(9)) == ()
+        assert dealer.take(Member.E0, bytes(9)) == ()
         with pytest.raises(MessageError, match="awaits nothing of the first evaluator"):
-            dealer.take(Party.E0, bytes(9))
+            dealer.take(Member.E0, bytes(9))
 
     def test_a_role_begins_once(self):
-        role = self.fresh().roles[Party.E0]
+        role = self.fresh().roles[Member.E0]
         role.begin()
         with pytest.raises(SecFCError, match="has begun"):
             role.begin()
 
     def test_there_are_no_labels_before_the_end(self):
-        role = self.fresh().roles[Party.E0]
+        role = self.fresh().roles[Member.E0]
         role.begin()
         with pytest.raises(SecFCError, match="has no labels"):
             _ = role.labels
 
-    @pytest.mark.parametrize("liar", [Party.E0, Party.E1])
+    @pytest.mark.parametrize("liar", [Member.E0, Member.E1])
     def test_what_is_not_one_hot_ends_the_run(self, liar):
         sent = []
 
         def change(sender, recipient, data):
-            if sender is liar and recipient is not Party.DEALER:
+            if sender is liar and recipient is not Member.DEALER:
                 sent.append(data)
                 if len(sent) == 10:  # the last of two stages of five
                     return bytes([data[0] ^ 1]) + data[1:]
@@ -230,10 +230,10 @@ class TestMail:
             self.fresh().play(change)
         assert not any(letter.isdigit() for letter in str(error.value))
 
-    @pytest.mark.parametrize("liar", [Party.E0, Party.E1])
+    @pytest.mark.parametrize("liar", [Member.E0, Member.E1])
     def test_evaluators_that_tell_of_different_rows_are_dealt_nothing(self, liar):
         def change(sender, recipient, data):
-            return bytes([data[0] ^ 1]) + data[1:] if (sender, recipient) == (liar, Party.DEALER) else data
+            return bytes([data[0] ^ 1]) + data[1:] if (sender, recipient) == (liar, Member.DEALER) else data
 
         with pytest.raises(CheatError, match="told the dealer of different rows"):
             self.fresh().play(change)
@@ -262,9 +262,11 @@ class TestQuestion:
         question = Question(**GIVEN)
         other = packed(np.zeros((3, 4), dtype=object), question.primes)
         with pytest.raises(MessageError, match="residues of shape"):
-            Evaluator(me=Party.E0, question=question, masked=other, keys=None, kernels=BOTH[0], arena=Arena())
+            Evaluator(
+                me=Member.E0, question=question, masked=other, keys=None, kernels=BOTH[0], arena=Arena()
+            )
 
     @pytest.mark.parametrize("change", [{"chunk": 0}, {"chunk": 7}, {"first_fan": 2}, {"fan": 2}, {"fan": 7}])
     def test_gates_that_cannot_be_are_refused(self, change):
         with pytest.raises(ParameterError, match="are possible"):
-            Shape(**change)
+            GateWidths(**change)

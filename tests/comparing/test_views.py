@@ -11,11 +11,11 @@ import pytest
 from support.trio import packed
 
 from secfc.comparing.arena import Arena
-from secfc.comparing.batch import Dealt, Slice, deal, evaluate
-from secfc.comparing.plan import Bracket, Plan
+from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
+from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
-from secfc.comparing.shape import Shape
 from secfc.comparing.slicing import to_rows, to_words
+from secfc.comparing.widths import GateWidths
 from secfc.kernels.vectorised import VectorisedKernels
 
 
@@ -62,11 +62,11 @@ class Every:
             sizes=np.ones(self.k, dtype=np.int64),
             rows=rows,
             champions=None if champion is None else np.full(rows, champion, dtype=np.int32),
-            shape=Shape(chunk=chunk),
+            widths=GateWidths(chunk=chunk),
         )
         [one] = question.plans(bracket, question.own[:1])
-        self.plan = Plan(
-            rows=rows, bracket=bracket, question=one.question, own=question.own, shape=question.shape
+        self.plan = BatchPlan(
+            rows=rows, bracket=bracket, question=one.question, own=question.own, widths=question.widths
         )
         # A stream has a word of every pair for each bit of a row: bits of pairs are spelled out one by one.
         planes = to_words((string >> np.arange(total)[:, np.newaxis] & 1).astype(bool))
@@ -90,7 +90,7 @@ class Every:
             out=dealt,
         )
         assert all(stream.at == stream.words.size for stream in used)
-        of_each = Spelled(products), Dealt(dealt)
+        of_each = Spelled(products), DealtHalves(dealt)
         steps = [
             evaluate(
                 self.plan,

@@ -8,7 +8,7 @@ import numpy as np
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Party, Role
+from secfc.comparing.role import Member, Role
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.field.packing import PackedResidues, pack
 from secfc.kernels import Kernels
@@ -23,9 +23,9 @@ def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
     return PackedResidues(shape=(len(primes), *values.shape), payload=planes.tobytes())
 
 
-def keys(party: Party, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS) -> Keys:
+def keys(party: Member, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS) -> Keys:
     """What the dealer shares with an evaluator."""
-    secret = secrets[0] if party is Party.E0 else secrets[1]
+    secret = secrets[0] if party is Member.E0 else secrets[1]
     return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
 
 
@@ -38,7 +38,7 @@ class Trio:
     masks: np.ndarray
     kernels: Kernels = field(default_factory=VectorisedKernels)
     secrets: tuple[bytes, bytes] = SECRETS
-    mail: list[tuple[Party, Party, bytes]] = field(default_factory=list)
+    mail: list[tuple[Member, Member, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         primes = self.question.primes
@@ -46,19 +46,19 @@ class Trio:
         masked = packed(self.distances + self.masks, primes)
         self.keys = {
             pair: keys(pair[1], secrets=self.secrets)
-            for pair in [(me, other) for other in (Party.E0, Party.E1) for me in (Party.DEALER, other)]
+            for pair in [(me, other) for other in (Member.E0, Member.E1) for me in (Member.DEALER, other)]
         }
-        of_dealer = self.keys[Party.DEALER, Party.E0], self.keys[Party.DEALER, Party.E1]
-        self.roles: dict[Party, Role] = {
-            Party.DEALER: Dealer(**shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena())
+        of_dealer = self.keys[Member.DEALER, Member.E0], self.keys[Member.DEALER, Member.E1]
+        self.roles: dict[Member, Role] = {
+            Member.DEALER: Dealer(**shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena())
         } | {
             me: Evaluator(me=me, **shared, masked=masked, keys=self.keys[me, me], arena=Arena())
-            for me in (Party.E0, Party.E1)
+            for me in (Member.E0, Member.E1)
         }
 
     def play(self, change=lambda sender, recipient, data: data) -> "Trio":
         """Carry all mail; `change` may change it on its way."""
-        waiting = deque[tuple[Party, Party, bytes]]()
+        waiting = deque[tuple[Member, Member, bytes]]()
 
         def post(sender, sent):
             for one in sent:
@@ -83,7 +83,7 @@ class Trio:
     @property
     def labels(self) -> np.ndarray:
         """What both evaluators found."""
-        first, second = (self.roles[me].labels for me in (Party.E0, Party.E1))
+        first, second = (self.roles[me].labels for me in (Member.E0, Member.E1))
         assert np.array_equal(first, second)
         return first
 

@@ -6,7 +6,7 @@ from secfc.errors import ParameterError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class GateWidths:
     """Widths of the gates. Wider ones take fewer exchanges and more bytes from the dealer.
 
     Parameters
