@@ -227,7 +227,7 @@ def _watched(
     progress: OnProgress | Literal["bar"] | None, job: Job
 ) -> AbstractContextManager[OnProgress | None]:
     if progress == "bar":
-        from secfc.progress import progress_bar  # noqa: PLC0415 - rich, for those who look
+        from secfc.progress_bar import progress_bar  # noqa: PLC0415 - rich, for those who look
 
         return progress_bar(n=job.n, max_iter=job.max_iter)
     return nullcontext(None if isinstance(progress, str) else progress)

@@ -13,7 +13,7 @@ from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.outputs import check_new_file, check_report
-from secfc.progress import progress_bar
+from secfc.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
