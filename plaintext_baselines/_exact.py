@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gmpy2 import mpq
 
 from plaintext_baselines._floats import blocks, set_sizes, set_sums
-from plaintext_baselines._rounds import Assignment, BoolArray
+from plaintext_baselines._rounds import BoolArray, NearestCentres
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ class ExactRows:
             Centre(total, size) if size else None for total, size in zip(self._sums(sets), sizes, strict=True)
         ]
 
-    def assign(self, centres: Centres) -> Assignment:
+    def assign(self, centres: Centres) -> NearestCentres:
         found = Filter(self._rows, self._squares, centres)
         labels = np.empty(len(self._rows), dtype=np.int64)
         own = np.empty(len(self._rows))
@@ -99,9 +99,9 @@ class ExactRows:
                 best[row] = contested[exact.index(min(exact))]  # of equals the lowest cluster
             labels[block] = found.clusters[best]
             own[block] = distances[np.arange(len(best)), best]
-        return Assignment(labels, (own - found.error, own + found.error))
+        return NearestCentres(labels, (own - found.error, own + found.error))
 
-    def inertia(self, centres: Centres, assignment: Assignment) -> float:
+    def inertia(self, centres: Centres, assignment: NearestCentres) -> float:
         # sum_i ||x_i - c||^2 over a set of n rows with sum T is sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>.
         total = mpq(self._sum_of_squares)
         sizes = set_sizes(assignment.labels, self.n_clusters).tolist()
@@ -111,7 +111,7 @@ class ExactRows:
                 total += mpq(above, centre.size**2)
         return ratio_to_float(int(total.numerator), int(total.denominator), 2 * self._exponent)
 
-    def farthest(self, centres: Centres, assignment: Assignment, count: int) -> list[int]:
+    def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
         lower, upper = assignment.distances
         # A row whose upper bound is below `count` lower bounds has `count` rows truly farther than itself.
         threshold = np.partition(lower, len(lower) - count)[len(lower) - count]
@@ -120,7 +120,7 @@ class ExactRows:
         order = sorted(rows, key=lambda row: (-exact[row], row))
         return order[:count] if exact[order[0]] else []
 
-    def separated(self, centres: Centres, assignment: Assignment) -> BoolArray:
+    def separated(self, centres: Centres, assignment: NearestCentres) -> BoolArray:
         lower, upper = assignment.distances
         found = Filter(self._rows, self._squares, centres)
         core = np.ones(len(self._rows), dtype=np.bool_)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from plaintext_baselines._frame import Frame, binary_exponent
-from plaintext_baselines._rounds import Assignment, BoolArray
+from plaintext_baselines._rounds import BoolArray, NearestCentres
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ def set_sizes(sets: IntArray, n_clusters: int) -> IntArray:
     return np.bincount(sets[sets >= 0], minlength=n_clusters).astype(np.int64)
 
 
-def assign(rows: FloatArray, centres: FloatArray) -> Assignment:
+def assign(rows: FloatArray, centres: FloatArray) -> NearestCentres:
     """Every row's nearest centre and, from the difference of the two, its squared distance to it.
 
     Parameters
@@ -60,7 +60,7 @@ def assign(rows: FloatArray, centres: FloatArray) -> Assignment:
         nan for a centre that does not exist.
     """
     labels = _argmin(rows, centres)
-    return Assignment(labels, squared_distances(rows, centres, labels))
+    return NearestCentres(labels, squared_distances(rows, centres, labels))
 
 
 def squared_distances(rows: FloatArray, centres: FloatArray, labels: IntArray) -> FloatArray:
@@ -105,17 +105,17 @@ class Floats:
         with np.errstate(invalid="ignore"):  # 0/0 makes the nan of an empty set
             return np.asarray(set_sums(self._rows, sets, self.n_clusters) / sizes[:, None])
 
-    def assign(self, centres: FloatArray) -> Assignment:
+    def assign(self, centres: FloatArray) -> NearestCentres:
         return assign(self._rows, centres)
 
-    def inertia(self, centres: FloatArray, assignment: Assignment) -> float:
+    def inertia(self, centres: FloatArray, assignment: NearestCentres) -> float:
         return self._frame.leave_square(float(assignment.distances.sum()))
 
-    def farthest(self, centres: FloatArray, assignment: Assignment, count: int) -> list[int]:
+    def farthest(self, centres: FloatArray, assignment: NearestCentres, count: int) -> list[int]:
         order = np.argsort(-assignment.distances, kind="stable")[:count]
         return [] if assignment.distances[order[0]] == 0 else [int(row) for row in order]
 
-    def separated(self, centres: FloatArray, assignment: Assignment) -> BoolArray:
+    def separated(self, centres: FloatArray, assignment: NearestCentres) -> BoolArray:
         result = np.ones(len(self._rows), dtype=np.bool_)
         for cluster in np.flatnonzero(np.isfinite(centres[:, 0])):
             others = assignment.labels != cluster
@@ -133,7 +133,7 @@ class KeepingFloats(Floats):
 
     _centres: FloatArray | None = None
 
-    def assign(self, centres: FloatArray) -> Assignment:
+    def assign(self, centres: FloatArray) -> NearestCentres:
         self._centres = centres
         return super().assign(centres)
 
@@ -141,7 +141,7 @@ class KeepingFloats(Floats):
         means = super().means(sets)
         return means if self._centres is None else np.where(np.isnan(means), self._centres, means)
 
-    def farthest(self, centres: FloatArray, assignment: Assignment, count: int) -> list[int]:
+    def farthest(self, centres: FloatArray, assignment: NearestCentres, count: int) -> list[int]:
         return []
 
 

@@ -18,7 +18,7 @@ from plaintext_baselines._start import given_centres, given_labels, random_start
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Fit:
     """What a method's rounds end with, in the frame's units.
 
     Attributes
@@ -87,7 +87,7 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
         """Raise for parameters that cannot be used."""
 
     @abc.abstractmethod
-    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         """Run the method on parties in the frame's units."""
 
     def _given_start(

@@ -20,7 +20,7 @@ Centres = TypeVar("Centres")
 
 
 @dataclass(frozen=True)
-class Assignment:
+class NearestCentres:
     """Every row's nearest centre.
 
     Attributes
@@ -43,34 +43,34 @@ class Arithmetic(Protocol[Centres]):
     def means(self, sets: IntArray) -> Centres:
         """Means of the sets; an empty set gives a centre that is never chosen."""
 
-    def assign(self, centres: Centres) -> Assignment:
+    def assign(self, centres: Centres) -> NearestCentres:
         """Nearest centre of every row."""
 
-    def inertia(self, centres: Centres, assignment: Assignment) -> float:
+    def inertia(self, centres: Centres, assignment: NearestCentres) -> float:
         """Sum of the squared distances of `assignment`, in the data's units."""
 
-    def farthest(self, centres: Centres, assignment: Assignment, count: int) -> list[int]:
+    def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
         """The `count` rows farthest from their own centre, farthest first, ties by the lowest row.
 
         Empty if even the farthest row sits on its centre.
         """
 
-    def separated(self, centres: Centres, assignment: Assignment) -> BoolArray:
+    def separated(self, centres: Centres, assignment: NearestCentres) -> BoolArray:
         """Rows at most 1/3 as far from their own centre as from every other existing centre."""
 
 
 @dataclass(frozen=True)
 class Rounds(Generic[Centres]):
-    """Outcome of :func:`run_rounds`; `centres` are those that `assignment` was computed against."""
+    """Result of :func:`run_rounds`; `centres` are those that `assignment` was computed against."""
 
-    assignment: Assignment
+    assignment: NearestCentres
     centres: Centres
     inertia: float
     history: list[float]
     converged: bool
 
 
-def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: Assignment) -> IntArray:
+def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: NearestCentres) -> IntArray:
     """Give each empty cluster one of the rows farthest from their own centres, as scikit-learn does.
 
     Empty clusters are served in ascending order. A cluster that loses its only row becomes empty and stays so

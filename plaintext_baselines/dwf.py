@@ -14,7 +14,7 @@ from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._method import (
     FederatedMethod,
-    Outcome,
+    Fit,
     check_init,
     check_number,
     check_optional_count,
@@ -165,9 +165,9 @@ class WeightedFederated(FederatedMethod):
         check_number("tol", self.tol, 0)
         check_optional_count("window", self.window)
 
-    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         norms = [np.einsum("ij,ij->i", rows, rows) for rows in parties]
-        best: Outcome | None = None
+        best: Fit | None = None
         best_score = np.inf
         for _ in range(self.n_init):
             start = self._given_start(parties, frame, rng)
@@ -187,7 +187,7 @@ class WeightedFederated(FederatedMethod):
         centres: FloatArray,
         tol: float,
         rng: np.random.Generator,
-    ) -> Outcome:
+    ) -> Fit:
         old = centres
         history: list[float] = []
         movements: deque[float] = deque(maxlen=self.window)
@@ -217,7 +217,7 @@ class WeightedFederated(FederatedMethod):
             converged = movement < tol or movement == 0 or stalled
             if converged:
                 break
-        return Outcome(centres, history, attributes={"converged_": converged})
+        return Fit(centres, history, attributes={"converged_": converged})
 
 
 class DWF(WeightedFederated):

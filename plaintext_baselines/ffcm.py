@@ -13,7 +13,7 @@ from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
 from plaintext_baselines._method import (
     FederatedMethod,
-    Outcome,
+    Fit,
     check_init,
     check_number,
     check_optional_count,
@@ -157,7 +157,7 @@ class FFCM(FederatedMethod):
         check_choice("movement", self.movement, ("sum", "frobenius"))
         check_count("n_init", self.n_init)
 
-    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         units = Units(parties, frame, self.normalise)
         inside = [units.enter(rows) for rows in parties if len(rows)]
         start = self._given_start(parties, frame, rng)
@@ -184,7 +184,7 @@ class FFCM(FederatedMethod):
         found = units.leave(centres)
         own = iter(units.leave(local))
         ends = [frame.leave(next(own) if len(rows) else found) for rows in parties]
-        return Outcome(found, history, attributes={"converged_": converged, "local_centers_": ends})
+        return Fit(found, history, attributes={"converged_": converged, "local_centers_": ends})
 
     def _clustered(
         self, local: FloatArray, centres: FloatArray | None, rng: np.random.Generator

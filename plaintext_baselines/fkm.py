@@ -13,7 +13,7 @@ from plaintext_baselines._base import FloatArray, check_choice, check_count
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
-from plaintext_baselines._method import FederatedMethod, Outcome, check_init, check_number, total_inertia
+from plaintext_baselines._method import FederatedMethod, Fit, check_init, check_number, total_inertia
 
 
 class FKM(FederatedMethod):
@@ -127,7 +127,7 @@ class FKM(FederatedMethod):
         check_choice("counts", self.counts, ("updated", "received"))
         check_number("server_tol", self.server_tol, 0)
 
-    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         means = self._given_start(parties, frame, rng)
         if means is None:
             uploads = [self._first_upload(rows, rng) for rows in parties if len(rows)]
@@ -148,7 +148,7 @@ class FKM(FederatedMethod):
             if count < self.max_iter:
                 uploads = [self._upload(rows, means) for rows in parties if len(rows)]
         outside = [frame.leave(each) for each in centres]
-        return Outcome(centres[-1], history, attributes={"centers_history_": outside})
+        return Fit(centres[-1], history, attributes={"centers_history_": outside})
 
     def _server(self, received: FloatArray, sizes: FloatArray, rng: np.random.Generator) -> FloatArray:
         points, weights = in_order(received, sizes)

@@ -17,7 +17,7 @@ from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import Clustering, draw_seed, kmeans
 from plaintext_baselines._method import (
     FederatedMethod,
-    Outcome,
+    Fit,
     check_init,
     check_number,
     check_optional_count,
@@ -149,7 +149,7 @@ class KFED(FederatedMethod):
                 )
         return counts
 
-    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         start = self._given_start(parties, frame, rng)
         counts = self._local_clusters(parties)
         run = partial(kmeans, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
@@ -172,7 +172,7 @@ class KFED(FederatedMethod):
         init = "k-means++" if start is None else start
         server = run(received, self.n_clusters, seed=draw_seed(rng), init=init)
         labels = induced_labels(parties, sent, server) if self.assignment == "induced" else None
-        return Outcome(server.centres, [total_inertia(parties, server.centres)], labels)
+        return Fit(server.centres, [total_inertia(parties, server.centres)], labels)
 
     def _init_is(self, name: str) -> bool:
         return isinstance(self.init, str) and self.init == name

@@ -13,7 +13,7 @@ from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, kmeans
 from plaintext_baselines._method import (
     FederatedMethod,
-    Outcome,
+    Fit,
     check_init,
     check_number,
     check_optional_count,
@@ -110,7 +110,7 @@ class ParentChildKMeans(FederatedMethod):
         check_count("max_iter", self.max_iter)
         check_number("tol", self.tol, 0)
 
-    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Outcome:
+    def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         start = self._given_start(parties, frame, rng)
         init: FloatArray | str = "k-means++" if start is None else start
         # One seed for all, as in the notebook.
@@ -127,7 +127,7 @@ class ParentChildKMeans(FederatedMethod):
             used, sizes = np.unique(clustering.labels, return_counts=True)
             sent.append(running_means(clustering.centres[used], sizes, updates))
         centres = run(np.concatenate(sent), self.n_clusters).centres
-        return Outcome(centres, [total_inertia(parties, centres)])
+        return Fit(centres, [total_inertia(parties, centres)])
 
 
 def running_means(centres: FloatArray, sizes: IntArray, updates: FloatArray) -> FloatArray:

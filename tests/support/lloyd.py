@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import Centre, ratio_to_float
-from plaintext_baselines._rounds import Assignment
+from plaintext_baselines._rounds import NearestCentres
 
 
 class FractionRows:
@@ -37,7 +37,7 @@ class FractionRows:
         for distances in self._distances(centres):
             labels.append(min(distances, key=distances.__getitem__))  # the first, hence lowest, of equals
             own.append(distances[labels[-1]])
-        return Assignment(np.array(labels, dtype=np.int64), own)
+        return NearestCentres(np.array(labels, dtype=np.int64), own)
 
     def inertia(self, centres, assignment):
         total = sum(assignment.distances, Fraction(0))
