@@ -1,7 +1,7 @@
 """Keystreams of keys that two parties share, and uniform residues from them."""
 
 import os
-from math import prod
+from collections.abc import Iterator
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -13,6 +13,9 @@ from secfc.kernels import Kernels
 
 ZEROS = memoryview(bytes(6 << 16))
 """What a keystream is added to, at most so many bytes at a time."""
+
+_BLOCK_BYTES = 3 << 16
+"""Residues that are drawn at a time; with their spare words they are shorter than `ZEROS`."""
 
 _NONCE = bytes(12)
 """Of a key that is used for one keystream."""
@@ -45,39 +48,86 @@ def draw(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, ke
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
-class BitStream:
-    """Independent, uniform bits, in words of 64, from a key that is used for nothing else.
+class _Guarded:
+    """Belongs to one process, and is never copied or pickled: each would repeat masks."""
 
-    It refuses to be copied, pickled or used in a forked process: each would repeat masks.
-    """
-
-    def __init__(self, key: bytes) -> None:
-        self._stream, self._process = keystream(key), os.getpid()
+    def __init__(self) -> None:
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
-        return "BitStream()"
+        return f"{type(self).__name__}()"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise SecFCError("a BitStream cannot be copied or pickled: its masks would repeat")
+        raise SecFCError(f"a {type(self).__name__} cannot be copied or pickled: its masks would repeat")
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise SecFCError(f"a {type(self).__name__} was used in a forked process: its masks would repeat")
+
+
+class ResidueStream(_Guarded):
+    """Independent, uniform residues modulo a prime, from a key that is used for nothing else.
+
+    Parameters
+    ----------
+    key : bytes of length 32
+    p : int
+    kernels : Kernels
+
+    Notes
+    -----
+    Two parties with the same key take the same numbers of residues at a time: each time spare words are
+    drawn.
+    """
+
+    def __init__(self, key: bytes, p: int, kernels: Kernels) -> None:
+        super().__init__()
+        self._stream, self._p, self._kernels = keystream(key), p, kernels
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Write the next residues, packed, to an array of shape (3 * count,)."""
+        for part, words in self._blocks(out):
+            part[...] = words[: part.size]
+
+    def add(self, packed: NDArray[np.uint8]) -> None:
+        """Add the next residues to packed residues below p, shape (3 * count,), in place."""
+        for part, words in self._blocks(packed):
+            self._kernels.add_masks(part, words[np.newaxis], np.ones(1, dtype=np.int64), self._p)
+
+    def _blocks(self, packed: NDArray[np.uint8]) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+        """Pieces of an array, and words for each."""
+        self._check_process()
+        for low in range(0, packed.size, _BLOCK_BYTES):
+            part = packed[low : low + _BLOCK_BYTES]
+            count = part.size // BYTES_PER_RESIDUE
+            words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, self._p)), dtype=np.uint8)
+            draw(self._stream, words, count, self._p, self._kernels)
+            yield part, words
+
+
+class BitStream(_Guarded):
+    """Independent, uniform bits, in words of 64, from a key that is used for nothing else."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._stream = keystream(key)
 
     def fill(self, out: NDArray[np.uint64]) -> None:
         """Write the next words to a contiguous array."""
-        octets = _octets(out, self._process)
+        octets = self._octets(out)
         for low in range(0, octets.size, len(ZEROS)):
             part = octets[low : low + len(ZEROS)]
             self._stream.update_into(ZEROS[: part.size], part.data)
 
     def add(self, words: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
-        """Write ``words ^ next words`` to an array; both are contiguous and of one shape."""
-        octets = _octets(out, self._process)
-        if prod(words.shape) != prod(out.shape):
+        """Write ``words ^ next words`` to an array; both are contiguous and of one size."""
+        octets = self._octets(out)
+        if words.size != out.size:
             raise ValueError("words do not fit where they go")
         self._stream.update_into(words.reshape(-1).view(np.uint8).data, octets.data)
 
-
-def _octets(out: NDArray[np.uint64], process: int) -> NDArray[np.uint8]:
-    if os.getpid() != process:
-        raise SecFCError("a BitStream was used in a forked process: its masks would repeat")
-    if not out.flags.c_contiguous:
-        raise ValueError("the array is not contiguous")  # a copy would be written to
-    return out.reshape(-1).view(np.uint8)
+    def _octets(self, out: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        self._check_process()
+        if not out.flags.c_contiguous:
+            raise ValueError("the array is not contiguous")  # a copy would be written to
+        return out.reshape(-1).view(np.uint8)
