@@ -10,7 +10,7 @@ from secfc._arrays import Ints
 from secfc.errors import DuplicateIdError, UnionError
 from secfc.psu.found import Found
 from secfc.psu.plan import ATTEMPTS, SMALL_TABLE, TABLES, UnionPlan, UnionTable
-from secfc.psu.stages import CheckStage, SeriesStage
+from secfc.psu.stages import CheckStage, SeriesStage, Stage
 from secfc.psu.tokens import Tokens
 
 _OVERFULL_LOAD = 4 / 3
@@ -18,20 +18,20 @@ _OVERFULL_LOAD = 4 / 3
 
 
 class Course:
-    """Where a union stands.
+    """The stage that a union is in, and the tables found before it.
 
     Attributes
     ----------
     number : int
         Of the stage, from 1.
-    stage : SeriesStage or CheckStage
+    stage : Stage
     finished : bool
     """
 
     def __init__(self, plan: UnionPlan) -> None:
         self.plan = plan
         self.number = 0
-        self.stage: SeriesStage | CheckStage
+        self.stage: Stage
         self.finished = False
         self._attempt = 0
         self._begin_attempt()

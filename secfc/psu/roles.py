@@ -19,7 +19,6 @@ from secfc.psu.prime import Elements, P, add
 from secfc.psu.stages import (
     CheckInput,
     CheckStage,
-    Input,
     SeriesFinder,
     SeriesInput,
     SeriesStage,
@@ -247,7 +246,7 @@ class UnionClient(_Role):
         stage = self.course.stage
         if isinstance(stage, CheckStage):
             rows, missing = self.course.rows(self._tokens)
-            self._input: Input = CheckInput(stage, rows, missing, first=self.number == 1)
+            self._input: SeriesInput | CheckInput = CheckInput(stage, rows, missing, first=self.number == 1)
         else:
             self._input = SeriesInput(stage, self.course.left(self._tokens), self._masks, self._kernels)
 

@@ -1,11 +1,11 @@
-"""A stage of the union: what clients deal, what they compute on shares, what is opened.
+"""The stages of a union: what clients deal, what they compute on shares, what is opened.
 
-In each of its groups of ell places side by side a stage deals `width` values, multiplies them by jointly
-random weights, and opens `terms` values. There are as many weights as opened values.
+A stage has groups of ell places that are shared together. For each group clients deal `width` values. From
+their shares and from shares of `terms` jointly random weights they compute shares of `terms` values, which
+the server opens.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from secfc.randomness import MaskSource
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Values of a group: dealt by each client, and opened; as many weights as are opened."""
+    """Groups of a stage, and values of a group: `width` are dealt by each client, `terms` are opened."""
 
     groups: int
     width: int
@@ -30,27 +30,6 @@ class Shape:
         """Groups of a part, of n - t combinations of what n clients deal."""
         values = self.width + 2 * self.terms / combinations
         return max(1, min(self.groups, int(PART_BYTES / 8 / values)))
-
-
-class Input(Protocol):
-    """A client's side of a stage."""
-
-    def values(self, groups: slice) -> Elements:
-        """What it deals for these groups, shape (ell, groups * width)."""
-        ...
-
-
-class Stage(Protocol):
-    """Both sides' view of a stage."""
-
-    @property
-    def shape(self) -> Shape:
-        """Values in a group."""
-        ...
-
-    def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
-        """Shares opened, (groups, terms), from shares (groups, width) and weights (groups, terms)."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +43,12 @@ class SeriesStage:
 
     @property
     def shape(self) -> Shape:
-        """See `Stage`."""
+        """Its groups and values."""
         terms = 2 * self.table.capacity
         return Shape(groups=self.table.groups, width=2 * terms - 1, terms=terms)
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
-        """See `Stage`."""
+        """Shares opened, (groups, terms), from shares (groups, width) and weights (groups, terms)."""
         return kernels.correlate(total, weights, self.shape.terms)
 
 
@@ -89,11 +68,11 @@ class CheckStage:
 
     @property
     def shape(self) -> Shape:
-        """See `Stage`."""
+        """Its one group and values."""
         return Shape(groups=1, width=CHECKS, terms=CHECKS)
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
-        """See `Stage`."""
+        """As `SeriesStage.output`."""
         return multiply(total, weights)
 
     def bases(self) -> list[int]:
@@ -104,9 +83,11 @@ class CheckStage:
 CHECKS = 2
 """Sums that are checked; each misses with at most (m + 1) / p."""
 
+Stage = SeriesStage | CheckStage
+
 
 class SeriesInput:
-    """A client's moments."""
+    """The moments that a client deals in a `SeriesStage`."""
 
     def __init__(self, stage: SeriesStage, tokens: Tokens, masks: MaskSource, kernels: UnionKernels) -> None:
         bins, poles = stage.table.places(tokens)
@@ -116,7 +97,7 @@ class SeriesInput:
         self._masks, self._kernels = masks, kernels
 
     def values(self, groups: slice) -> Elements:
-        """See `Input`."""
+        """What it deals for these groups, shape (ell, groups * width)."""
         first, last = self._ell * groups.start, self._ell * groups.stop
         low, high = np.searchsorted(self._bins, [first, last])
         series = np.zeros((last - first, self._width), dtype=np.uint64)
@@ -126,8 +107,9 @@ class SeriesInput:
 
 
 class CheckInput:
-    """A client's y_j = sum over its rows of rho_e, plus rho_(m + 1) times its IDs that have no row.
+    """What a client deals in a `CheckStage`.
 
+    y_j is the sum over its rows of rho_e, plus rho_(m + 1) times its IDs that have no row.
     The sum over clients minus that of all rho_e is y: client 1 subtracts it.
     """
 
@@ -141,7 +123,7 @@ class CheckInput:
         self._values[0] = elements(sums)
 
     def values(self, groups: slice) -> Elements:
-        """See `Input`."""
+        """As `SeriesInput.values`."""
         return self._values
 
 
