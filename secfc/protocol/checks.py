@@ -7,8 +7,7 @@ name; who lies about what it was dealt is heard no more, and its rows stay.
 from collections.abc import Collection
 
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.field.primes import primes_of
-from secfc.params import Job
+from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import by_part, columns_of
 from secfc.protocol.dispensable import UNION_IS_OPEN
 from secfc.protocol.inquiry import Inquiry
@@ -16,8 +15,7 @@ from secfc.protocol.messages import SEED_BYTES, SERVER, Challenge, Evidence, Mes
 from secfc.protocol.unread import cannot_be_honest
 from secfc.protocol.witness import quorum
 from secfc.randomness import MaskSource
-from secfc.row_layout import Layout, Parts
-from secfc.sealing.handshake import Session
+from secfc.row_layout import Layout
 
 
 class ShareChecks:
@@ -25,17 +23,11 @@ class ShareChecks:
 
     Parameters
     ----------
-    job : Job
-    session : Session
-    transcript : bytes of length 32
-        Of the handshake.
+    plan : SharePlan
     secret : MaskSource
         Gives the seeds.
     planned : int
         Clients that the run began with.
-    layout : Layout
-        As planned.
-    parts : Parts
 
     Attributes
     ----------
@@ -47,20 +39,8 @@ class ShareChecks:
         The recipient says that it cannot read what the dealer sent.
     """
 
-    def __init__(
-        self,
-        *,
-        job: Job,
-        session: Session,
-        transcript: bytes,
-        secret: MaskSource,
-        planned: int,
-        layout: Layout,
-        parts: Parts,
-    ) -> None:
-        self._transcript, self._planned = transcript, planned
-        self._job, self._session, self._secret, self._parts = job, session, secret, parts
-        self._primes = primes_of(job.residues(layout.m))
+    def __init__(self, plan: SharePlan, *, secret: MaskSource, planned: int) -> None:
+        self._plan, self._job, self._secret, self._planned = plan, plan.job, secret, planned
         self._open: dict[int, Inquiry] = {}  # by round
         self._ended: set[int] = set()  # rounds
         self.settled = 0
@@ -87,7 +67,7 @@ class ShareChecks:
             Too few are left to confirm a seed to each other.
         """
         self._require(members)
-        return self._challenge(0, columns_of(layout, self._parts), members)
+        return self._challenge(0, columns_of(layout, self._plan.parts), members)
 
     def begin_part(self, part: int) -> list[Message]:
         """Everybody holds this part: the same for it alone, of all clients."""
@@ -161,18 +141,9 @@ class ShareChecks:
         self, round_: int, columns: list[tuple[int, int]], members: Collection[int]
     ) -> list[Message]:
         seed = self._secret.octets(SEED_BYTES)
-        self._open[round_] = Inquiry(
-            job=self._job,
-            session=self._session,
-            transcript=self._transcript,
-            seed=seed,
-            columns=columns,
-            parts=self._parts,
-            primes=self._primes,
-            round_=round_,
-        )
+        self._open[round_] = Inquiry(self._plan, seed=seed, columns=columns, round_=round_)
         return [
-            Challenge(run=self._session.run, sender=SERVER, recipient=j, round=round_, seed=seed)
+            Challenge(run=self._plan.session.run, sender=SERVER, recipient=j, round=round_, seed=seed)
             for j in members
         ]
 

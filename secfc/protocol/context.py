@@ -1,15 +1,18 @@
-"""What all phases of a client need: what it was given, and whom it met."""
+"""What all phases need: what a client was given, whom it met, and how shares are cut and signed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from secfc._arrays import Labels, Shares
+from secfc.field.primes import primes_of
 from secfc.kernels import Choose
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.randomness import MaskSource
+from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import Channel
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
@@ -65,3 +68,33 @@ class Peers:
     def left_out(self) -> set[int]:
         """Clients with whom the run did not begin."""
         return {j for j, start in enumerate(self.starts, 1) if start is None}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SharePlan:
+    """How a run's shares are cut and signed, as the server and all clients know.
+
+    Parameters
+    ----------
+    job : Job
+    session : Session
+    transcript : bytes of length 32
+        Of the handshake.
+    layout : Layout
+        All rows, as planned.
+    """
+
+    job: Job
+    session: Session
+    transcript: bytes
+    layout: Layout
+
+    @cached_property
+    def primes(self) -> tuple[int, ...]:
+        """That residues of shares are of."""
+        return primes_of(self.job.residues(self.layout.m))
+
+    @cached_property
+    def parts(self) -> Parts:
+        """That shares are cut in."""
+        return self.layout.parts(self.job)

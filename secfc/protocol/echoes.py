@@ -6,13 +6,13 @@ common. One of these does not collude and shows one seed only, so all reports ar
 (docs/faults.md, "Liars in sharing").
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from secfc.errors import CheatError, MessageError, SealError
+from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Challenge, Echo, Message
 from secfc.protocol.shown import proof_of, shown, with_evidence
-from secfc.sealing.channel import TAG_BYTES, Channel
-from secfc.sealing.handshake import Session
+from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 
@@ -21,12 +21,8 @@ class Echoes:
 
     Parameters
     ----------
-    number : int
-        Of the client.
-    session : Session
-    channels : mapping from client to Channel
-    quorum : int
-        Clients that must have the same seed.
+    context : ClientContext
+    peers : Peers
     first : int
         The first check.
 
@@ -36,13 +32,12 @@ class Echoes:
         Clients that showed proofs which are not the server's.
     """
 
-    def __init__(
-        self, *, number: int, session: Session, channels: Mapping[int, Channel], quorum: int, first: int
-    ) -> None:
-        self._number, self._session, self._channels, self._quorum = number, session, channels, quorum
-        self._own: dict[int, Challenge] = {}  # by check
+    def __init__(self, context: ClientContext, peers: Peers, *, first: int) -> None:
+        self._number, self._session = context.number, context.session
+        self._channels, self._quorum = peers.channels, peers.quorum
+        self._own: dict[int, tuple[bytes, Proof]] = {}  # seed, by check
         self._said: dict[int, dict[int, Proof]] = {}  # by check, then client; verified
-        self._next = dict.fromkeys(channels, first)  # the check that each client tells of next
+        self._next = dict.fromkeys(peers.channels, first)  # the check that each client tells of next
         self._over = first  # checks before this one are over
         self.false: set[int] = set()
 
@@ -51,8 +46,7 @@ class Echoes:
 
     def seed(self, check: int) -> bytes:
         """That of a check that is not over; empty before it is here."""
-        own = self._own.get(check)
-        return b"" if own is None else own.seed
+        return self._own[check][0] if check in self._own else b""
 
     def begin(self, challenge: Challenge, left_out: Collection[int] = ()) -> list[Message]:
         """Note the challenge of a check; what shows its proof to all others that are in.
@@ -62,9 +56,8 @@ class Echoes:
         CheatError
             The server signed another seed for another client.
         """
-        check, proof = challenge.round, challenge.proof
-        assert proof is not None
-        self._own[check] = challenge
+        check, proof = challenge.round, challenge.given
+        self._own[check] = challenge.seed, proof
         self._compare(check)
         return [
             Echo(
@@ -133,8 +126,7 @@ class Echoes:
     def _compare(self, check: int) -> None:
         if check not in self._own:
             return
-        own = self._own[check].proof
-        assert own is not None
+        _, own = self._own[check]
         others = {j: one for j, one in sorted(self._said.get(check, {}).items()) if one.digest != own.digest}
         if not others:
             return

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from secfc.errors import MessageError, SealError
 from secfc.field.packing import packed_bytes
-from secfc.params import Job
+from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import (
     Column,
     Reports,
@@ -14,8 +14,6 @@ from secfc.protocol.dealing import (
 )
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
-from secfc.row_layout import Parts
-from secfc.sealing.handshake import Session
 
 
 class Inquiry:
@@ -23,17 +21,11 @@ class Inquiry:
 
     Parameters
     ----------
-    job : Job
-    session : Session
-    transcript : bytes of length 32
-        Of the handshake.
+    plan : SharePlan
     seed : bytes of length 32
         Coefficients follow from it.
     columns : sequence of Column
         Parts of shares that are checked.
-    parts : Parts
-        How they were cut.
-    primes : tuple of P ints
     round_ : int
         Of the check: 0 for that of all shares at once.
 
@@ -45,21 +37,9 @@ class Inquiry:
         The recipient says that it cannot read what the dealer sent.
     """
 
-    def __init__(
-        self,
-        *,
-        job: Job,
-        session: Session,
-        transcript: bytes,
-        seed: bytes,
-        columns: Sequence[Column],
-        parts: Parts,
-        primes: tuple[int, ...],
-        round_: int = 0,
-    ) -> None:
-        self._job, self._session, self._seed, self._parts = job, session, seed, parts
-        self._transcript = transcript
-        self._columns, self._primes, self._round = list(columns), primes, round_
+    def __init__(self, plan: SharePlan, *, seed: bytes, columns: Sequence[Column], round_: int = 0) -> None:
+        self._plan, self._job, self._primes, self._transcript = plan, plan.job, plan.primes, plan.transcript
+        self._seed, self._columns, self._round = seed, list(columns), round_
         self._reports: dict[int, SignedReport] = {}
         self._compared: Reports | None = None  # once all reports are here
         self._open: dict[tuple[int, int], int] = {}  # part, by dealer and the recipient who is to show it
@@ -102,7 +82,7 @@ class Inquiry:
         statement = report_statement(
             self._transcript, reporter=sender, seed=self._seed, columns=self._columns, residues=residues
         )
-        self._session.roster.verify(sender, message.signature, statement, what="its report")
+        self._plan.session.roster.verify(sender, message.signature, statement, what="its report")
         self._reports[sender] = SignedReport(client=sender, residues=residues, signature=message.signature)
 
     def compare(self) -> list[Message]:
@@ -123,7 +103,7 @@ class Inquiry:
         reports = tuple(self._reports[client] for client in sorted(self._reports))
         return [
             Dispute(
-                run=self._session.run,
+                run=self._plan.session.run,
                 sender=SERVER,
                 recipient=recipient,
                 round=self._round,
@@ -148,7 +128,7 @@ class Inquiry:
                 f"Evidence: part {message.part} of client {dealer} from client {recipient}, not asked for"
             )
         column = dealer, message.part
-        rows = self._parts.share_rows(*column)
+        rows = self._plan.parts.share_rows(*column)
         count, primes = rows.stop - rows.start, len(self._primes)
         size = packed_bytes((primes, self._job.width, count)) + packed_bytes(
             (primes, covers_of(self._job), 1)
@@ -187,7 +167,7 @@ class Inquiry:
             payload=message.payload,
         )
         try:
-            self._session.roster.verify(message.dealer, message.signature, statement)
+            self._plan.session.roster.verify(message.dealer, message.signature, statement)
         except SealError:
             return False
         return True

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from secfc.errors import MessageError
+from secfc.errors import MessageError, SealError
 from secfc.protocol.encodings import Body
 from secfc.protocol.states import State
 from secfc.sealing.proof import Proof
@@ -85,6 +85,13 @@ class FromServer(Message):
     """
 
     proof: Proof | None = field(default=None, repr=False)
+
+    @property
+    def given(self) -> Proof:
+        """The proof of a message that was received."""
+        if self.proof is None:
+            raise SealError(f"{type(self).__name__}: the server did not sign it")
+        return self.proof
 
 
 class ToServer(Message):

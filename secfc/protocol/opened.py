@@ -1,18 +1,15 @@
 """What a client reads in the sealed shares that another sent it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels
-from secfc.params import Job
+from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import covers_of, proof_bytes
 from secfc.protocol.messages import Share
 from secfc.protocol.signed import share_statement
-from secfc.row_layout import Parts
 from secfc.sealing.channel import TAG_BYTES, Channel
-from secfc.sealing.handshake import Session
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,19 +33,9 @@ class Dealt:
     zeros: PackedResidues | None
 
 
-def open_share(
-    message: Share,
-    *,
-    job: Job,
-    session: Session,
-    transcript: bytes,
-    channels: Mapping[int, Channel],
-    parts: Parts,
-    primes: tuple[int, ...],
-    kernels: Kernels,
-) -> Dealt:
+def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Kernels) -> Dealt:
     """What a part of shares holds, or an error and no trace of it."""
-    rows = parts.share_rows(message.sender, message.part)
+    job, primes, rows = plan.job, plan.primes, plan.parts.share_rows(message.sender, message.part)
     if rows.stop == rows.start:
         raise MessageError(
             f"Share: part {message.part} from client {message.sender}, which has no rows for it"
@@ -63,7 +50,6 @@ def open_share(
         raise MessageError(
             f"Share: {size} sealed bytes from client {message.sender}, shape {shape} takes {expected}"
         )
-    channel = channels[message.sender]
     payload = memoryview(channel.open(Share.purpose, part=message.part, sealed=message.sealed.payload))
     size, signed = packed_bytes(shape), packed_bytes(shape) + packed_bytes(covers)
     dealt = Dealt(
@@ -80,11 +66,11 @@ def open_share(
                 )
     if dealt.signature:
         statement = share_statement(
-            transcript,
+            plan.transcript,
             dealer=message.sender,
             recipient=message.recipient,
             part=message.part,
             payload=payload[:signed],
         )
-        session.roster.verify(message.sender, dealt.signature, statement, what="a share")
+        plan.session.roster.verify(message.sender, dealt.signature, statement, what="a share")
     return dealt

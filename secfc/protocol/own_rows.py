@@ -17,7 +17,7 @@ class OwnRows:
 
     def __init__(self, rows: Floats, at: slice | Ints) -> None:
         self._rows, self._at = rows, at
-        self._order = None if isinstance(at, slice) else np.argsort(at)
+        self._order = np.empty(0, dtype=np.int64) if isinstance(at, slice) else np.argsort(at)
 
     def __repr__(self) -> str:
         return f"OwnRows(shape={self._rows.shape})"
@@ -27,7 +27,6 @@ class OwnRows:
         if isinstance(self._at, slice):
             return self._rows[rows.start - self._at.start : rows.stop - self._at.start]
         low, high = np.searchsorted(self._at, [rows.start, rows.stop], sorter=self._order)
-        assert self._order is not None
         held = self._order[low:high]
         block = np.zeros((rows.stop - rows.start, self._rows.shape[1]))
         block[self._at[held] - rows.start] = self._rows[held]

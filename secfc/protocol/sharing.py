@@ -5,11 +5,10 @@ from contextlib import suppress
 from secfc._arrays import Floats, Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
-from secfc.field.primes import primes_of
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
-from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.context import ClientContext, Peers, SharePlan
 from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of
 from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
@@ -55,10 +54,10 @@ class ClientSharing:
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout, own: OwnRows) -> None:
         job, session, channels = context.job, context.session, peers.channels
         self._number, self._job, self._run, self._channels = context.number, job, session.run, channels
-        self._context, self._peers = context, peers
-        self.layout, self.parts, self._own = layout, layout.parts(job), own
+        self._context = context
+        self._plan = SharePlan(job=job, session=session, transcript=peers.transcript, layout=layout)
+        self.layout, self.parts, self.primes, self._own = layout, self._plan.parts, self._plan.primes, own
         self.left_out = peers.left_out
-        self.primes = primes_of(job.residues(layout.m))
         self.kernels = context.kernels(layout.answer_residues(job))
         self.points = CodedPoints(
             shares=context.allocate((len(self.primes), job.width + 1, layout.m)),
@@ -82,20 +81,12 @@ class ClientSharing:
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
         self._testimony = self._testimony_of(0)
         self._checked: list[Column] = []  # what the challenge is about, once it is here
-        self._echoes = Echoes(
-            number=self._number,
-            session=session,
-            channels=channels,
-            quorum=peers.quorum,
-            first=1 if by_part(job) else 0,
-        )
+        self._echoes = Echoes(context, peers, first=1 if by_part(job) else 0)
         self._summed: SummedShares | None = None  # where parts are checked before they are added up
         if by_part(job):
             self._summed = SummedShares(
+                self._plan,
                 number=self._number,
-                n=job.n,
-                parts=self.parts,
-                primes=self.primes,
                 kernels=self.kernels,
                 echoes=self._echoes,
                 testimony=self._testimony_of,
@@ -144,7 +135,8 @@ class ClientSharing:
         if self._summed is not None and message.part >= self._summed.added + 2 * WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} too early")
         try:
-            dealt = self._open(message)
+            channel = self._channels[message.sender]
+            dealt = open_share(message, plan=self._plan, channel=channel, kernels=self.kernels)
         except MessageError:
             if not self.unreadable(message.sender):
                 raise
@@ -216,7 +208,6 @@ class ClientSharing:
         return [
             self._testimony.report(
                 seed=self._echoes.seed(0),
-                parts=self.parts,
                 columns=self._checked,
                 combine=self._combined,
                 kernels=self.kernels,
@@ -321,18 +312,6 @@ class ClientSharing:
             shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
         return shares + self.ready()
 
-    def _open(self, message: Share) -> Dealt:
-        return open_share(
-            message,
-            job=self._job,
-            session=self._context.session,
-            transcript=self._peers.transcript,
-            channels=self._channels,
-            parts=self.parts,
-            primes=self.primes,
-            kernels=self.kernels,
-        )
-
     def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
         testimony = self._take(message.sender, message.part, dealt.residues)
         if dealt.zeros is not None:
@@ -362,15 +341,8 @@ class ClientSharing:
         return combined(self._shares(column, index), coefficients, self.primes[index])
 
     def _testimony_of(self, round_: int) -> Testimony:
-        return Testimony(
-            job=self._job,
-            session=self._context.session,
-            transcript=self._peers.transcript,
-            number=self._number,
-            identity=self._context.identity,
-            primes=self.primes,
-            round_=round_,
-        )
+        identity = self._context.identity
+        return Testimony(self._plan, number=self._number, identity=identity, round_=round_)
 
     def ready(self) -> list[Message]:
         """Say so for each part that has come from every other client and been sent to them."""

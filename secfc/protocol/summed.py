@@ -13,11 +13,11 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
+from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import Column
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import Challenge, Dispute, Echo, Message
 from secfc.protocol.testimony import Testimony
-from secfc.row_layout import Parts
 
 
 class _Part:
@@ -33,10 +33,9 @@ class SummedShares:
 
     Parameters
     ----------
-    number, n : int
-        Of the client; clients in all.
-    parts : Parts
-    primes : tuple of P ints
+    plan : SharePlan
+    number : int
+        Of the client.
     kernels : Kernels
     echoes : Echoes
         The check of part x is number x + 1.
@@ -55,19 +54,16 @@ class SummedShares:
 
     def __init__(
         self,
+        plan: SharePlan,
         *,
         number: int,
-        n: int,
-        parts: Parts,
-        primes: tuple[int, ...],
         kernels: Kernels,
         echoes: Echoes,
         testimony: Callable[[int], Testimony],
         add: Callable[[PackedResidues, int], None],
         unread: Collection[int],
     ) -> None:
-        self._number, self._n = number, n
-        self._cut, self._primes, self._kernels = parts, primes, kernels
+        self._number, self._n, self._primes, self._kernels = number, plan.job.n, plan.primes, kernels
         self._echoes, self._testimony, self._add = echoes, testimony, add
         self._unread = unread
         self._parts: dict[int, _Part] = {}
@@ -155,7 +151,6 @@ class SummedShares:
         return [
             self._parts[round_ - 1].testimony.report(
                 seed=self._echoes.seed(round_),
-                parts=self._cut,
                 columns=columns,
                 combine=self._combined,
                 kernels=self._kernels,

@@ -9,12 +9,10 @@ from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
-from secfc.params import Job
+from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import Column, Reports, coefficients_of, covers_of, place_of
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import report_statement, share_statement
-from secfc.row_layout import Parts
-from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
 SharesOf = Callable[[Column, int], Floats | Shares]
@@ -29,14 +27,10 @@ class Testimony:
 
     Parameters
     ----------
-    job : Job
-    session : Session
-    transcript : bytes of length 32
-        Of the handshake.
+    plan : SharePlan
     number : int
         Of the client.
     identity : Identity
-    primes : tuple of P ints
     round_ : int
         Of the check: 0 for that of all shares at once.
 
@@ -46,19 +40,9 @@ class Testimony:
         Of the challenge that was answered; empty before.
     """
 
-    def __init__(
-        self,
-        *,
-        job: Job,
-        session: Session,
-        transcript: bytes,
-        number: int,
-        identity: Identity,
-        primes: tuple[int, ...],
-        round_: int = 0,
-    ) -> None:
-        self._job, self._session, self._number, self._primes = job, session, number, primes
-        self._transcript, self._identity, self._round = transcript, identity, round_
+    def __init__(self, plan: SharePlan, *, number: int, identity: Identity, round_: int = 0) -> None:
+        self._plan, self._job, self._number, self._primes = plan, plan.job, number, plan.primes
+        self._transcript, self._identity, self._round = plan.transcript, identity, round_
         self._dealt: dict[Column, tuple[PackedResidues, bytes]] = {}  # covers and signature
         self._said: Report | None = None
         self.seed = b""
@@ -89,7 +73,6 @@ class Testimony:
         self,
         *,
         seed: bytes,
-        parts: Parts,
         columns: Sequence[Column],
         combine: Combine,
         kernels: Kernels,
@@ -115,7 +98,7 @@ class Testimony:
                     values[index, :, at] = 0
                     continue
                 if place != drawn_for:
-                    rows = parts.share_rows(*column)
+                    rows = self._plan.parts.share_rows(*column)
                     shape = count, job.width, rows.stop - rows.start
                     coefficients, drawn_for = sources[place].uniform(p, shape, kernels), place
                 cover = reduce(covers[at][index, :, 0], p)
@@ -130,7 +113,7 @@ class Testimony:
         )
         self.seed, self._columns = seed, list(columns)
         self._said = Report(
-            run=self._session.run,
+            run=self._plan.session.run,
             sender=self._number,
             recipient=SERVER,
             round=self._round,
@@ -166,7 +149,7 @@ class Testimony:
                 columns=self._columns,
                 residues=report.residues,
             )
-            self._session.roster.verify(report.client, report.signature, statement, what="its report")
+            self._plan.session.roster.verify(report.client, report.signature, statement, what="its report")
         residues = {report.client: report.residues for report in message.reports}
         if self._number not in residues or bytes(residues[self._number].payload) != bytes(own.payload):
             raise MessageError("Dispute: without the client's own report")
@@ -189,7 +172,7 @@ class Testimony:
         planes = (shares(column, index).astype(np.float64) for index in range(len(self._primes)))
         packed = [pack(plane, p).tobytes() for plane, p in zip(planes, self._primes, strict=True)]
         return Evidence(
-            run=self._session.run,
+            run=self._plan.session.run,
             sender=self._number,
             recipient=SERVER,
             round=self._round,

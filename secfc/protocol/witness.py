@@ -6,15 +6,15 @@ it did not sign shows a client that lies, and is dropped.
 """
 
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.bounds import most_witness_bytes
+from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Assignment, Finish, Message, Witness
 from secfc.protocol.shown import proof_of, shown, with_evidence
-from secfc.sealing.channel import TAG_BYTES, Channel
-from secfc.sealing.handshake import Session
+from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 END = MAX_ROUNDS + 1
@@ -53,11 +53,8 @@ class Witnesses:
 
     Parameters
     ----------
-    job : Job
-    me : int
-        Number of the client.
-    session : Session
-    channels : mapping from client to Channel
+    context : ClientContext
+    peers : Peers
 
     Attributes
     ----------
@@ -65,23 +62,18 @@ class Witnesses:
         Clients that showed proofs which are not the server's.
     """
 
-    def __init__(self, job: Job, me: int, session: Session, channels: Mapping[int, Channel]) -> None:
-        self._job, self._me, self._session, self._channels = job, me, session, channels
+    def __init__(self, context: ClientContext, peers: Peers) -> None:
+        self._job, self._me, self._session = context.job, context.number, context.session
+        self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # what overtook the server's message, by client
         self._agreed: dict[int, set[int]] = {}  # by round
         self.false: set[int] = set()
 
-    def assigned(self, message: Assignment) -> None:
-        """Note an assignment."""
-        assert message.proof is not None
-        self._own[message.round] = message.proof
-
-    def finished(self, message: Finish) -> None:
-        """Note the result. An assignment need not have come."""
-        assert message.proof is not None
-        self._own[END] = message.proof
+    def note(self, message: Assignment | Finish) -> None:
+        """Note an assignment, or the result; an assignment need not have come."""
+        self._own[END if isinstance(message, Finish) else message.round] = message.given
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
         """What shows the other clients that are in what the server gave this one in a round.

@@ -375,15 +375,14 @@ class TestProofs:
 
     @staticmethod
     def forged(net, echo):
-        challenge = net.clients[echo.sender].phase.held.sharing._echoes._own[0]
-        own = challenge.proof
+        seed, own = net.clients[echo.sender].phase.held.sharing._echoes._own[0]
         digest = hashlib.sha256(seed_of(0)).digest()
         statement = b"secfc server 1" + net.session.agreement + own.header + digest
         head = {"run": net.session.run, "sender": SERVER}
         payload = {
             2: digest + own.signature,
             3: digest + net.identities[2].sign(statement),
-            4: shown(net.proof(replace(challenge, recipient=7))),
+            4: shown(net.proof(Challenge(**head, recipient=7, seed=seed))),
             5: shown(net.proof(Challenge(**head, recipient=5, round=1, seed=seed_of(0)))),
             6: shown(net.proof(Continue(**head, recipient=6, part=1))),
         }[echo.sender]
@@ -398,12 +397,12 @@ class TestProofs:
                 isinstance(message, Echo) and message.recipient == 2 and not held.append(message)
             )
         )
-        digest = net.clients[2].phase.held.sharing._echoes._own[0].proof.digest
+        _, own = net.clients[2].phase.held.sharing._echoes._own[0]
         for echo in held[: enough - 2]:
             net.deliver(echo)
         assert not net.clients[2].phase.held.sharing._echoes.confirmed(0)
         for echo in held[enough - 2 :]:
-            sealed = net.seal(echo.sender, 2, 0, digest + bytes(64), b"echo")
+            sealed = net.seal(echo.sender, 2, 0, own.digest + bytes(64), b"echo")
             net.deliver(replace(echo, sealed=sealed))
         assert not net.clients[2].phase.held.sharing._echoes.confirmed(0)
         assert not net.clients[2].phase.held.sharing._testimony.reported

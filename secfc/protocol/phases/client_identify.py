@@ -37,6 +37,8 @@ class ClientIdentify(ClientPhase):
         What overtook the plan.
     """
 
+    state = State.IDENTIFY
+
     def __init__(
         self, context: ClientContext, *, rows: Floats, ids: RowIds | None, ephemeral: bytes | None
     ) -> None:
@@ -51,11 +53,6 @@ class ClientIdentify(ClientPhase):
             ephemeral=ephemeral,
         )
         self.early_shares, self._early_deals = EarlyShares(), EarlyDeals()
-
-    @property
-    def state(self) -> State:
-        """Always the same."""
-        return State.IDENTIFY
 
     @property
     def hello(self) -> Hello:

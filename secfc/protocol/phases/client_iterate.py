@@ -48,6 +48,8 @@ class ClientIterate(ClientPhase):
         Those that the server asked for: at first `WINDOW`, more than were sent until the answer begins.
     """
 
+    state = State.ITERATE
+
     def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
         super().__init__(planned=held.planned, union_rows=held.union_rows)
         self._context, self._job, self._peers = context, context.job, peers
@@ -58,11 +60,6 @@ class ClientIterate(ClientPhase):
         self._disclosure = disclosure_of(self._job).client(context, peers, held.sharing)
         self._masked = UNMASKED  # how this round's answer leaves
         self.round = self.sent = self.asked = 0
-
-    @property
-    def state(self) -> State:
-        """Always the same."""
-        return State.ITERATE
 
     @property
     def due(self) -> bool:
@@ -107,7 +104,7 @@ class ClientIterate(ClientPhase):
         )
         self._close()
         self._ask(message, sets, sizes)
-        self._witnesses.assigned(message)
+        self._witnesses.note(message)
         if self._job.comparison == "end":
             return self._begin() if self.due else []
         messages = self._witnesses.tell(message.round, self._left_out)
@@ -206,7 +203,7 @@ class ClientIterate(ClientPhase):
         if self._job.predict and start is not None and (own != start)[start >= 0].any():
             raise MessageError("Finish: a prediction has another label for a row that has one")
         self._close()  # who was excluded was asked nothing
-        self._witnesses.finished(message)
+        self._witnesses.note(message)
         messages = self._witnesses.tell(END, self._left_out)
         self._witnesses.settle(END)
         reveal = ClientReveal(self._job, self._peers, self.held, result=message, labels=own)

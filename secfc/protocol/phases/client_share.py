@@ -58,7 +58,7 @@ class ClientShare(ClientPhase):
             planned=layout,
             union_rows=union_rows,
             sharing=self.sharing,
-            witnesses=Witnesses(context.job, context.number, context.session, peers.channels),
+            witnesses=Witnesses(context, peers),
             opening=CentreOpening(context, peers, self.sharing),
         )
 

@@ -53,6 +53,8 @@ class ClientUnion(ClientPhase):
         What arrived before the union is found.
     """
 
+    state = State.UNION
+
     def __init__(
         self,
         context: ClientContext,
@@ -75,11 +77,6 @@ class ClientUnion(ClientPhase):
         self._verdict: UnionVerdict | None = None  # the server's, until all of them are here
         self._dealt = 0  # parts of this stage
         self._taken = dict.fromkeys(self._channels, 0)  # parts of this stage, by sender
-
-    @property
-    def state(self) -> State:
-        """Always the same."""
-        return State.UNION
 
     def step(self, message: Message) -> ClientStep:
         """Take what is dealt, found and said of the union; sharing follows when it is found.

@@ -12,13 +12,10 @@ from secfc.protocol.withholding import Carried, preparing_late
 class ServerIdentify(ServerPhase):
     """Until everybody who is in has introduced itself."""
 
+    state = State.IDENTIFY
+
     def __init__(self, context: ServerContext) -> None:
         super().__init__(context, Introductions(context.job, context.session))
-
-    @property
-    def state(self) -> State:
-        """Always the same."""
-        return State.IDENTIFY
 
     @property
     def awaited(self) -> tuple[int, ...]:

@@ -4,14 +4,15 @@ from collections.abc import Collection
 
 from secfc.errors import MessageError
 from secfc.protocol.checks import ShareChecks
+from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Continue, Evidence, LeaveOut, Message, Ready, Report
+from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
 from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.states import State
 from secfc.protocol.unread import Pair, apart, open_pairs
-from secfc.protocol.withholding import Carried, awaited_for_shares, withholding
+from secfc.protocol.withholding import Carried
 from secfc.row_layout import WINDOW, Layout
 
 
@@ -42,20 +43,18 @@ class ServerShare(ServerPhase):
         self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
     ) -> None:
         super().__init__(context, introductions, planned=layout or introductions.layout())
-        job = context.job
         self._state = State.SHARE
         self.check(self.layout)
-        self._parts = self.layout.parts(job)
-        self.ready = dict.fromkeys(range(1, job.n + 1), 0)
-        self.checks = ShareChecks(
-            job=job,
+        plan = SharePlan(
+            job=context.job,
             session=context.session,
             transcript=introductions.transcript,
-            secret=context.secret,
-            planned=len(context.gathering.members),
             layout=self.layout,
-            parts=self._parts,
         )
+        self._parts = plan.parts
+        self.ready = dict.fromkeys(range(1, context.job.n + 1), 0)
+        planned = len(context.gathering.members)
+        self.checks = ShareChecks(plan, secret=context.secret, planned=planned)
 
     @property
     def state(self) -> State:
@@ -70,19 +69,29 @@ class ServerShare(ServerPhase):
     @property
     def awaited(self) -> tuple[int, ...]:
         """Who is behind: others may wait for a part that is not asked for before these have the last one."""
-        return awaited_for_shares(self.context.gathering.members, self.ready, self._parts, self.checks)
+        members, least = self.context.gathering.members, self._least_ready
+        asked = self.checks.settled + WINDOW if self.checks.by_part else self._parts.shares
+        behind = {j for j in members if self.ready[j] == least < min(asked, self._parts.shares)}
+        return tuple(sorted(behind.union(self.checks.awaited(members))))
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """A client that waits for what another has not sent it is not absent, but the other is."""
-        return withholding(
-            self.awaited,
-            members=self.context.gathering.members,
-            ready=self.ready,
-            layout=self.layout,
-            parts=self._parts,
-            checks=self.checks,
-            carried=carried,
-        )
+        """Of those who are awaited, who has to act; in place of one that waits for others, these.
+
+        A client waits for shares of the part that it is at, and for the others' echoes before it reports. One
+        that has all these and does not report is at fault: of those who are left a quorum is honest
+        (docs/faults.md, eq. 15'').
+        """
+        found = set[int]()
+        for client in self.awaited:
+            others = [j for j in self.context.gathering.members if j != client]
+            part, withheld = self.ready[client], set[int]()
+            if part < self._parts.shares:
+                dealers = [j for j in others if self.layout.counts[j - 1] > part * self._parts.share]
+                withheld = {j for j in dealers if carried(Share.__name__, j, client) <= part}
+            asked = 0 if withheld else self.checks.echoes_before_report(client)
+            withheld |= {j for j in others if carried(Echo.__name__, j, client) < asked}
+            found |= withheld or {client}
+        return tuple(sorted(found))
 
     def step(self, message: Message) -> ServerStep:
         """Ask for the next part when everybody is ready; compare reports; then begin to iterate."""

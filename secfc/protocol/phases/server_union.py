@@ -14,15 +14,12 @@ from secfc.row_layout import WINDOW, Layout
 class ServerUnion(ServerPhase):
     """From the plan to the union."""
 
+    state = State.UNION
+
     def __init__(self, context: ServerContext, introductions: Introductions) -> None:
         super().__init__(context, introductions)
         salt = context.salt or salt_of(introductions.transcript)
         self.role = UnionServer(UnionPlan.of(context.job, salt))
-
-    @property
-    def state(self) -> State:
-        """Always the same."""
-        return State.UNION
 
     @property
     def awaited(self) -> tuple[int, ...]:
