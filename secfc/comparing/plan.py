@@ -7,7 +7,7 @@ import numpy as np
 
 from secfc._arrays import Bools, Ints, Labels
 from secfc.comparing.gates import ONES, Words
-from secfc.comparing.slicing import to_words, words_of
+from secfc.comparing.slicing import at_most, words_of
 from secfc.comparing.widths import GateWidths, Group, levels
 from secfc.kernels.interface import Differences
 
@@ -144,5 +144,4 @@ class BatchPlan:
         """Words to add to what the ANDs take, of a shape that broadcasts to (n, outputs, W)."""
         if self.bracket.first[0] >= 0:
             return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
-        above = self.own <= np.arange(self.bracket.first.size)[:, np.newaxis]
-        return to_words(above)[:, np.newaxis]
+        return at_most(self.own, self.bracket.first.size)[:, np.newaxis]

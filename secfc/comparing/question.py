@@ -15,8 +15,8 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
 from secfc.kernels.interface import Differences
 
-_PAIRS = 1 << 16
-"""Pairs of a batch: a wire of them is 8 KiB, and what a level of gates takes stays in an L2 cache."""
+_PAIRS = 1 << 17
+"""Pairs of a batch: a wire of them is 16 KiB, and a level of gates takes a few MiB."""
 
 _FEWEST_ROWS = 1024
 """Rows of a batch at least, as many as the compiled loop takes at a time."""
@@ -85,7 +85,9 @@ class Question:
         if self.champions is not None:
             if self.champions.shape != (self.rows,):
                 raise ParameterError(f"champions: {self.champions.shape} given, ({self.rows},) needed")
-            if not np.isin(self.champions, self.candidates).all():
+            numbers = self.champions
+            known = 0 <= numbers.min() <= numbers.max() < self.sizes.size
+            if not known or not self.sizes[numbers].all():
                 raise ParameterError("champions: a set has no rows, or there is none of that number")
 
     @cached_property
@@ -98,7 +100,10 @@ class Question:
         """Each row's champion as its index among the candidates; their number where there is none."""
         if self.champions is None:
             return np.full(self.rows, self.candidates.size, dtype=np.int32)
-        return np.searchsorted(self.candidates, self.champions).astype(np.int32)
+        place = np.zeros(self.sizes.size, dtype=np.int32)
+        place[self.candidates] = np.arange(self.candidates.size)
+        own: Labels = place[self.champions]
+        return own
 
     @property
     def slots(self) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc._arrays import Bools
+from secfc._arrays import Bools, Labels
 from secfc.comparing.gates import Words
 
 STRIPS = 64
@@ -30,6 +30,26 @@ def to_words(bits: Bools) -> Words:
     whole[:, :rows] = bits
     octets = np.packbits(whole.reshape(count, STRIPS, words), axis=1, bitorder="little").swapaxes(1, 2)
     return np.ascontiguousarray(octets).view("<u8")[..., 0].astype(np.uint64, copy=False)
+
+
+def at_most(values: Labels, count: int) -> Words:
+    """Words of [value <= j] for each j below `count`: `to_words` of these bits.
+
+    Parameters
+    ----------
+    values : ndarray of shape (rows,), int32
+        0 or more.
+
+    Returns
+    -------
+    ndarray of shape (count, W), uint64
+    """
+    words = words_of(values.size)
+    whole = np.full(STRIPS * words, count, dtype=np.int32)  # no padding is at most j
+    whole[: values.size] = values
+    strips = np.ascontiguousarray(whole.reshape(STRIPS, words).T)
+    bits = strips <= np.arange(count, dtype=np.int32)[:, np.newaxis, np.newaxis]
+    return np.packbits(bits, axis=2, bitorder="little").view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
 def to_rows(words: Words, rows: int) -> Bools:

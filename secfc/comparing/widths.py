@@ -1,6 +1,7 @@
 """How a comparison is cut into gates: chunks of bits, and trees of nodes."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from secfc.errors import ParameterError
 
@@ -87,6 +88,7 @@ def level(wires: int, fan: int, *, compares: bool) -> tuple[Group, ...]:
     return tuple(group for group in groups if group.count)
 
 
+@cache
 def levels(wires: int, fans: tuple[int, ...], *, compares: bool = False) -> tuple[tuple[Group, ...], ...]:
     """Levels of nodes until one wire is left; the last fan-in is that of all further levels."""
     found: list[tuple[Group, ...]] = []

@@ -200,15 +200,16 @@ def check_differences(
         raise ValueError("residues or weights do not fit the primes")
     if not 0 <= start <= start + own.size <= packed.shape[2] // BYTES_PER_RESIDUE:
         raise ValueError("rows do not fit the residues")
-    champions = bool((question.first < 0).any())
-    if champions and (question.first >= 0).any():
+    first, last = question.first.min(), question.first.max()
+    if first < 0 <= last:
         raise ValueError("all pairs or none are of a row's own column")
-    slots = columns.size - (1 if champions or (own < columns.size).any() else 0)
+    lowest, highest = (own.min(), own.max()) if own.size else (0, 0)
+    slots = columns.size - (1 if lowest < columns.size else 0)
     if (
         not 0 <= columns.min() <= columns.max() < packed.shape[1]
-        or not -1 <= question.first.min() <= question.first.max() < slots
+        or not -1 <= first <= last < slots
         or not 0 <= question.second.min() <= question.second.max() < slots
-        or (own.size and not 0 <= own.min() <= own.max() < columns.size + (0 if champions else 1))
+        or not 0 <= lowest <= highest < columns.size + (0 if first < 0 else 1)
     ):
         raise ValueError("columns, pairs or own columns do not fit the residues")
     chunk, chunks, pairs, words = out.shape

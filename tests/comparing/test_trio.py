@@ -14,6 +14,7 @@ from support.trio import Trio, packed, true_labels
 from secfc.comparing.arena import Arena
 from secfc.comparing.question import Question, comparison_residues
 from secfc.comparing.role import Member
+from secfc.comparing.slicing import at_most, to_rows, to_words
 from secfc.comparing.trio import Evaluator
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
@@ -135,7 +136,8 @@ def test_all_champions_or_none_fall(k, changes):
 
 
 @pytest.mark.parametrize("champions", [True, False])
-def test_many_batches_are_as_one(champions):
+def test_many_batches_are_as_one(monkeypatch, champions):
+    monkeypatch.setattr("secfc.comparing.question._PAIRS", 1 << 15)
     sizes, distances, labels = sample(12, 9000)
     given_champions = np.roll(labels, 3) if champions else None
     question = Question(primes=primes_of(4), sizes=sizes, rows=9000, champions=given_champions)
@@ -270,3 +272,15 @@ class TestQuestion:
     def test_gates_that_cannot_be_are_refused(self, change):
         with pytest.raises(ParameterError, match="are possible"):
             GateWidths(**change)
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 1000])
+def test_words_hold_a_bit_of_each_row(rows):
+    values = np.random.default_rng(rows).integers(0, 6, rows).astype(np.int32)
+    bits = values <= np.arange(5)[:, np.newaxis]
+    words = to_words(bits)
+    assert np.array_equal(to_rows(words, rows), bits)
+    assert np.array_equal(at_most(values, 5), words)
+    width = -(-rows // 64)
+    for row, value in enumerate(values):
+        assert int(words[3, row % width]) >> (row // width) & 1 == (value <= 3)
