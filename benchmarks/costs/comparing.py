@@ -1,6 +1,7 @@
 """A comparison by the trio: CPU seconds of each party, bytes and exchanges, without what makes y and r.
 
-The parties take turns on one thread. Their mail is carried in memory and unsealed.
+The parties take turns on one thread, with scikit-learn's Lloyd iteration on pooled rows of as many rows and
+centres. Their mail is carried in memory and unsealed.
 """
 
 import time
@@ -11,7 +12,8 @@ from itertools import count
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.costs.setting import median
+from benchmarks.costs.iteration import blobs, plaintext_steps
+from benchmarks.costs.setting import Case, median, quartiles
 from secfc._arrays import Ints, Labels
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
@@ -27,9 +29,12 @@ from secfc.kernels import choose
 SIZES = ((1_000, 4), (10_000, 4), (10_000, 16), (100_000, 16))
 QUICK_SIZES = ((200, 3),)
 WIDTHS = (GateWidths(chunk=3, first_fan=3, fan=4), GateWidths(chunk=4, first_fan=5, fan=6))
-CHANGED = (0.0, 0.01, 0.16, 1.0)
+CHANGED = (0.0, 0.01, 1.0)
 QUICK_CHANGED = (0.0, 1.0)
 PRIMES = 5
+COLUMNS = 100
+"""Of the rows that scikit-learn clusters; a comparison does not depend on them."""
+
 REPEATS = 15
 _RUN = bytes(16)
 
@@ -53,6 +58,10 @@ class ComparingRow:
         From C to E1; from E0 to E1, and as many back.
     exchanges : int
         Times that both evaluators send.
+    plaintext_seconds : float
+        Seconds of scikit-learn's iteration on rows of `COLUMNS` columns.
+    ratio, ratio_quartiles : float
+        All three parties' seconds relative to these, turn by turn.
     """
 
     m: int
@@ -70,6 +79,9 @@ class ComparingRow:
     dealt_bytes: int
     each_way_bytes: int
     exchanges: int
+    plaintext_seconds: float
+    ratio: float
+    ratio_quartiles: tuple[float, float]
 
 
 @dataclass(kw_only=True)
@@ -131,6 +143,8 @@ class Rounds:
         self.arenas = {party: Arena() for party in Member}
         self._rounds = count(1)
         self.labels = self.play(None, WIDTHS[0]).labels
+        rows = blobs(Case(m=m, d=COLUMNS, k=k, n=3, t=1, ell=1))
+        self.plaintext = plaintext_steps(rows, (np.arange(m) % k).astype(np.int32), k)
 
     def _packed(self, residues: Ints) -> PackedResidues:
         octets = residues.astype("<u4")[..., np.newaxis].view(np.uint8)[..., :3]
@@ -199,7 +213,9 @@ def _measure(
     rounds: Rounds, champions: Labels | None, widths: GateWidths, changed: float, repeats: int
 ) -> ComparingRow:
     with threadpool_limits(1):
-        played = [rounds.play(champions, widths) for _ in range(repeats + 1)][1:]
+        turns = [(rounds.play(champions, widths), next(rounds.plaintext)) for _ in range(repeats + 1)][1:]
+    played, plaintext = [each for each, _ in turns], [seconds for _, seconds in turns]
+    ratios = [sum(each.seconds.values()) / seconds for each, seconds in turns]
     if any(not np.array_equal(each.labels, rounds.labels) for each in played):
         raise SecFCError("a round ended with other labels")
     one = played[0]
@@ -220,4 +236,7 @@ def _measure(
         dealt_bytes=sum(one.sent[Member.DEALER, Member.E1]),
         each_way_bytes=sum(one.sent[Member.E0, Member.E1]),
         exchanges=len(one.sent[Member.E0, Member.E1]),
+        plaintext_seconds=median(plaintext),
+        ratio=median(ratios),
+        ratio_quartiles=quartiles(ratios),
     )

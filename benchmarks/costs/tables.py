@@ -228,6 +228,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _bytes("dealer to E1", "dealt_bytes"),
         _bytes("each way", "each_way_bytes"),
         _plain("exchanges", "exchanges"),
+        _seconds("scikit-learn", "plaintext_seconds"),
+        _spread("all three / scikit-learn", "ratio"),
     ),
     "privacy": (
         _plain("attack", "attack"),

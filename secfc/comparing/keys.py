@@ -2,7 +2,7 @@
 
 ::
 
-    info = "secfc compare 1" | round (4) | attempt (4) | phase | purpose | index (4)
+    info = "secfc compare 1" | round (4) | attempt (4) | part (4) | phase | purpose | index (4)
     key  = HKDF-SHA256(secret, salt = run, info)
 
 with the length (1) before phase and purpose.
@@ -18,12 +18,12 @@ from secfc.keystream import BitStream
 
 KEY_BYTES = 32
 _LABEL = b"secfc compare 1"
-_PLACE = struct.Struct("<II")  # round, attempt
+_PLACE = struct.Struct("<III")  # round, attempt, part
 _INDEX = struct.Struct("<I")
 
 
 class Keys:
-    """Keys that the dealer and one other party derive for one attempt at a round.
+    """Keys that the dealer and one other party derive for one attempt at a part of a round.
 
     Parameters
     ----------
@@ -34,6 +34,8 @@ class Keys:
         Below 2**32. What is dealt again is dealt in another attempt.
     phase : str
         Of the protocol.
+    part : int
+        Below 2**32. Rows that are compared by themselves, so that no message is too large, are a part.
 
     Attributes
     ----------
@@ -41,11 +43,13 @@ class Keys:
         Purpose and index of every key so far, in order.
     """
 
-    def __init__(self, secret: bytes, *, run: bytes, round_: int, attempt: int, phase: str) -> None:
+    def __init__(
+        self, secret: bytes, *, run: bytes, round_: int, attempt: int, phase: str, part: int = 0
+    ) -> None:
         if len(secret) != KEY_BYTES:
             raise ValueError(f"secret: {len(secret)} bytes given, {KEY_BYTES} needed")
         self._secret, self._run = secret, run
-        self._info = _LABEL + _PLACE.pack(round_, attempt) + _framed(phase)
+        self._info = _LABEL + _PLACE.pack(round_, attempt, part) + _framed(phase)
         self.used: list[tuple[str, int]] = []
 
     def __repr__(self) -> str:

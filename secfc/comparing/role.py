@@ -73,7 +73,8 @@ class Role:
         Raises
         ------
         MessageError
-            Nothing is awaited of it, or another size. The role has not changed.
+            Nothing is awaited of it, or another size. The role has not changed: what came early can be given
+            again.
         SecFCError
             What was opened is impossible; the role has ended.
         """

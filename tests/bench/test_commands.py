@@ -68,6 +68,7 @@ def test_comparing_counts_bytes_and_exchanges_of_each_party(rows_of_drivers):
     for narrow, wide in (rows[:2], rows[2:]):
         assert narrow["dealt_bytes"] < wide["dealt_bytes"]
         assert narrow["exchanges"] == wide["exchanges"] + 1
+    assert_ordered(rows[0]["ratio_quartiles"], rows[0]["ratio"])
     # 200 rows are 4 words of each wire: 452 dealt and 114 opened of a pair, an AND of two and its output.
     assert rows[0]["dealt_bytes"] == 8 * 4 * (2 * 452 + 1)
     assert rows[0]["each_way_bytes"] == 8 * 4 * (2 * 114 + 1)

@@ -90,13 +90,14 @@ class TestKeys:
             {"run": b"\1" + bytes(15)},
             {"round_": 2},
             {"attempt": 1},
+            {"part": 1},
             {"phase": "predict"},
         ]
         found = {
             Keys(**{"secret": SECRETS[0]} | PLACE | change).key(purpose, index)
             for change, purpose, index in product([{}, *changes], ("wires", "products"), (0, 1))
         }
-        assert len(found) == 6 * 4
+        assert len(found) == 7 * 4
 
     def test_texts_cannot_run_into_each_other(self):
         one = Keys(SECRETS[0], **PLACE | {"phase": "ab"}).key("c", 0)
