@@ -9,13 +9,18 @@ from collections.abc import Collection
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import by_part, columns_of
-from secfc.protocol.dispensable import UNION_IS_OPEN
 from secfc.protocol.inquiry import Inquiry
 from secfc.protocol.messages import SEED_BYTES, SERVER, Challenge, Evidence, Message, Report
 from secfc.protocol.unread import cannot_be_honest
 from secfc.protocol.witness import quorum
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout
+
+UNION_IS_OPEN = (
+    ". Before it starts again without a client: the union of the new run would show how many rows that "
+    "client held, and which to those who can guess IDs"
+)
+"""What a person should know who thinks of a run without somebody that this one could not do without."""
 
 
 class ShareChecks:

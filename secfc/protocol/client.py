@@ -58,15 +58,6 @@ class Client:
     ----------
     phase : ClientPhase
         The one that it is in.
-    state : State
-    labels : ndarray of shape (m_j,), int32, or None
-        Of its own rows, once the run has ended; None when they were left out.
-    union_rows : ndarray of shape (m_j,), int64, or None
-        With membership privacy, the numbers of its own rows in the union, once that is found.
-    centres : ndarray of shape (k, d), float64, or None
-        When the run has ended, at a client that the job reveals them to; in the data's units.
-    deviations : ndarray of shape (k, d), float64, or None
-        Likewise, where the job reveals spreads.
 
     Raises
     ------
@@ -135,22 +126,22 @@ class Client:
 
     @property
     def labels(self) -> Labels | None:
-        """Of its own rows, once the run has ended."""
+        """Of its own rows, shape (m_j,), once the run has ended; None when they were left out."""
         return self.phase.labels
 
     @property
     def union_rows(self) -> Ints | None:
-        """The numbers of its own rows in the union."""
+        """The numbers of its own rows in the union, shape (m_j,), int64, once that is found."""
         return self.phase.union_rows
 
     @property
     def centres(self) -> Floats | None:
-        """Those that were opened to it."""
+        """Those that were opened to it, shape (k, d), in the data's units; NaN for a cluster without rows."""
         return self.phase.centres
 
     @property
     def deviations(self) -> Floats | None:
-        """Those that were opened to it."""
+        """Standard deviations that were opened to it, likewise."""
         return self.phase.deviations
 
     @property

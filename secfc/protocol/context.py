@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from secfc._arrays import Labels, Shares
+from secfc.errors import MessageError
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
 from secfc.limits import Limits
@@ -25,7 +26,7 @@ def in_memory(shape: tuple[int, ...]) -> Shares:
     return np.empty(shape, dtype=np.float32)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ClientContext:
     """What a client was given but its rows, as `secfc.protocol.client.Client` says."""
 
@@ -42,8 +43,18 @@ class ClientContext:
     allocate: Allocate
     kernels: Choose
 
+    def refuse_without(self, kind: str, client: int) -> None:
+        """Raise MessageError when a message of a type leaves out a client that no run of this job can."""
+        if self.prepared:
+            raise MessageError(
+                f"{kind}: without client {client}, whose values are in the means and deviations that were "
+                "opened"
+            )
+        if self.job.predict:
+            raise MessageError(f"{kind}: without client {client}, whom a prediction cannot do without")
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Peers:
     """The other clients, as the plan introduced them.
 
@@ -70,7 +81,7 @@ class Peers:
         return {j for j, start in enumerate(self.starts, 1) if start is None}
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SharePlan:
     """How a run's shares are cut and signed, as the server and all clients know.
 

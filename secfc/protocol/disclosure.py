@@ -47,7 +47,7 @@ def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collect
     return digest.digest()
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Masked:
     """How a client's answer to one round leaves.
 

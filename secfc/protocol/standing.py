@@ -1,4 +1,4 @@
-"""Where a server stands at the beginning of a round, as bytes that it can be started again from.
+"""What a server is started again from, as bytes.
 
 Plain values, fractions and arrays, as JSON and as NumPy's own format without pickle: whoever reads them
 executes nothing.
@@ -11,10 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from secfc.kmeans.search import Search
-from secfc.protocol.gathering import Gathering
-from secfc.randomness import MaskSource
 
 _PLAIN = "plain"
 
@@ -78,16 +74,3 @@ def _narrow(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind not in "iu" or not array.size:
         return array
     return array.astype(np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
-
-
-def standing_of(gathering: Gathering, search: Search, secret: MaskSource) -> memoryview:
-    """Between two rounds, all that a server's further messages depend on that the first round did not fix."""
-    return pack({"gathering": gathering.standing(), "search": search.standing(), "position": secret.position})
-
-
-def stand(state: bytes | memoryview, gathering: Gathering, search: Search, secret: MaskSource) -> None:
-    """Stand where that says, with what the same server had in its first round."""
-    standing = unpack(state)
-    gathering.stand(standing["gathering"])
-    search.stand(standing["search"])
-    secret.go_on_from(standing["position"])

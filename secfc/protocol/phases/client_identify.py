@@ -3,7 +3,6 @@
 from secfc._arrays import Floats
 from secfc.errors import MessageError
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.dispensable import refuse_without
 from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import SERVER, Hello, Message, Plan, Share, UnionDeal
 from secfc.protocol.own_rows import OwnRows
@@ -98,7 +97,7 @@ class ClientIdentify(ClientPhase):
             quorum=quorum(job, len(present)),
         )
         if peers.left_out:
-            refuse_without("Plan", min(peers.left_out), job=job, prepared=context.prepared)
+            context.refuse_without("Plan", min(peers.left_out))
         if self._ids is None:
             layout = Layout(tuple(0 if one is None else one.rows for one in introductions))
             own = OwnRows(self._rows, layout.rows(context.number))

@@ -50,7 +50,7 @@ ClientStep = tuple[ClientPhase, list[Message]]
 """The phase that follows, itself or the next, and the messages caused."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Held:
     """What a client holds from sharing on, through all phases that follow.
 

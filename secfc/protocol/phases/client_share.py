@@ -3,7 +3,6 @@
 from secfc._arrays import Ints
 from secfc.errors import MessageError, ParameterError
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.dispensable import refuse_without
 from secfc.protocol.early import EarlyShares
 from secfc.protocol.messages import Assignment, Challenge, Continue, Dispute, Finish, LeaveOut, Message
 from secfc.protocol.own_rows import OwnRows
@@ -75,7 +74,7 @@ class ClientShare(ClientPhase):
 
     def step(self, message: Message) -> ClientStep:
         """Share, take others' shares, have them checked; the first question begins the iterations."""
-        sharing, context = self.sharing, self._context
+        sharing = self.sharing
         match message:
             case Continue():
                 return self, sharing.on_continue(message.round, message.part)
@@ -84,10 +83,10 @@ class ClientShare(ClientPhase):
             case Dispute():
                 return self, sharing.on_dispute(message)
             case LeaveOut():
-                refuse_without("LeaveOut", message.client, job=context.job, prepared=context.prepared)
+                self._context.refuse_without("LeaveOut", message.client)
                 return self, sharing.on_leave_out(message)
             case Assignment() | Finish():
-                iterate = ClientIterate(context, self._peers, self.held)
+                iterate = ClientIterate(self._context, self._peers, self.held)
                 iterate.obsolete = self.obsolete
                 return iterate.step(message)
         return self, self.held.take(message)

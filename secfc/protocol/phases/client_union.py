@@ -125,7 +125,8 @@ class ClientUnion(ClientPhase):
         messages: list[Message] = []
         for _ in range(min(WINDOW, self.role.parts)):
             messages += self._deal()
-        for held in self._early.release():
+        early, self._early = self._early, EarlyDeals()
+        for held in early.held:
             # What somebody else sent too early is no reason to refuse what begins a stage: it counts as not
             # sent.
             with suppress(MessageError):

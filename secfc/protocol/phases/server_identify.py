@@ -30,11 +30,9 @@ class ServerIdentify(ServerPhase):
 
     def step(self, message: Message) -> ServerStep:
         """Take an introduction; the last one is answered by the plan."""
-        match message:
-            case Hello():
-                self.introductions.take(message)
-                return self._plan()
-        raise AssertionError(type(message))
+        assert isinstance(message, Hello)
+        self.introductions.take(message)
+        return self._plan()
 
     def absent(self, client: int) -> ServerStep:
         """Plan without it."""

@@ -16,7 +16,7 @@ from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Continue, Finish, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
-from secfc.protocol.standing import stand, standing_of
+from secfc.protocol.standing import pack, unpack
 from secfc.protocol.states import State
 from secfc.protocol.unread import Pair
 from secfc.row_layout import WINDOW, Layout
@@ -110,10 +110,8 @@ class ServerIterate(ServerPhase):
 
     def step(self, message: Message) -> ServerStep:
         """Take a part of an answer, and decode what can be."""
-        match message:
-            case CodedDistances():
-                return self, self._take(message)
-        raise AssertionError(type(message))
+        assert isinstance(message, CodedDistances)
+        return self, self._take(message)
 
     def absent(self, client: int) -> ServerStep:
         """Go on with the others' answers; its rows stay in, and it may come back."""
@@ -122,12 +120,17 @@ class ServerIterate(ServerPhase):
         return self, self.ask() if again else self._advance()
 
     def standing(self) -> memoryview:
-        """When it has just asked: where it stands."""
-        return standing_of(self._gathering, self.search, self.context.secret)
+        """When it has just asked: what its further messages depend on and the first round did not fix."""
+        position = self.context.secret.position
+        gathering, search = self._gathering.standing(), self.search.standing()
+        return pack({"gathering": gathering, "search": search, "position": position})
 
     def stand(self, state: bytes) -> list[Message]:
         """Stand where that says; the questions asked there."""
-        stand(state, self._gathering, self.search, self.context.secret)
+        standing = unpack(state)
+        self._gathering.stand(standing["gathering"])
+        self.search.stand(standing["search"])
+        self.context.secret.go_on_from(standing["position"])
         return self._questions()
 
     def ask(self) -> list[Message]:

@@ -7,10 +7,12 @@ from typing import cast
 
 import numpy as np
 
+from secfc.codes import Code
+from secfc.errors import TooManyFaultsError
 from secfc.kernels import Choose
 from secfc.kmeans.search import Search, SearchResult
 from secfc.params import Job
-from secfc.protocol.dispensable import check_dispensable
+from secfc.protocol.checks import UNION_IS_OPEN
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import Message, Phase
@@ -23,7 +25,7 @@ from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ServerContext:
     """What a server was given, as `secfc.protocol.server.Server` says, and the clients as it goes on."""
 
@@ -120,10 +122,33 @@ class ServerPhase(ABC):
         TooManyFaultsError
             The run cannot do without one of them, or too few are left.
         """
-        job, prepares = self.context.job, self.context.prepares
         for client, reason in clients.items():
-            check_dispensable(client, reason, job=job, state=self.state, prepares=prepares)
+            self._check_dispensable(client, reason)
         self.context.gathering.leave_out(clients)
+
+    def _check_dispensable(self, client: int, reason: str) -> None:
+        job = self.context.job
+        if self.context.prepares:
+            # Others wait for it before means and deviations are open. Afterwards centres, spreads or the
+            # inertia of the others would tell its values by difference.
+            raise TooManyFaultsError(
+                f"client {client}: {reason}; means and deviations are of all {job.n} parties' values, so "
+                "nobody can be left out"
+            )
+        if job.predict:
+            raise TooManyFaultsError(
+                f"client {client}: {reason}; a prediction leaves nobody out, for the centres are means of "
+                f"everybody's rows"
+            )
+        if job.ids_cap is None:
+            return
+        text = (
+            f"client {client} is absent before all rows were shared; with membership privacy nobody can "
+            f"be left out, for every client holds a part of every row"
+        )
+        if self.state is State.IDENTIFY:
+            raise TooManyFaultsError(text, clients=[client])
+        raise TooManyFaultsError(text + UNION_IS_OPEN, code=Code.UNION_OPENED, clients=[client])
 
 
 ServerStep = tuple[ServerPhase, list[Message]]

@@ -95,16 +95,14 @@ class ServerShare(ServerPhase):
 
     def step(self, message: Message) -> ServerStep:
         """Ask for the next part when everybody is ready; compare reports; then begin to iterate."""
-        match message:
-            case Ready():
-                return self._on_ready(message)
-            case Report() | Evidence():
-                before = self.checks.settled
-                messages = self.checks.receive(message, self.context.gathering.members)
-                for part in range(before, self.checks.settled):
-                    messages += self._continue(part + WINDOW)
-                return self._checked(messages)
-        raise AssertionError(type(message))
+        if isinstance(message, Ready):
+            return self._on_ready(message)
+        assert isinstance(message, Report | Evidence)
+        before = self.checks.settled
+        messages = self.checks.receive(message, self.context.gathering.members)
+        for part in range(before, self.checks.settled):
+            messages += self._continue(part + WINDOW)
+        return self._checked(messages)
 
     def absent(self, client: int) -> ServerStep:
         """Leave it out for good, rows and all."""

@@ -39,11 +39,8 @@ class ServerUnion(ServerPhase):
         UnionError
             The union cannot be made, or an ID is held twice.
         """
-        match message:
-            case UnionOpening():
-                messages = self._opened(message)
-            case _:
-                raise AssertionError(type(message))
+        assert isinstance(message, UnionOpening)
+        messages = self._opened(message)
         if not self.role.finished:
             return self, messages
         layout = Layout((self.role.m,) * self.context.job.n, common=True)
