@@ -18,7 +18,10 @@ from secfc.comparing.slicing import at_most, to_rows, to_words
 from secfc.comparing.trio import Evaluator
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 
 WIDTHS = [GateWidths(), GateWidths(chunk=4, first_fan=5, fan=6), GateWidths(chunk=1, first_fan=3, fan=3)]
 each_widths = pytest.mark.parametrize("widths", WIDTHS, ids=lambda one: f"c{one.chunk}")
@@ -113,6 +116,41 @@ def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, widths, wild):
     for given_champions in (None, champions):
         question = Question(primes=ring, sizes=sizes, rows=m, champions=given_champions, widths=widths)
         assert np.array_equal(trio_of(distances, question, seed=seed).play().labels, labels)
+
+
+@each_kernels
+def test_labels_of_rows_on_a_grid_are_those_that_the_server_finds(kernels):
+    # The right half of a grid, the left half twice as often, and its top: rows between the halves are as far
+    # from one mean as from the other.
+    rows = np.array(list(product(range(-2, 3), range(-2, 3)))).repeat(24, axis=0)
+    sets = np.where(rows[:, 0] > 0, 1, 2)
+    sets[(rows[:, 0] > 0) & (np.arange(600) % 2 == 0)] = -1
+    sets[rows[:, 0] == 0] = np.where(rows[rows[:, 0] == 0, 1] == 2, 4, -1)
+    sizes = np.bincount(sets + 1, minlength=6)[1:]
+    sums = np.array([rows[sets == h].sum(axis=0) for h in range(5)])
+    distances = ((sums[:, np.newaxis] - sizes[:, np.newaxis, np.newaxis] * rows) ** 2).sum(axis=2)
+    primes = primes_of(4)
+    residues = np.array([np.where(sizes[:, np.newaxis] > 0, distances, 0) % p for p in primes]).astype(float)
+    known = quotients(
+        SquaredDistances(residues=residues, radix=MixedRadix(primes), sizes=sizes), VectorisedKernels()
+    )
+    expected = nearest(known)
+    assert expected.near_ties > 50
+    for champions in (None, np.where(sets < 0, 2, sets).astype(np.int32)):
+        question = Question(primes=primes, sizes=sizes, rows=600, champions=champions)
+        trio = trio_of(distances.astype(object), question, kernels=kernels).play()
+        assert np.array_equal(trio.labels, expected.labels)
+
+
+def test_the_dealer_is_told_which_champions_hold_and_nothing_else():
+    sizes, distances, labels = sample(4, 70)
+    champions = np.roll(labels, 1)
+    question = Question(primes=primes_of(4), sizes=sizes, rows=70, champions=champions)
+    mail = trio_of(distances, question).play().mail
+    told = {sender: data for sender, recipient, data in mail if recipient is Member.DEALER}
+    holds = np.packbits(champions == labels, bitorder="little").tobytes()
+    assert told == {Member.E0: holds, Member.E1: holds}
+    assert sum(recipient is Member.DEALER for _, recipient, _ in mail) == 2
 
 
 def test_sets_without_rows_are_not_compared():
