@@ -140,7 +140,7 @@ class PartyError(SecFCError):
 
 
 class StorageError(SecFCError):
-    """A party's journal cannot be written, or is not what was written; the text names the file."""
+    """A party's log cannot be written, or is not what was written; the text names the file."""
 
     default = Code.STORAGE
 

@@ -19,6 +19,15 @@ TYPES: Mapping[str, type[SecFCError]] = {
 
 _CODES = {str(code): code for code in Code}
 
+COMPLETE = "complete"
+"""How a run ended for a party that has its result."""
+
+LEFT_OUT = "the run went on without its rows"
+"""For a party that was left out."""
+
+MISSED = "the run was complete before this party had its labels"
+"""For a party whose labels did not come."""
+
 _MOST_CLIENTS = 50
 """Clients that a text names: it has to fit a statement."""
 

@@ -30,7 +30,7 @@ class MaskSource:
     ----------
     key : bytes of length 32, optional
         Fresh from the operating system by default. A party that is started again passes the one of its
-        journal, to make the same masks for the same rows; known-answer tests pass a fixed key; nothing else
+        log, to make the same masks for the same rows; known-answer tests pass a fixed key; nothing else
         does.
 
     Attributes

@@ -280,10 +280,10 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         and not path.match("randomness.py") | path.match("sealing/channel.py")
     }
     assert found == {
-        "drivers/flare/coordinator_log.py: MaskSource(",
+        "drivers/coordinator_log.py: MaskSource(",
         "drivers/in_process.py: MaskSource(",
         "drivers/participant.py: MaskSource(",
-        "drivers/party_process.py: MaskSource(",
+        "drivers/simulated.py: MaskSource(",
         "keystream.py: modes.GCM",
         "prepare/memory.py: MaskSource(",
         "prepare/party.py: MaskSource(",

@@ -17,9 +17,9 @@ PUBLIC = {
     },  # follow from n, t and ell
     "Quotients": {"sizes"},
     "Result": {"sizes"},
+    "RunTerms": {"digest"},
     "Signature": {"digest", "signature"},
     "SquaredDistances": {"sizes"},
-    "Taken": {"kind", "digest"},
 }
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 
 import secfc
 from secfc import DataError, ParameterError, ThresholdError
-from secfc.drivers import carrier
+from secfc.drivers import pipes
 
 SOME = np.arange(8.0).reshape(4, 2)
 GOOD = [SOME, SOME + 1, SOME + 2]
@@ -333,10 +333,10 @@ def test_rows_on_the_bound_are_accepted():
 
 @pytest.mark.parametrize("arguments", [second(with_value(np.nan)), {"k": 13}, {"t": 4}, {"seed": -1}])
 def test_bad_input_starts_no_process(monkeypatch, arguments):
-    def start(held):
+    def start(module):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(carrier, "_start", start)
+    monkeypatch.setattr(pipes, "start_program", start)
     error_of(arguments | {"driver": "multiprocess"})
 
 

@@ -144,7 +144,7 @@ def multiprocess(case: Case) -> dict[str, Any]:
 
     def pids() -> dict[int, str]:
         children = psutil.Process().children()
-        return {child.pid: "server" if at == 0 else "client" for at, child in enumerate(children)}
+        return {os.getpid(): "server"} | {child.pid: "client" for child in children}
 
     timeline, look = watch()
     with peaks(pids) as memory:

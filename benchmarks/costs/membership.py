@@ -48,9 +48,9 @@ class MembershipRow(Setting):
         Of both runs.
     converged, labels_equal : bool
         Whether the run ended by itself; whether both runs gave every row the same label.
-    client_peak, server_peak, driver_peak, total_peak : int
-        Peak anonymous bytes of the client with the most, of the server's process, of the process that
-        carries their messages, and of all at one time; of the run with membership privacy.
+    client_peak, driver_peak, total_peak : int
+        Peak anonymous bytes of the client with the most, of the process that has the server, and of all
+        at one time; of the run with membership privacy.
     ordinary_client_peak : int
     union_seconds, share_seconds, round_seconds : float
         CPU seconds of all parties' work in the phases *union* and *share*, and in an iteration.
@@ -67,7 +67,6 @@ class MembershipRow(Setting):
     converged: bool
     labels_equal: bool
     client_peak: int
-    server_peak: int
     driver_peak: int
     total_peak: int
     ordinary_client_peak: int
@@ -147,18 +146,16 @@ def measure_membership(
         len(primes_of_rounds(one.costs.messages, m=case.m, k=case.k)) for one in (hidden, ordinary)
     )
     primes = primes_of_rounds(hidden.costs.messages, m=case.m, k=case.k)
-    server, *clients = sampler.parties
     return MembershipRow(
         **stated(hidden.job, m=case.m, residues=primes[-1]),
         storage=storage,
         n_iter=hidden.n_iter,
         converged=hidden.converged,
         labels_equal=hidden.n_iter == ordinary.n_iter and all(np.array_equal(a, b) for a, b in both),
-        client_peak=max(clients),
-        server_peak=server,
+        client_peak=max(sampler.parties),
         driver_peak=sampler.driver,
         total_peak=sampler.total,
-        ordinary_client_peak=max(ordinary_sampler.parties[1:]),
+        ordinary_client_peak=max(ordinary_sampler.parties),
         union_seconds=seconds["union"],
         share_seconds=seconds["share"],
         round_seconds=seconds["iterate"] / rounds,

@@ -63,8 +63,8 @@ class MemoryRow(Setting):
     iterations : int
     client_peak, client_median : int
         Peak anonymous memory of the client with the most, and the median of all clients' peaks.
-    server_peak, driver_peak : int
-        Of the server's process, and of the one that started all others and carries their messages.
+    driver_peak : int
+        Of the process that started all others and has the server.
     idle : int
         Anonymous memory of a party's process that has only imported its program.
     rows_bytes : int
@@ -84,7 +84,6 @@ class MemoryRow(Setting):
     iterations: int
     client_peak: int
     client_median: int
-    server_peak: int
     driver_peak: int
     idle: int
     rows_bytes: int
@@ -136,7 +135,7 @@ class Sampler:
 
     @property
     def parties(self) -> list[int]:
-        """Peaks of the parties' processes in the order they were started: the server's, then the clients'."""
+        """Peaks of the parties' processes in the order they were started."""
         return [peak for _, peak in sorted(self._peaks.items())]
 
     def _sample(self) -> None:
@@ -246,23 +245,22 @@ def measure_memory(
         with Sampler() as sampler:
             result, (cpu, wall) = timed(run)
     job, peaks = result.job, sampler.parties
-    if len(peaks) != case.n + 1:
-        raise ParameterError(f"memory: {len(peaks)} of {case.n + 1} processes were seen; use more rows")
+    if len(peaks) != case.n:
+        raise ParameterError(f"memory: {len(peaks)} of {case.n} processes were seen; use more rows")
     primes = primes_of_rounds(result.costs.messages, m=case.m, k=case.k)
     shares = 4 * job.residues(case.m) * (job.width + 1) * case.m
     return MemoryRow(
         **stated(job, m=case.m, residues=primes[-1]),
         storage=storage,
         iterations=iterations,
-        client_peak=max(peaks[1:]),
-        client_median=int(np.median(peaks[1:])),
-        server_peak=peaks[0],
+        client_peak=max(peaks),
+        client_median=int(np.median(peaks)),
         driver_peak=sampler.driver,
         idle=_idle_bytes(),
         rows_bytes=max(part.nbytes for part in parties),
         share_bytes=shares,
         pooled_bytes=needed,
-        client_ratio=max(peaks[1:]) / needed,
+        client_ratio=max(peaks) / needed,
         samples=sampler.samples,
         interval=INTERVAL,
         cpu_seconds=cpu,

@@ -2,7 +2,7 @@
 
 Faults are drawn within n >= R + S + 2A and beyond it, where theory promises nothing; a run that ends is
 compared with exact Lloyd on the rows that were in. Overheads are CPU seconds of a role's iterations, or of
-sharing, with a check over those without, in turns on the same rows; that of journals is of a run's wall
+sharing, with a check over those without, in turns on the same rows; that of logs is of a run's wall
 seconds.
 """
 
@@ -68,7 +68,7 @@ class ResilienceRow(Setting):
     seconds : float or None
         Wall seconds of a run, on average.
     overhead : float or None
-        Median of CPU seconds with the check / without it; of wall seconds of a run for journals.
+        Median of CPU seconds with the check / without it; of wall seconds of a run for logs.
     """
 
     what: str
@@ -108,7 +108,7 @@ def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> It
         yield _faulty_runs(absent, lies, runs=runs, precision=precision)
     for case in QUICK_COST_CASES if quick else COST_CASES:
         yield from _overheads(case, passes=passes, precision=precision)
-        yield _journals(case, passes=passes, precision=precision)
+        yield _logs(case, passes=passes, precision=precision)
 
 
 def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
@@ -244,8 +244,8 @@ def _with_ids(setup: Setup) -> Setup:
     return replace(setup, job=job, ids=held, salt=bytes(SALT_BYTES))  # the same order of rows in each run
 
 
-def _journals(case: Case, *, passes: int, precision: int) -> ResilienceRow:
-    """What journals cost: wall seconds of whole runs with storage over those without."""
+def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
+    """What logs cost: wall seconds of whole runs with storage over those without."""
     plain = _setup(case, blobs(case), precision=precision, seed=0)
     ratios, equal = [], 0
     run_multiprocess(plain)  # compiles what there is to compile

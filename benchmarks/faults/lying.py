@@ -120,9 +120,9 @@ class LyingClient(Client):
         """Its introduction."""
         return self._distorted(super().start())
 
-    def receive(self, message: Message, *, obsolete: bool = False) -> list[Message]:
+    def receive(self, message: Message) -> list[Message]:
         """Take a message, return what it makes of those that this causes."""
-        return self._distorted(super().receive(message, obsolete=obsolete))
+        return self._distorted(super().receive(message))
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:
         """The lies about the next message of a type to a recipient."""

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
-from secfc.agreement.statement import COMPLETE, SignedStatement, Summary
+from secfc.agreement.statement import SignedStatement, Summary
 from secfc.agreement.toml_file import read_text
 from secfc.errors import MessageError, SealError
 from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.wire import run_of
+from secfc.public_errors import COMPLETE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from secfc.agreement.site_file import Site
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.journal.beginning import as_bytes
-from secfc.journal.records import Buffer
+from secfc.journal.disk import Buffer
 from secfc.params import MAX_CLUSTERS
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked

@@ -22,20 +22,11 @@ from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import FileSchema, check_values, read_text
 from secfc.errors import ParameterError
 from secfc.params import MAX_CLIENTS
-from secfc.public_errors import is_ending
+from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.sealing.identity import Identity
 
 _SIGNED = b"secfc statement 1"
 _FORMAT = "secfc summary 1"
-COMPLETE = "complete"
-"""How a run ended for a party that has its labels."""
-
-LEFT_OUT = "the run went on without its rows"
-"""How a run ended for a party that was thought absent while rows were shared."""
-
-MISSED = "the run was complete before this party had its labels"
-"""How a run ended for a party that the result did not reach."""
-
 _MOST_TEXT, _MOST_SHORT = 2000, 100
 _MOST_ENTRIES = 50
 

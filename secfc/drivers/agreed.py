@@ -1,21 +1,31 @@
 """A run of an agreed job on this machine: a process per party, each acting by its own files."""
 
+import secrets
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
-import secfc
+import numpy as np
+
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
-from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, Sites, check_deadline, public_result
+from secfc.drivers import framing
+from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.costs import Meter
+from secfc.drivers.multiprocess import CLOSING_SECONDS, FOR_EVER
+from secfc.drivers.pipes import PartyProcess, Pipes
+from secfc.drivers.setup import OnProgress, Outcome, check_deadline
+from secfc.drivers.terms import RunTerms
+from secfc.drivers.watch import Watch
 from secfc.errors import AgreementError, SecFCError
-from secfc.limits import Limits
-from secfc.public_errors import Told
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.protocol.server import Server
 
 
 def run_agreed(
@@ -43,8 +53,7 @@ def run_agreed(
     key : Path, optional
         File of the coordinator's private key; by default the one of `COORDINATOR_KEY`'s name beside the job.
     deadline : float, optional
-        Seconds without progress after which parties that are waited for count as absent; by default only one
-        whose process has ended is.
+        Seconds that a party's process has to answer a call; by default it is lost only when it has ended.
     on_progress : callable, optional
 
     Raises
@@ -58,29 +67,59 @@ def run_agreed(
     check_signed(agreement, signatures_path(file))
     agreement.check_date(datetime.now(UTC).date())
     key = (key or file.with_name(COORDINATOR_KEY)).absolute()
-    agreement.consortium.check_coordinator(read_key(key).public, file=key)
-    parties = Sites(files=in_order(agreement, sites), agreement=agreement, key=key)
-    setup = Setup(
-        job=agreement.job,
-        rows=[],
-        starts=None,
-        names=list(agreement.names),
-        limits=Limits(),
-        seed=agreement.seed,
-        deadline=deadline,
-        sites=parties,
+    identity = read_key(key)
+    agreement.consortium.check_coordinator(identity.public, file=key)
+    terms, meter, run = (
+        RunTerms.of(agreement),
+        Meter(clock=time.thread_time),
+        secrets.token_bytes(RUN_ID_BYTES),
     )
-    try:
-        outcome = run_multiprocess(setup, on_progress)
-    except SecFCError as error:
-        if parties.statements:
-            _write(summary, parties, {"ended": Told.of(error).ending(agreement.names)})
-        raise
-    lost = {agreement.names[j - 1]: Told.of(why).ending(()) for j, why in sorted(outcome.lost.items())}
-    told = {"run": outcome.run_id, "ended": "complete", "lost": lost, "costs": outcome.costs.to_dict()}
-    counts = None if agreement.job.ids_cap is not None else [len(labels) for labels in outcome.labels]
-    _write(summary, parties, told | {"result": public_result(outcome, counts)})
-    return outcome
+    processes = {
+        client: partial(_start, terms, client, path)
+        for client, path in enumerate(in_order(agreement, sites), start=1)
+    }
+    with Pipes(processes, agreement.names) as pipes:
+        coordinator = Coordinator(
+            terms=terms,
+            server=Server(
+                job=agreement.job,
+                session=terms.session(run),
+                rng=np.random.default_rng(agreement.seed),
+                prepares=terms.prepares,
+            ),
+            run=run,
+            identity=identity,
+            send=pipes.send,
+            deadline=deadline or FOR_EVER,
+            on_progress=Watch(run=run.hex(), job=agreement.job, meter=meter, on_progress=on_progress),
+            meter=meter,
+            closing_seconds=CLOSING_SECONDS,
+        )
+        error: SecFCError | None = None
+        try:
+            report = coordinator.run()
+        except SecFCError as failure:
+            error = failure
+            raise
+        finally:
+            if error is None or coordinator.statements:
+                write_summary(summary, agreement, coordinator.statements.values(), coordinator.summary(error))
+    hidden = agreement.job.ids_cap is not None
+    return report.outcome(
+        {},
+        [0] * agreement.job.n if hidden else report.counts,
+        meter.costs(),
+        {} if hidden else None,
+        run_id=run.hex(),
+        lost=coordinator.lost,
+    )
+
+
+def _start(terms: RunTerms, client: int, file: Path) -> PartyProcess:
+    def give(stream: BinaryIO) -> None:
+        framing.write_json(stream, {"site": str(file), "name": terms.names[client - 1]})
+
+    return PartyProcess(number=client, terms=terms, give=give, keeps=read_site(file).storage is not None)
 
 
 def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
@@ -103,12 +142,3 @@ def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
     if missing:
         raise AgreementError(f"no site file of {', '.join(missing)} was given; all parties take part")
     return tuple(found[name].absolute() for name in agreement.names)
-
-
-def _write(path: Path, parties: Sites, coordinator: dict[str, Any]) -> None:
-    write_summary(
-        path,
-        parties.agreement,
-        parties.statements.values(),
-        {"secfc": secfc.__version__} | coordinator,
-    )

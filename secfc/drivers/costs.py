@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, Literal
@@ -92,9 +92,16 @@ class Costs:
 
 
 class Meter:
-    """Counts as a driver works. Times are CPU seconds of the process."""
+    """Counts as a driver works.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    clock : callable
+        CPU seconds: of the process by default.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
+        self._clock = clock
         self._started = time.perf_counter()
         self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
@@ -103,11 +110,11 @@ class Meter:
     @contextmanager
     def work(self, phase: str, party: int) -> Iterator[None]:
         """Add the CPU seconds of the block to a phase and role."""
-        before = time.process_time()
+        before = self._clock()
         try:
             yield
         finally:
-            self.seconds[phase, role_of(party)] += time.process_time() - before
+            self.seconds[phase, role_of(party)] += self._clock() - before
 
     def sent(self, envelope: Envelope, size: int) -> None:
         """Count a message."""

@@ -1,32 +1,38 @@
 """How a party's process and the process that started it talk: frames over pipes.
 
 A frame is one byte of kind, eight bytes of length, and that many bytes: an encoded protocol message, a JSON
-object for the driver, an array in NumPy's .npy format (read without pickle), how many frames a party has on
-its disk, or, to a party, how many of its messages another party has on its own.
+object, an array in NumPy's .npy format (read without pickle), a call or its answer (`secfc.drivers.calls`),
+which is empty for a call that was dropped.
 """
 
 import io
 import json
 import struct
+from collections.abc import Collection
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc.drivers.calls import MAX_CALL_BYTES
 from secfc.row_layout import MAX_MESSAGE_BYTES
 
-Kind = Literal[b"M", b"J", b"A", b"K", b"S"]
+Kind = Literal[b"M", b"J", b"A", b"C", b"R"]
 MESSAGE: Kind = b"M"
 JSON: Kind = b"J"
 ARRAY: Kind = b"A"
-KEPT: Kind = b"K"
-SETTLED: Kind = b"S"
+CALL: Kind = b"C"
+ANSWER: Kind = b"R"
 
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
-_COUNT = struct.Struct("<Q")
-_COUNT_OF = struct.Struct("<QQ")
-_MOST_BYTES = {MESSAGE: MAX_MESSAGE_BYTES, JSON: 1 << 26, ARRAY: 1 << 40, KEPT: 8, SETTLED: 16}
+_MOST_BYTES = {
+    MESSAGE: MAX_MESSAGE_BYTES,
+    JSON: 1 << 26,
+    ARRAY: 1 << 40,
+    CALL: MAX_CALL_BYTES,
+    ANSWER: MAX_CALL_BYTES,
+}
 """Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 
@@ -49,33 +55,29 @@ def write_array(stream: BinaryIO, array: NDArray[Any]) -> None:
     write_frame(stream, ARRAY, buffer.getbuffer())
 
 
-class CutOffError(EOFError):
-    """The stream ends inside a frame: whoever wrote it has died."""
-
-
-def read_frame(stream: BinaryIO, most: int = MAX_MESSAGE_BYTES) -> tuple[bytes, bytes] | None:
+def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[bytes, bytes] | None:
     """The next frame's kind and payload, None at the end of the stream.
 
     Parameters
     ----------
     stream : binary stream
-    most : int
-        Bytes of the largest message that is taken; a larger one is refused unread.
+    kinds : collection of bytes
+        That may come; all by default.
 
     Raises
     ------
     EOFError
-        When the frame is not one of ours; `CutOffError` when the stream ends inside it.
+        When the frame is not one of ours, or the stream ends inside it.
     """
     head = stream.read(_HEAD.size)
     if not head:
         return None
     if len(head) < _HEAD.size:
-        raise CutOffError("a frame was cut off")
+        raise EOFError("a frame was cut off")
     kind, size = _HEAD.unpack(head)
-    if kind not in _MOST_BYTES:
+    if kind not in (kinds or _MOST_BYTES):
         raise EOFError("not a frame")
-    if size > (most if kind == MESSAGE else _MOST_BYTES[kind]):
+    if size > _MOST_BYTES[kind]:
         raise EOFError("an oversized frame")
     return kind, _read_exactly(stream, size)
 
@@ -86,43 +88,17 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
     while size:
         piece = stream.read(min(size, _PIECE_BYTES))
         if not piece:
-            raise CutOffError("a frame was cut off")
+            raise EOFError("a frame was cut off")
         pieces.append(piece)
         size -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def write_kept(stream: BinaryIO, count: int) -> None:
-    """Say how many frames need not be sent again."""
-    write_frame(stream, KEPT, _COUNT.pack(count))
-
-
-def load_count(payload: bytes) -> int:
-    """The count of such a frame."""
-    return int(_COUNT.unpack(payload)[0])
-
-
-def settled(recipient: int, count: int) -> bytes:
-    """The payload that says how many messages a recipient has on its disk."""
-    return _COUNT_OF.pack(recipient, count)
-
-
-def load_settled(payload: bytes) -> tuple[int, int]:
-    """Recipient and count of such a frame."""
-    recipient, count = _COUNT_OF.unpack(payload)
-    return recipient, count
-
-
 def read_json(stream: BinaryIO) -> dict[str, Any]:
     """The next frame, which must be JSON."""
-    value = json.loads(expect_json(stream))
+    value = json.loads(_expect(stream, JSON))
     assert isinstance(value, dict)
     return value
-
-
-def expect_json(stream: BinaryIO) -> bytes:
-    """The next frame, which must be JSON, as its bytes."""
-    return _expect(stream, JSON)
 
 
 def read_array(stream: BinaryIO) -> NDArray[Any]:

@@ -5,14 +5,13 @@ messages, be it a pipe or a federation, drives this object.
 import json
 import logging
 import platform
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import secfc
 from secfc.agreement.ids_key import read_ids_key
@@ -22,7 +21,6 @@ from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import (
-    COMPLETE,
     Sent,
     SignedStatement,
     Statement,
@@ -37,14 +35,14 @@ from secfc.drivers.past_runs import (
     has_been,
     log_path,
     new_results,
+    report_of,
     written_statement,
 )
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import take
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
-from secfc.journal.beginning import Kept, open_journal
-from secfc.journal.journal import Journal
+from secfc.journal.beginning import open_log
 from secfc.journal.run_log import RunLog
 from secfc.prepare.summary import SUMMARY, write_summary
 from secfc.prepare.transform import Preparation
@@ -53,7 +51,7 @@ from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds, row_ids
-from secfc.public_errors import Told
+from secfc.public_errors import COMPLETE, Told
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.handshake import Session
@@ -115,8 +113,8 @@ class Participant:
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
         self._session: Session
-        self._journal: Journal | RunLog | None = None
-        self._secrets: dict[str, bytes] = {}  # of its journal, until they are used
+        self._log: RunLog | None = None
+        self._secrets: dict[str, bytes] = {}  # of its log, until they are used
         self._introductions: str | None = None
         self._took_part: list[str] = []
         self._evidence = b""  # that the server cheated
@@ -156,39 +154,6 @@ class Participant:
         """Whether the run ended without its rows."""
         return self.done and self._client is not None and self._client.labels is None
 
-    @property
-    def keeps(self) -> bool:
-        """Whether it has a folder for a journal, and can be started again."""
-        return self._site.storage is not None
-
-    def open_journal(self, *, run: bytes, digest: bytes, number: int, kept: int) -> Journal | None:
-        """The journal of its part in a run, begun or gone on with; None when it has no folder for one.
-
-        Parameters
-        ----------
-        run, digest, number
-            As for `open`, which is to follow.
-        kept : int
-            Frames that it said it has in its journal.
-
-        Raises
-        ------
-        StorageError
-            When there is one that is not of this run and these rows, or as it was written.
-        AgreementError, DataError
-            As `open`.
-        """
-        storage = self._site.storage
-        path = None if storage is None else storage / f"run-{run.hex()}" / "client"
-        self._read(run, digest, number, goes_on=path is not None and path.exists())
-        if storage is None or path is None:
-            return None
-        for other in storage.glob("run-*"):
-            if other != path.parent and (self._site.results / other.name.removeprefix("run-")).exists():
-                shutil.rmtree(other, ignore_errors=True)  # it was killed when it had written the run down
-        self._journal = journal = self._kept(Journal, path, begun=kept > 0)
-        return journal
-
     def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
         """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
 
@@ -203,8 +168,10 @@ class Participant:
         ------
         InUseError
             When another process of this site still works on the run.
-        StorageError, AgreementError, DataError
-            As `open_journal`.
+        StorageError
+            When there is one that is not of this run and these rows, or as it was written.
+        AgreementError, DataError
+            As `open`.
         """
         storage = self._site.storage
         path = None if storage is None else log_path(storage, self.agreement, run)
@@ -212,25 +179,19 @@ class Participant:
         if path is None:
             return None
         delete_logs_beside(path)
-        self._journal = log = self._kept(RunLog, path, begun=False)
-        return log
-
-    def _kept(self, kind: type[Kept], path: Path, *, begun: bool) -> Kept:
         assert self._run is not None
         names = ["ephemeral", "masks"]
         if self.agreement.opened:
             names += ["prepare-ephemeral", "prepare-masks"]
-        journal, self._secrets = open_journal(
-            kind,
+        self._log, self._secrets = open_log(
             path,
             run=self._run.hex(),
             party=self.number,
             given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
             sizes=dict.fromkeys(names, KEY_BYTES),
-            begun=begun,
         )
-        self._began = journal.header["began"]
-        return journal
+        self._began = self._log.header["began"]
+        return self._log
 
     def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
         """Take part in a run; return its first messages, encoded.
@@ -251,7 +212,7 @@ class Participant:
         DataError
             When its rows cannot be used.
         """
-        if self._journal is None:
+        if self._log is None:
             self._read(run, digest, number)
         storage = self._site.storage
         if storage is not None:
@@ -410,7 +371,7 @@ class Participant:
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         results = self._site.results
-        if self._journal is not None:  # it may have been killed when it had written the run down
+        if self._log is not None:  # it may have been killed when it had written the run down
             written = written_statement(results, run, name=self.name)
             if written is not None:
                 self._end()
@@ -434,6 +395,10 @@ class Participant:
         self._end()
         return signed
 
+    def end(self, ended: str) -> dict[str, Any]:
+        """As `close`; what is reported of that, as JSON takes it."""
+        return report_of(self.close(ended))
+
     def _end(self) -> None:
         """Forget the run, which is written down."""
         self._run = self._preparing = self._client = None
@@ -442,22 +407,10 @@ class Participant:
         """How the run ended with an error of this party."""
         return replace(Told.of(error), party=self.number).ending(self.agreement.names)
 
-    def forget(self) -> None:
-        """Delete its journal: nobody starts it again."""
-        if self._journal is not None:
-            folder = self._journal.path.parent
-            self._journal.remove()
-            if isinstance(self._journal, Journal):
-                shutil.rmtree(folder, ignore_errors=True)
-            else:
-                with suppress(OSError):
-                    folder.rmdir()
-            self._journal = None
-
     def leave(self) -> None:
         """Forget the run and leave its log, for a process that goes on with it."""
-        if self._journal is not None:
-            self._journal.close()
+        if self._log is not None:
+            self._log.close()
         self._end()
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:

@@ -1,41 +1,20 @@
-"""The program of one party's process: frames in on standard input, frames out on standard output.
+"""The program of one party's process: calls in on standard input, answers out on standard output.
 
-`secfc.drivers.multiprocess` starts it. It holds one role, and of the rows only its own. A party's
-identity is made here, for this run alone, and its private key stays here. The server of an agreed job reads
-its key from a file; a client with a site file is `secfc.drivers.site_process`.
+`secfc.drivers.pipes` starts it. It holds one client, and of the rows only its own: those that the caller of a
+simulation gave it, or those that its site file names.
 """
 
-import secrets
+import logging
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
-from secfc.drivers import framing
-from secfc.drivers.costs import Meter
-from secfc.drivers.line import Line
-from secfc.drivers.party import SimulatedClient, SimulatedServer, party_name
+from secfc.drivers import framing, simulated
+from secfc.drivers.callee import Callee, Source
+from secfc.drivers.failures import as_error, detail
 from secfc.drivers.processes import speak
-from secfc.drivers.setup import ServerReport
-from secfc.drivers.storage import allocator
-from secfc.journal.beginning import as_bytes, open_journal
-from secfc.journal.journal import Journal
-from secfc.journal.records import Buffer
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER
-from secfc.protocol.server import Server
-from secfc.psu.tokens import RowIds
-from secfc.randomness import KEY_BYTES, MaskSource
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity
-
-SEED_BYTES = 16
-"""Of the public generator of starts, when nobody gave a seed."""
+from secfc.drivers.simulated import SimulatedParty
+from secfc.public_errors import Told
 
 
 def main() -> int:
@@ -44,140 +23,52 @@ def main() -> int:
 
 
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
-    setup = framing.read_json(inbox)
-    if "site" in setup:
-        from secfc.drivers.site_process import run_site  # noqa: PLC0415 - simulations have no site files
-
-        run_site(inbox, outbox, setup)
-        return
-    party, journal = _server(outbox, setup) if setup["party"] == SERVER else _client(inbox, outbox, setup)
-    line = Line(party, journal, inbox, outbox)
-    line.resume(setup)
-    _tell_progress(outbox, party)
-    while not party.done:
-        begun = party.role is not None
-        line.step()
-        if begun:
-            _tell_progress(outbox, party)
-        line.flush()
-    assert party.role is not None
-    _report(outbox, party.role, party.job, party.meter)
+    given = framing.read_json(inbox)
+    party = None if "site" in given else simulated.taken(inbox, given)
+    source: Source = _files(given) if party is None else party
+    if party is not None:  # the caller is told of its errors
+        logging.getLogger(Callee.__module__).setLevel(logging.CRITICAL)
+    callee = Callee(lambda: source)
+    framing.write_json(outbox, {"ready": True})
+    try:
+        while (frame := framing.read_frame(inbox, kinds=(framing.CALL,))) is not None:
+            answer = callee.answer(frame[1])
+            if callee.closed and party is not None:
+                _give(outbox, party)
+            framing.write_frame(outbox, framing.ANSWER, answer or b"")
+    finally:
+        callee.end()
 
 
-def _tell_progress(outbox: BinaryIO, party: SimulatedServer | SimulatedClient) -> None:
-    if isinstance(party, SimulatedServer) and party.role is not None:
-        framing.write_json(outbox, {"progress": asdict(party.role.progress)})
+def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
+    """Give a simulated party's result to the caller, who owns its rows."""
+    told, arrays = party.result()
+    framing.write_json(outbox, told)
+    for array in arrays:
+        framing.write_array(outbox, array)
 
 
-def _secrets(
-    setup: dict[str, Any], given: Iterable[Buffer], sizes: dict[str, int]
-) -> tuple[Journal | None, dict[str, bytes]]:
-    """Fresh secrets, or those of the party's journal."""
-    if setup["storage"] is None:
-        return None, {name: secrets.token_bytes(size) for name, size in sizes.items()}
-    return open_journal(
-        Journal,
-        Path(setup["storage"]) / party_name(setup["party"]),
-        run=setup["run"],
-        party=setup["party"],
-        given=given,
-        sizes=sizes,
-        begun=setup["begun"],
-    )
+def _files(given: dict[str, Any]) -> Source:
+    """A party that acts by its site file; its errors go to its own log, with their texts.
 
+    Raises
+    ------
+    SecFCError
+        What it may tell of a file that cannot be used.
+    """
+    from secfc.drivers.site_files import SiteFiles  # noqa: PLC0415 - simulations have no site files
+    from secfc.drivers.site_log import SiteLog  # noqa: PLC0415
 
-def _server(outbox: BinaryIO, setup: dict[str, Any]) -> tuple[SimulatedServer, Journal | None]:
-    public = as_bytes([setup["job"], setup["agreement"], setup["seed"], setup["prepares"], setup["salt"]])
-    sizes = {"secret": KEY_BYTES, "seed": SEED_BYTES, "identity": KEY_BYTES}
-    journal, drawn = _secrets(setup, [public], sizes)
-    identity = Identity(drawn["identity"]) if setup["key"] is None else _agreed_key(Path(setup["key"]))
-    framing.write_json(outbox, {"identity": identity.public.hex()})
-    seed = int.from_bytes(drawn["seed"], "little") if setup["seed"] is None else setup["seed"]
-
-    def make(session: Session) -> Server:
-        rng = np.random.default_rng(seed)
-        return Server(
-            job=Job(**setup["job"]),
-            session=session,
-            rng=rng,
-            secret=MaskSource(drawn["secret"]),
-            prepares=setup["prepares"],
-            salt=_salt(setup),
-        )
-
-    return SimulatedServer(setup, make, identity), journal
-
-
-def _agreed_key(path: Path) -> Identity:
-    from secfc.agreement.keys import read_key  # noqa: PLC0415 - simulations have no key files
-
-    return read_key(path)
-
-
-def _client(
-    inbox: BinaryIO, outbox: BinaryIO, setup: dict[str, Any]
-) -> tuple[SimulatedClient, Journal | None]:
-    job = Job(**setup["job"])
-    arrays = [framing.read_array(inbox)]
-    rows, ids, start = arrays[0], None, None
-    if job.ids_cap is not None:
-        arrays.append(ids := framing.read_array(inbox))
-    if job.init == "labels":
-        arrays.append(start := framing.read_array(inbox))
-    public = as_bytes(
-        [setup["job"], setup["agreement"], setup["limits"], setup["ids_key"], setup["salt"]]
-        + [[one.shape, one.dtype.str] for one in arrays]
-    )
-    sizes = {"identity": KEY_BYTES, "ephemeral": KEY_BYTES, "masks": KEY_BYTES}
-    journal, drawn = _secrets(setup, [public, *(one.tobytes() for one in arrays)], sizes)
-    identity = Identity(drawn["identity"])
-    framing.write_json(outbox, {"identity": identity.public.hex()})
-    held = [rows]
-    del rows, arrays
-
-    def make(session: Session) -> Client:
-        return Client(
-            number=setup["party"],
-            rows=held.pop(),
-            job=job,
-            session=session,
-            identity=identity,
-            ephemeral=drawn["ephemeral"],
-            masks=MaskSource(drawn["masks"]),
-            limits=Limits(**setup["limits"]),
-            start=start,
-            salt=_salt(setup),
-            ids=None if ids is None else RowIds(digests=ids, key=bytes.fromhex(setup["ids_key"])),
-            name=setup["name"],
-            allocate=allocator(
-                None if setup["storage"] is None else Path(setup["storage"]), name=setup["name"]
-            ),
-        )
-
-    return SimulatedClient(setup, make), journal
-
-
-def _salt(setup: dict[str, Any]) -> bytes | None:
-    return None if setup["salt"] is None else bytes.fromhex(setup["salt"])
-
-
-def _report(outbox: BinaryIO, role: Server | Client, job: Job, meter: Meter) -> None:
-    report: dict[str, Any] = {"seconds": [[*key, value] for key, value in meter.seconds.items()]}
-    if isinstance(role, Server):
-        summary = ServerReport.of(role, job)
-        array = np.vstack([summary.start, summary.labels, summary.found_labels])
-        report |= {name: value for name, value in vars(summary).items() if not isinstance(value, np.ndarray)}
-        report["faults"] = asdict(summary.faults)
-    else:
-        # No labels: its rows were left out.
-        array = np.empty(0, dtype=np.int32) if role.labels is None else role.labels
-        if role.labels is not None and role.union_rows is not None:
-            array = np.stack([role.labels, role.union_rows])
-        report["left_out"] = role.labels is None
-        for name, opened in (("centres", role.centres), ("deviations", role.deviations)):
-            report[name] = None if opened is None else opened.tolist()
-    framing.write_json(outbox, {"report": report})
-    framing.write_array(outbox, array)
+    file = Path(given["site"])
+    log = logging.getLogger("secfc")
+    log.addHandler(SiteLog(file))
+    try:
+        return SiteFiles(name=given["name"], file=file)
+    except Exception as error:
+        own = as_error(error)
+        log.error("%s", detail(own))
+        told = Told.of(own)
+        raise told.error(told.code.meaning) from None
 
 
 if __name__ == "__main__":

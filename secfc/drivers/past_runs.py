@@ -5,15 +5,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.codes import Code, code_of_write
 from secfc.errors import AgreementError, ParameterError, StorageError
-from secfc.journal.records import sync_folder
+from secfc.journal.disk import sync_folder
 from secfc.journal.run_log import InUseError, RunLog, delete
 
 STATEMENT = "statement.json"
@@ -42,6 +43,11 @@ def written_statement(results: Path, run: bytes, *, name: str) -> SignedStatemen
     return statement_of(json.loads(path.read_text(encoding="utf-8")), name=name)
 
 
+def report_of(signed: SignedStatement | None) -> dict[str, Any]:
+    """What a site reports of a run that has ended, as JSON takes it; nothing without a statement."""
+    return {} if signed is None else {"ended": signed.statement.ended, "statement": signed.model_dump()}
+
+
 @contextmanager
 def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
     """A folder for a run's files; it gets its name among the results if the block succeeds.
@@ -68,6 +74,13 @@ def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
 def log_path(storage: Path, agreement: Agreement, run: bytes) -> Path:
     """Where a site keeps the log of a run's calls, until the run has ended."""
     return storage / f"job-{agreement.digest.hex()[:16]}" / f"{run.hex()}.log"
+
+
+def delete_log(path: Path) -> None:
+    """Delete the log of a run that has ended, and its folder with the last one."""
+    delete(path)
+    with suppress(OSError):
+        path.parent.rmdir()
 
 
 def delete_logs_beside(path: Path) -> None:

@@ -13,7 +13,7 @@ from secfc.drivers import framing
 from secfc.drivers.failures import as_error
 from secfc.public_errors import Told
 
-_GRACE_SECONDS = 5.0
+GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
 
 _ONE_THREAD = dict.fromkeys(
@@ -22,15 +22,8 @@ _ONE_THREAD = dict.fromkeys(
 """The processes share the cores; threads of their own would only get in each other's way."""
 
 
-def start_program(module: str, *, held: int | None = None) -> subprocess.Popen[bytes]:
-    """A new interpreter that runs a module of this very secfc, in a session of its own: Ctrl-C is ours.
-
-    Parameters
-    ----------
-    module : str
-    held : int, optional
-        A descriptor that it is to have open too, where that can be.
-    """
+def start_program(module: str) -> subprocess.Popen[bytes]:
+    """A new interpreter that runs a module of this very secfc, in a session of its own: Ctrl-C is ours."""
     package = str(Path(secfc.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
@@ -39,7 +32,6 @@ def start_program(module: str, *, held: int | None = None) -> subprocess.Popen[b
         stdout=subprocess.PIPE,
         env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
         start_new_session=True,
-        pass_fds=() if held is None or sys.platform == "win32" else (held,),
     )
 
 
@@ -52,12 +44,12 @@ def end_programs(processes: Iterable[subprocess.Popen[bytes]], *, kindly: bool) 
                 process.stdin.close()
         if kindly:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE_SECONDS)
+                process.wait(GRACE_SECONDS)
         if process.poll() is None:
             process.terminate()
     for process in left:
         try:
-            process.wait(_GRACE_SECONDS)
+            process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -66,7 +58,7 @@ def end_programs(processes: Iterable[subprocess.Popen[bytes]], *, kindly: bool) 
 def how_it_ended(process: subprocess.Popen[bytes]) -> str:
     """A process's end in words."""
     try:
-        status = process.wait(_GRACE_SECONDS)
+        status = process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         return "it still runs"
     return f"signal {-status}" if status < 0 else f"exit status {status}"
@@ -76,7 +68,7 @@ def speak(work: Callable[[BinaryIO, BinaryIO], None]) -> int:
     """Run a party's program on frames from standard input and to standard output; return its exit status.
 
     An error is told with its text; one that is not ours as its type and place alone. A program whose files
-    are not the starter's raises what may leave it (`secfc.drivers.site_process`).
+    are not the starter's raises what may leave it.
     """
     inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
     outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)

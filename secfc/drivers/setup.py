@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from secfc.params import Job
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import RowIds
-
-if TYPE_CHECKING:  # reading files takes a library that runs from arrays do without
-    from secfc.agreement.job_file import Agreement
-    from secfc.agreement.statement import SignedStatement
 
 OnProgress = Callable[[Progress], None]
 
@@ -41,33 +37,6 @@ def check_resume(resume: object, *, possible: bool) -> None:
         raise ParameterError(
             "resume: only with storage and the multiprocess driver; else there are no journals"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sites:
-    """Parties that act by files of their own, instead of rows that the driver hands them.
-
-    Attributes
-    ----------
-    files : tuple of Path
-        Site files, client 1's first.
-    agreement : Agreement
-        The coordinator's.
-    key : Path
-        File of the coordinator's private key, which its process alone reads.
-    statements : dict of int to SignedStatement
-        Filled by the driver: what clients stated when the run ended, whichever way.
-    """
-
-    files: tuple[Path, ...]
-    agreement: "Agreement"
-    key: Path
-    statements: dict[int, "SignedStatement"] = field(default_factory=dict)
-
-    @property
-    def prepares(self) -> bool:
-        """Whether they open means and deviations among themselves first."""
-        return bool(self.agreement.opened)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +65,7 @@ class Setup:
         Whether to go on with a run whose driver was killed, from `storage`, or to remove what it left; None
         refuses to begin when there is one.
     deadline : float or None
-        Seconds without progress after which those who are waited for count as absent; None waits for ever.
-    sites : Sites or None
-        Where clients take rows, limits and storage from; `rows` is empty then.
+        Seconds that a party's process has to answer; None waits for ever.
     """
 
     job: Job
@@ -112,7 +79,6 @@ class Setup:
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)
     deadline: float | None = None
-    sites: Sites | None = None
 
     @property
     def resumable(self) -> bool:

@@ -13,7 +13,7 @@ from secfc._arrays import Shares
 from secfc.codes import Code, code_of_write
 from secfc.errors import ParameterError, StorageError
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.journal.records import write_all
+from secfc.journal.disk import write_all
 from secfc.params import Job
 from secfc.protocol.context import Allocate, in_memory
 from secfc.row_layout import Layout

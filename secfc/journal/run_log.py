@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from secfc.codes import Code, code_of_write
 from secfc.errors import StorageError
-from secfc.journal.journal import make_folder
+from secfc.journal.disk import make_folder
 
 _KEY_BYTES = 32
 _TAG_BYTES = 16

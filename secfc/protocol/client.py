@@ -153,17 +153,10 @@ class Client:
         """The first message: its introduction."""
         return [self._hello]
 
-    def receive(self, message: Message, *, obsolete: bool = False) -> list[Message]:
+    def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
 
         Any error but a MessageError ends the run for this client: it refuses all messages from then on.
-
-        Parameters
-        ----------
-        message : Message
-        obsolete : bool
-            Known to be about a round that another follows: whatever it causes, answers are not computed. For
-            a client that is started again, which has sent them.
 
         Raises
         ------
@@ -175,7 +168,6 @@ class Client:
             The server gave others something else.
         """
         check_envelope(message, run=self._run, me=self.number, n=self._job.n, state=self.state)
-        self.phase.obsolete = obsolete
         try:
             self.phase, messages = self.phase.step(message)
         except MessageError:

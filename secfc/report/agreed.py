@@ -8,11 +8,12 @@ from pathlib import Path
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.site_file import Site
-from secfc.agreement.statement import COMPLETE, Summary
+from secfc.agreement.statement import Summary
 from secfc.drivers.participant import LABELS
 from secfc.errors import AgreementError, DataError
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job
+from secfc.public_errors import COMPLETE
 from secfc.report.charts import curve
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
 from secfc.report.html import Figures, Page, write_page

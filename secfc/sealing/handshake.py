@@ -147,7 +147,7 @@ class Handshake:
     start : ndarray of shape (rows,), integer, or None
         Start labels.
     ephemeral : bytes of length 32, optional
-        The private key; a fresh one by default. A client that is started again passes that of its journal.
+        The private key; a fresh one by default. A client that is started again passes that of its log.
 
     Attributes
     ----------

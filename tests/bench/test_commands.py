@@ -154,7 +154,7 @@ def test_bytes_stay_within_two_percent_of_the_least_for_large_payloads(rows_of):
 def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_path):
     (row,) = rows_of("memory", "--cases", "4000,8,3,3,1,1", "--storage", tmp_path)
     assert row["storage"]
-    for name in ("client_peak", "client_median", "server_peak", "driver_peak", "idle"):
+    for name in ("client_peak", "client_median", "driver_peak", "idle"):
         assert 1 << 20 < row[name] < 1 << 34
     assert row["client_median"] <= row["client_peak"]
     assert row["pooled_bytes"] == 8 * 4000 * 8
@@ -168,7 +168,7 @@ def test_membership_gives_the_labels_of_an_ordinary_run_and_what_both_take(rows_
     assert row["storage"]
     assert row["labels_equal"]
     assert row["converged"]
-    for name in ("client_peak", "server_peak", "driver_peak", "ordinary_client_peak"):
+    for name in ("client_peak", "driver_peak", "ordinary_client_peak"):
         assert 1 << 20 < row[name] < 1 << 34
     assert max(row["client_peak"], row["driver_peak"]) < row["total_peak"]
     # Each of three clients shares a vector for every row, of three times as many rows as it holds.

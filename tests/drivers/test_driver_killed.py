@@ -1,25 +1,26 @@
 """With storage a run whose driver dies goes on, by the same call, to the same result."""
 
 import signal
+import sqlite3
 import stat
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.killing import dying_at_byte, process
+from support.killing import dying_at_step, process
 from support.sweeps import sweep
 
 from plaintext_baselines import ExactLloyd
 from secfc import row_layout
-from secfc.drivers import carrier, run_folder
+from secfc.drivers import coordinator_log, pipes
+from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.run_folder import RunFolder
-from secfc.errors import LimitError, ParameterError, SecFCError, StorageError, TooManyFaultsError
-from secfc.journal.records import RecordFile, hold
+from secfc.errors import LimitError, ParameterError, StorageError, TooManyFaultsError
+from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
-from secfc.protocol.messages import SERVER
-from secfc.protocol.wire import envelope
 from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
@@ -59,22 +60,27 @@ def stored(setup_of, tmp_path):
 
 @pytest.fixture
 def carried(monkeypatch):
-    """Each message that was carried, by sender, recipient and number: the same bytes whenever it was made."""
-    seen, again = {}, []
-    real = carrier.Parties._carry
+    """Every call and answer: at its place it is the same bytes whenever it was made. The runs."""
+    streams, answers, runs = {}, {}, set()
+    real = pipes.PartyProcess.send
 
-    def carry(self, party, payload):
-        recipient = envelope(payload).recipient
-        number = self._carried.to(recipient, sender=party)
-        place = (self.run, party, recipient, number)
-        if place in seen:
-            again.append(seen[place] == bytes(payload))
-        seen[place] = bytes(payload)
-        real(self, party, payload)
+    def send(self, data, timeout):
+        call, answer = decode_call(data), real(self, data, timeout)
+        place = (call.place.run, call.place.recipient)
+        runs.add(call.place.run.hex())
+        if call.kind is Kind.MESSAGES:
+            stream = streams.setdefault(place, bytearray())
+            again = stream[call.position : call.position + len(call.body)]
+            assert again == call.body[: len(again)]
+            stream += call.body[len(again) :]
+        if answer is not None and call.kind is not Kind.CLOSE:
+            told = decode_answer(answer)
+            if told.kind in (Kind.ANSWER, Kind.MORE):
+                assert answers.setdefault((*place, told.number), told.body) == told.body
+        return answer
 
-    monkeypatch.setattr(carrier.Parties, "_carry", carry)
-    yield seen
-    assert all(again)
+    monkeypatch.setattr(pipes.PartyProcess, "send", send)
+    return runs
 
 
 def interrupted(setup, *, calls=0, round_=0):
@@ -122,16 +128,7 @@ def test_a_run_that_is_interrupted_again_and_again_gives_the_same_result(stored,
     assert folder.name == f"run-{outcome.run_id}"
     assert_exact(setup, outcome)
     assert list(setup.storage.iterdir()) == []
-    assert {run for run, *_ in carried} == {outcome.run_id}
-
-
-def test_what_had_arrived_is_not_carried_again(stored, carried):
-    setup = stored()
-    assert interrupted(setup, calls=12) is None
-    before = len(carried)
-    outcome = run_multiprocess(replace(setup, resume=True))
-    assert len(outcome.costs.messages) < len(carried)
-    assert len(carried) - before <= len(outcome.costs.messages) <= len(carried) - before + 12
+    assert carried == {outcome.run_id}
 
 
 @pytest.fixture
@@ -147,7 +144,7 @@ def test_the_drivers_record_is_its_owners_alone_and_holds_no_row(left):
     setup, folder = left
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-    record = (folder / "driver").read_bytes()
+    record = (folder / "driver.log").read_bytes()
     assert not any(rows[0].tobytes() in record or repr(rows[0, 0]).encode() in record for rows in setup.rows)
     assert str(setup.job.bound).encode() not in record
 
@@ -175,12 +172,10 @@ def test_a_run_that_fails_leaves_nothing_to_go_on_with(stored):
         run_multiprocess(replace(setup, resume=True))
 
 
-def test_a_driver_that_was_killed_while_it_removed_the_folder_had_ended(left):
+def test_what_a_driver_left_that_was_killed_while_it_removed_the_folder_goes_with_the_next_run(left):
     setup, folder = left
-    record = RunFolder.open(folder)
-    record._note(run_folder._ENDED, None)
-    record.leave()
-    with pytest.raises(StorageError, match=r"it had ended$"):
+    (folder / "driver.log").unlink()
+    with pytest.raises(StorageError, match=r"there is no run to go on with"):
         run_multiprocess(replace(setup, resume=True))
     run_multiprocess(setup)
     assert list(setup.storage.iterdir()) == []
@@ -188,7 +183,7 @@ def test_a_driver_that_was_killed_while_it_removed_the_folder_had_ended(left):
 
 def begun(setup):
     """The folder of a run whose driver was killed before it started anybody."""
-    folder = RunFolder.begin(setup.storage, bytes(16).hex(), setup)
+    folder = RunFolder.begin(setup.storage, setup)
     folder.leave()
     return folder.path
 
@@ -201,48 +196,24 @@ def test_a_run_whose_driver_was_killed_before_anybody_had_begun_goes_on(stored):
     assert_exact(setup, outcome)
 
 
-def test_what_a_driver_left_that_was_killed_as_it_made_the_folder_goes_with_the_next_run(stored):
-    setup = stored()
-    (setup.storage / "run-00").mkdir()
-    begun(setup).joinpath("driver").rename(setup.storage / "run-00" / "driver.draft")
-    run_multiprocess(setup)
-    assert list(setup.storage.iterdir()) == []
+def cut(path, *, entries):
+    """Take the last calls out of a client's log."""
+    log = RunLog.resume(path)
+    for _ in range(entries):
+        log.drop_last("call")
+    log.commit()
+    log.close()
 
 
-@pytest.mark.parametrize("after", [0, 1])
-def test_a_run_whose_driver_was_killed_when_all_were_known_goes_on(stored, monkeypatch, after):
-    """Just before and just after it wrote their keys down."""
-
-    def meet(folder, roster):
-        if after:
-            real(folder, roster)
-        raise DiedError
-
-    setup, real = stored(), RunFolder.meet
-    with monkeypatch.context() as patches:
-        patches.setattr(RunFolder, "meet", meet)
-        assert interrupted(setup) is None
-    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
-
-
-def cut(path, *, records):
-    """Take the last records of a journal away; for a negative number all but so many."""
-    file = RecordFile.open(path)
-    _, start, _ = file._places[-records]
-    file.close()
-    with path.open("r+b") as journal:
-        journal.truncate(start - 17)  # its head
-
-
-@pytest.mark.parametrize("records", [1, 4, 8])
-def test_a_client_whose_journal_was_cut_is_done_without_where_others_are_to_spare(left, records):
+@pytest.mark.parametrize("entries", [1, 4, 8])
+def test_a_client_whose_journal_was_cut_is_done_without_where_others_are_to_spare(left, entries):
     setup, folder = left
-    cut(folder / "client-2", records=records)
+    cut(folder / "client-2.log", entries=entries)
     outcome = run_multiprocess(replace(setup, resume=True))
     whole = run_in_process(replace(setup, storage=None, resume=None))
     gone = (*outcome.faults.absent, *outcome.faults.left_out)
     assert set(gone) <= {2}
-    assert records == 1 or gone == (2,)
+    assert entries == 1 or gone == (2,)
     for at in (0, 2, 3, 4):
         np.testing.assert_array_equal(outcome.labels[at], whole.labels[at])
     assert list(setup.storage.iterdir()) == []
@@ -252,17 +223,9 @@ def test_a_client_whose_journal_was_cut_is_named_where_nobody_is_to_spare(stored
     setup = stored()
     assert interrupted(setup, round_=3) is None
     (folder,) = setup.storage.iterdir()
-    cut(folder / "client-2", records=4)
-    text = r"too few clients are left: .*client 2 \(parties\[1\]\): its journal lacks what had been written"
+    cut(folder / "client-2.log", entries=4)
+    text = r"too few clients are left: .*the last: parties\[1\]: its log lacks what had been written"
     with pytest.raises(TooManyFaultsError, match=text):
-        run_multiprocess(replace(setup, resume=True))
-
-
-@pytest.mark.parametrize(("name", "first"), [("server", 2), ("server.round", 1)])
-def test_a_server_whose_journal_was_cut_ends_the_run(left, name, first):
-    setup, folder = left
-    cut(folder / name, records=-first)
-    with pytest.raises(StorageError, match=r"server: .*server"):
         run_multiprocess(replace(setup, resume=True))
 
 
@@ -305,8 +268,8 @@ def test_another_number_of_parties_is_refused(stored):
 def test_another_version_is_refused(stored, monkeypatch):
     setup = stored()
     begun(setup)
-    monkeypatch.setattr(run_folder.secfc, "__version__", "9.9")
-    with pytest.raises(StorageError, match=r"it was begun by version \S+, this is 9\.9$"):
+    monkeypatch.setattr(coordinator_log.secfc, "__version__", "9.9")
+    with pytest.raises(StorageError, match=r"it was begun by version \S+, this is 9\.9;"):
         run_multiprocess(replace(setup, resume=True))
 
 
@@ -321,7 +284,7 @@ def test_of_two_runs_that_were_left_the_one_of_this_call_goes_on(stored):
 def test_of_two_runs_of_the_same_call_none_goes_on(stored):
     setup = stored()
     begun(setup)
-    RunFolder.begin(setup.storage, bytes(15).hex() + "01", setup).leave()
+    begun(setup)
     with pytest.raises(StorageError, match=r"were begun by the same call; remove all but one$"):
         run_multiprocess(replace(setup, resume=True))
     assert len(list(setup.storage.iterdir())) == 2
@@ -353,12 +316,18 @@ def test_a_run_that_a_driver_works_on_is_neither_gone_on_with_nor_removed(left):
 
 def test_processes_of_the_killed_driver_are_waited_for(left, monkeypatch):
     setup, folder = left
-    monkeypatch.setattr(run_folder, "_ORPHAN_SECONDS", 0.2)
-    lock = hold(folder / "processes")
-    with pytest.raises(StorageError, match=r"a process of the driver that was killed still works; try again"):
-        run_multiprocess(replace(setup, resume=True))
-    run_folder.os.close(lock)
+    held, dropped, real = RunLog.resume(folder / "client-2.log"), [], pipes.PartyProcess.send
+
+    def send(self, data, timeout):
+        answer = real(self, data, timeout)
+        if answer is None:
+            dropped.append(decode_call(data).place.recipient)
+            held.close()
+        return answer
+
+    monkeypatch.setattr(pipes.PartyProcess, "send", send)
     assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+    assert dropped == [2]
 
 
 def flip(path, at=0.5):
@@ -367,35 +336,29 @@ def flip(path, at=0.5):
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("name", ["driver", "server", "server.round"])
-def test_a_changed_record_or_journal_of_the_server_is_named_and_stays(left, name):
+def test_a_changed_log_of_the_driver_is_named_and_stays(left):
     setup, folder = left
-    flip(folder / name)
-    with pytest.raises(StorageError, match=rf"{name}: record \d+ is not as it was written$"):
+    flip(folder / "driver.log")
+    with pytest.raises(StorageError, match=r"driver\.log: "):
         run_multiprocess(replace(setup, resume=True))
-    assert (folder / name).exists()
+    with pytest.raises(StorageError, match=r"driver\.log: "):
+        run_multiprocess(setup)
+    assert (folder / "driver.log").exists()
     run_multiprocess(replace(setup, resume=False))
     assert list(setup.storage.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("server", r"server: there is no journal, though the party had begun one$"),
-        ("server.round", r"server: .* but the first \d+ were carried$"),
-    ],
-)
-def test_without_the_servers_journal_nobody_goes_on(left, name, text):
-    setup, folder = left
-    (folder / name).unlink()
-    with pytest.raises(StorageError, match=text):
-        run_multiprocess(replace(setup, resume=True))
+def spoil(path):
+    """Change the body of an entry."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE entries SET body = zeroblob(9) WHERE at = 2")
+        database.commit()
 
 
-@pytest.mark.parametrize("damage", [flip, lambda path: path.unlink()])
+@pytest.mark.parametrize("damage", [spoil, lambda path: path.unlink()])
 def test_a_client_whose_journal_is_damaged_is_absent(left, damage):
     setup, folder = left
-    damage(folder / "client-2")
+    damage(folder / "client-2.log")
     outcome = run_multiprocess(replace(setup, resume=True))
     assert outcome.faults.absent == (2,)
     assert list(outcome.lost) == [2]
@@ -404,45 +367,33 @@ def test_a_client_whose_journal_is_damaged_is_absent(left, damage):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_a_journal_that_others_know_more_of_is_an_error(stored):
-    """Cut off where a record ends, no tag tells: what the others have of it does."""
-    setup = stored()
-    assert interrupted(setup, round_=2) is None  # so the server has the client's answer to round 1
-    (folder,) = setup.storage.iterdir()
-    path = folder / "client-2"
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(SecFCError, match=r"client 2 \(parties\[1\]\): its journal lacks what"):
-        run_multiprocess(replace(setup, resume=True))
-
-
 def test_a_client_that_was_given_up_stays_so(stored, monkeypatch):
-    codes, started = {2: dying_at_byte(3000)} | dict.fromkeys((6, 7, 8), "raise SystemExit(3)"), []
+    codes, started = {1: dying_at_step(30)} | dict.fromkeys((5, 6, 7), "raise SystemExit(3)"), []
 
-    def start(_held):
+    def start(_module):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
     setup = stored("spare")
     with monkeypatch.context() as patches:
-        patches.setattr(carrier, "_start", start)
+        patches.setattr(pipes, "start_program", start)
         assert interrupted(setup, calls=25) is None
-    assert len(started) == 8
+    assert len(started) == 7
     outcome = run_multiprocess(replace(setup, resume=True))
     assert 2 in (*outcome.faults.absent, *outcome.faults.left_out)
     assert list(outcome.lost) == [2]
-    assert started[2].wait() == -signal.SIGKILL
+    assert started[1].wait() == -signal.SIGKILL
 
 
 def test_a_party_killed_while_all_go_on_is_started_again(stored, monkeypatch):
     setup = stored()
     assert interrupted(setup, calls=6) is None
-    started, real = [], carrier._start
+    started, real = [], pipes.start_program
 
-    def start(held):
-        started.append(process(dying_at_byte(40)) if len(started) in (SERVER, 2) else real(held))
+    def start(module):
+        started.append(process(dying_at_step(3)) if len(started) in (0, 2) else real(module))
         return started[-1]
 
-    monkeypatch.setattr(carrier, "_start", start)
+    monkeypatch.setattr(pipes, "start_program", start)
     assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
     assert [one.poll() for one in started].count(-signal.SIGKILL) == 2

@@ -6,12 +6,12 @@ import os
 import signal
 
 import pytest
-from support.killing import dying_at_byte, process
+from support.killing import dying_at_step, process
 from support.organisations import NAMES, Organisations
 
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
-from secfc.drivers import carrier, participant
+from secfc.drivers import pipes
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import TooManyFaultsError
 
@@ -32,11 +32,11 @@ def organisations(tmp_path):
 def starts(monkeypatch):
     codes, started = {}, []
 
-    def start(held=None):
+    def start(module):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
-    monkeypatch.setattr(carrier, "_start", start)
+    monkeypatch.setattr(pipes, "start_program", start)
     return codes, started
 
 
@@ -73,12 +73,12 @@ def assert_whole(made, outcome):
         assert list((made.folder / f"scratch-{name}").iterdir()) == []
 
 
-@pytest.mark.parametrize("count", [0, 300, 1000, 2000])
+@pytest.mark.parametrize("count", [0, 3, 10, 20])
 def test_a_site_killed_while_it_writes_goes_on_and_states_every_byte_that_left_it(
     organisations, starts, count
 ):
     codes, started = starts
-    codes[1] = dying_at_byte(count)
+    codes[0] = dying_at_step(count)
     outcome = run(organisations)
     assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
     assert_whole(organisations, outcome)
@@ -86,17 +86,17 @@ def test_a_site_killed_while_it_writes_goes_on_and_states_every_byte_that_left_i
 
 def test_a_site_killed_when_it_has_written_the_run_down_states_what_it_wrote(organisations, starts):
     codes, started = starts
-    codes[1] = """
+    codes[0] = """
 import os, signal
-from secfc.drivers import site_process
+from secfc.drivers import participant
 
-real = site_process.Participant.close
+real = participant.Participant.close
 
 def close(self, ended):
     real(self, ended)
     os.kill(os.getpid(), signal.SIGKILL)
 
-site_process.Participant.close = close
+participant.Participant.close = close
 """
     outcome = run(organisations)
     assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
@@ -107,19 +107,19 @@ def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_mor
     organisations, starts, monkeypatch
 ):
     codes, _ = starts
-    codes[1] = dying_at_byte(2000)
+    codes[0] = dying_at_step(20)
 
-    real = carrier._start
+    real = pipes.start_program
 
-    def start(held=None):
-        if len(starts[1]) == 4:
+    def start(module):
+        if len(starts[1]) == 3:
             path = organisations.folder / "north.csv"
             head, first, second, *rest = path.read_text().splitlines()
             path.write_text("\n".join([head, second, first, *rest, ""]))
-        return real(held)
+        return real(module)
 
-    monkeypatch.setattr(carrier, "_start", start)
-    text = r"too few clients are left.*client 1 \(north\): storage: "
+    monkeypatch.setattr(pipes, "start_program", start)
+    text = r"too few clients are left.*; the last: north: storage: "
     with pytest.raises(TooManyFaultsError, match=text):
         run(organisations)
     summary = json.loads((organisations.folder / "summary.json").read_text())
@@ -131,23 +131,9 @@ def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, start
     _, started = starts
 
     def kill(progress):
-        if progress.round == 1 and started[2].poll() is None:
-            os.kill(started[2].pid, signal.SIGKILL)
+        if progress.round == 1 and started[1].poll() is None:
+            os.kill(started[1].pid, signal.SIGKILL)
 
     with pytest.raises(TooManyFaultsError, match=r"clients absent: 2"):
         run(organisations, on_progress=kill)
-    assert len(started) == 4
-
-
-def test_a_journal_left_by_a_run_that_was_written_down_goes_with_the_next(organisations, tmp_path):
-    site = participant.Participant(organisations.site("west"))
-    for left, written in (("00" * 16, True), ("11" * 16, False)):
-        (tmp_path / "scratch-west" / f"run-{left}").mkdir(parents=True)
-        if written:
-            (tmp_path / "results-west" / left).mkdir(parents=True)
-    digest = organisations.agreement.digest
-    journal = site.open_journal(run=bytes(15) + b"2", digest=digest, number=3, kept=0)
-    assert not (tmp_path / "scratch-west" / f"run-{'00' * 16}").exists()
-    assert (tmp_path / "scratch-west" / f"run-{'11' * 16}").exists()
-    site.forget()
-    assert not journal.path.parent.exists()
+    assert len(started) == 3

@@ -32,8 +32,8 @@ CHOSEN = (
 def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, monkeypatch, capfd, caplog, name):
     case, left, read = CASES[name], [], framing.read_frame
 
-    def read_frame(stream, *most):
-        frame = read(stream, *most)
+    def read_frame(stream, **kinds):
+        frame = read(stream, **kinds)
         left.extend([] if frame is None else [frame[1]])
         return frame
 
@@ -50,7 +50,7 @@ def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, monk
         error = caught
     told = lost.get(2, error)
     assert told.code is case.code
-    assert str(told).startswith(f"client 2 ({SITE}): {case.code}")
+    assert str(told).startswith(f"{SITE}: {case.code}")
     found = {f"frame {at}": data for at, data in enumerate(left)}
     others = [*tmp_path.glob("results-north/**/*"), *tmp_path.glob("results-west/**/*"), summary]
     found |= {str(path): path.read_bytes() for path in others if path.is_file()}

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from support.restarting import KINDS, run
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
@@ -40,19 +39,6 @@ def make(
 @pytest.fixture(scope="session")
 def setup_of():
     return make
-
-
-@pytest.fixture(scope="module")
-def whole(setup_of):
-    """The same run without a death, by kind."""
-    runs = {}
-
-    def of(kind):
-        if kind not in runs:
-            runs[kind] = run(setup_of(**KINDS[kind]))
-        return runs[kind]
-
-    return of
 
 
 @pytest.fixture(autouse=True)

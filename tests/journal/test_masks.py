@@ -5,6 +5,7 @@ hides, and what is sealed under each nonce. A piece that comes again must be the
 bytes; pieces that are not the same do not overlap. A draw that is for none of the purposes below fails.
 """
 
+import threading
 from functools import wraps
 from hashlib import sha256
 from itertools import pairwise as neighbours
@@ -13,14 +14,17 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from support.restarting import KINDS, assert_same, everywhere, run
+from support.machines import KILLS
+from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 
+from secfc import keystream
+from secfc.drivers.in_process import run_in_process
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.params import Job
-from secfc.protocol import dealing, pairwise, sharing, testimony
+from secfc.protocol import dealing, sharing, testimony
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.pairwise import PairwiseMasks
@@ -57,7 +61,7 @@ class Uses:
     def __init__(self, monkeypatch):
         self.pieces, self.sealed = {}, {}
         self.again = 0
-        self._now = []
+        self._at_work = threading.local()
         self._patch = monkeypatch
         self._sources()
         self._pairs()
@@ -80,6 +84,13 @@ class Uses:
         for module in (testimony, dealing):
             self._during(module, "coefficients_of", PUBLIC)
         self._during(Sharing, "misfits", PUBLIC)
+
+    @property
+    def _now(self):
+        """What this thread hides, innermost last."""
+        if not hasattr(self._at_work, "uses"):
+            self._at_work.uses = []
+        return self._at_work.uses
 
     @property
     def purposes(self):
@@ -123,7 +134,7 @@ class Uses:
         def make(source, key=None):
             made(source, key)
             public = bool(self._now) and self._now[-1][0] == PUBLIC
-            assert public or key is not None, "of the journal"
+            assert public or key is not None, "of the log"
             streams[source] = None if public else key
 
         def draw(source, count):
@@ -157,7 +168,7 @@ class Uses:
                 return self._stream.update_into(data, out)
 
         self._patch.setattr(PairwiseMasks, "__init__", make)
-        self._patch.setattr(pairwise, "Cipher", Stream)
+        self._patch.setattr(keystream, "Cipher", Stream)
 
     def _seals(self):
         records = self
@@ -196,17 +207,21 @@ PURPOSES = {
 }
 
 
-@pytest.mark.parametrize("step", sweep((1, 2), keep=(2,)))
+@pytest.mark.parametrize("step", sweep((1, 2, 5), keep=(5,)))
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_before_messages_parties_hide_nothing_else_under_the_same(setup_of, whole, uses, kind, step):
-    expected = whole(kind)
-    every = everywhere(expected)[::step]
-    found = run(setup_of(**KINDS[kind]), sends_at=every)
-    assert len(found.deaths) == len(every) > 15
-    assert_same(found, expected)
+def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
+    setup_of, tmp_path, monkeypatch, kind, step
+):
+    setup = setup_of(**KINDS[kind])
+    expected = run_in_process(setup)
+    uses = Uses(monkeypatch)
+    plan = {at: KILLS[at // step % len(KILLS)] for at in range(1, 400, step)}
+    run = Restarting(setup, tmp_path, plan)
+    assert run.run() > 1
+    assert_same(run.outcome(), expected)
     uses.check()
     assert uses.purposes == PURPOSES.get(kind, MASKED)
-    assert uses.again > 50
+    assert uses.again > 30
 
 
 class TestTheRecords:

@@ -2,27 +2,26 @@
 
 import signal
 
-from secfc.drivers import carrier, framing
+from secfc.drivers import conversation, pipes
 from secfc.protocol.wire import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
     """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
     started, hit = [], []
-    start, write = carrier._start, framing.write_frame
+    start, put = pipes.start_program, conversation.Conversation.put
 
-    def start_and_note(held):
-        started.append(start(held))
+    def start_and_note(module):
+        started.append(start(module))
         return started[-1]
 
-    def write_frame(stream, what, payload):
-        process = started[client]
-        told = what == framing.MESSAGE and stream is process.stdin and not hit
-        if told and envelope(payload).kind == kind:
-            hit.append(process)
-            process.send_signal(number)
-        write(stream, what, payload)
+    def put_and_break(self, message):
+        header = envelope(message)
+        if (header.kind, header.recipient) == (kind, client) and not hit:
+            hit.append(started[client - 1])
+            hit[0].send_signal(number)
+        put(self, message)
 
-    monkeypatch.setattr(carrier, "_start", start_and_note)
-    monkeypatch.setattr(framing, "write_frame", write_frame)
+    monkeypatch.setattr(pipes, "start_program", start_and_note)
+    monkeypatch.setattr(conversation.Conversation, "put", put_and_break)
     return hit

@@ -1,4 +1,4 @@
-"""Real processes that are killed: by themselves at a byte of their journals, or from outside."""
+"""Real processes that are killed: by themselves as they write their logs, or from outside."""
 
 import os
 import random
@@ -9,26 +9,30 @@ from pathlib import Path
 from support import warm
 
 import secfc
-from secfc.drivers import carrier
+from secfc.drivers import pipes
+from secfc.drivers.coordinator import Coordinator
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
 _MAIN = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
 
-_AT_BYTE = """
+_AT_STEP = """
 import os, signal
-from secfc.journal import records
+from secfc.journal.run_log import RunLog
 
-left, real = {count}, records.write_all
+left = {count}
 
-def write_all(descriptor, data):
-    global left
-    real(descriptor, bytes(data)[: max(left, 0)])
-    left -= len(data)
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+def dying(real):
+    def step(*given):
+        global left
+        for work in (lambda: None, lambda: real(*given)):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            work()
+    return step
 
-records.write_all = write_all
+RunLog.append, RunLog.commit = dying(RunLog.append), dying(RunLog.commit)
 """
 
 _SMALL_PARTS = """
@@ -48,15 +52,17 @@ def process(code: str = "") -> subprocess.Popen:
     )
 
 
-def dying_at_byte(count: int) -> str:
-    """Code by which a process kills itself when it has written so many bytes of its journal."""
-    return _AT_BYTE.format(count=count)
+def dying_at_step(count: int) -> str:
+    """Code by which a process kills itself after so many steps of writing its log: of each entry two before
+    it is written and two before it is committed.
+    """
+    return _AT_STEP.format(count=count)
 
 
 class Killer:
     """Kills processes of one run at random: by seed, at most `most` of them.
 
-    Stands for `carrier._start`; `carried` is to be called with each message that is carried.
+    Stands for `start_program`; `carried` is to be called with each message that is carried.
     """
 
     def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
@@ -69,13 +75,13 @@ class Killer:
     def _draw(self) -> int:
         return int(2 ** self._rng.uniform(0, 10))
 
-    def start(self, _held=None) -> subprocess.Popen:
+    def start(self, _module: str) -> subprocess.Popen:
         """Start a process, one in two to die by itself."""
         code = self._code
         if self._left and self._rng.random() < 0.5:
             self._left -= 1
             self.in_writes += 1
-            code += dying_at_byte(int(2 ** self._rng.uniform(0, 16)))
+            code += dying_at_step(int(2 ** self._rng.uniform(0, 7)))
         self.started.append(process(code))
         return self.started[-1]
 
@@ -99,13 +105,13 @@ class Killer:
 
 def patch(monkeypatch, killer: Killer) -> None:
     """Have the multiprocess driver's processes killed."""
-    real = carrier.Parties._carry
+    real = Coordinator._carry
 
-    def carry(self, party, payload):
-        real(self, party, payload)
+    def carry(self, client, data):
+        real(self, client, data)
         killer.carried()
 
     # All kills may hit a party before it has come any further.
-    monkeypatch.setattr(carrier, "_TRIES", killer.most + 1)
-    monkeypatch.setattr(carrier, "_start", killer.start)
-    monkeypatch.setattr(carrier.Parties, "_carry", carry)
+    monkeypatch.setattr(pipes, "_STARTS", killer.most + 1)
+    monkeypatch.setattr(pipes, "start_program", killer.start)
+    monkeypatch.setattr(Coordinator, "_carry", carry)

@@ -4,15 +4,15 @@ import contextlib
 import threading
 from types import SimpleNamespace
 
-import numpy as np
 from support.network import assert_exact
 
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
-from secfc.drivers.flare.calls import Kind, decode_answer, decode_call
-from secfc.drivers.flare.coordinator import Coordinator
-from secfc.drivers.flare.coordinator_log import CoordinatorLog
-from secfc.drivers.flare.site import Site
+from secfc.drivers.calls import Kind, decode_answer, decode_call
+from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.coordinator_log import CoordinatorLog
+from secfc.drivers.site_files import callee_of
+from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError, StorageError
 from secfc.protocol.server import Server
 
@@ -25,25 +25,22 @@ class Killed(BaseException):
     """Signal 9 in the middle of a call."""
 
 
-class Machines:
-    """A coordinator and sites with folders of their own, whose processes can be killed and started again.
+class Processes:
+    """A coordinator and callees whose processes can be killed and started again.
 
     A process that was killed is an object that is called no more. Its files are left; its locks are free.
 
     Parameters
     ----------
-    made : Organisations
+    names : sequence of str
+        Of the clients.
     plan : dict of int to str
-        Who is killed at which call, counted over all sites.
-    keep : sequence of str
-        Sites with a folder for storage; all by default.
+        Who is killed at which call, counted over all clients.
+    deadline : float
     """
 
-    def __init__(self, made, plan=None, *, deadline=60.0, keep=None):
-        for name in made.sites if keep is None else keep:
-            path = made.config(name)
-            path.write_text(path.read_text().replace("[data]", f'storage = "scratch-{name}"\n[data]', 1))
-        self.made, self.deadline, self.plan = made, deadline, dict(plan or {})
+    def __init__(self, names, plan=None, *, deadline=60.0):
+        self.deadline, self.plan = deadline, dict(plan or {})
         self.calls = 0
         self.dead = False  # the coordinator
         self._answers, self._streams = {}, {}  # all that was ever sent
@@ -51,17 +48,13 @@ class Machines:
         self.reaches = lambda name: True  # whether a call gets to a site now
         self.watch = None  # sees each call
         self._lock = threading.RLock()
-        self.sites = {name: Site(name=name, file=made.config(name)) for name in made.sites}
-
-    @property
-    def logs(self):
-        return sorted(path for path in self.made.folder.rglob("*.log*") if path.is_file())
+        self.sites = {name: self._callee(name) for name in names}
 
     def kill(self, name):
         """Kill a site and start it again."""
         if self.sites[name]._log is not None:
             self.sites[name]._log.close()
-        self.sites[name] = Site(name=name, file=self.made.config(name))
+        self.sites[name] = self._callee(name)
 
     def _send(self, name, data, timeout):
         with self._lock:
@@ -76,6 +69,8 @@ class Machines:
             elif what == "coordinator before":
                 self._die()
                 return None
+            elif what == "client breaks":
+                self.sites[name]._take = lambda call: 1 / 0
             elif what == "site during":
                 self._die_taking(name, data)
                 return None
@@ -100,7 +95,7 @@ class Machines:
 
         for name in ("answers", "lost", "not_lost", "checkpoint"):
             setattr(self.coordinator._log, name, nothing)
-        for one in self.coordinator._lines.values():
+        for one in self.coordinator._conversations.values():
             one.stop()
 
     def _die_taking(self, name, data):
@@ -136,7 +131,7 @@ class Machines:
     def start(self):
         """Start a coordinator; it has ended when this returns. Raises what ended the run."""
         self.dead = False
-        log = CoordinatorLog.open(self.made.folder / "logs", self.made.agreement)
+        log = self._log()
         self.coordinator = self._coordinator(log)
         try:
             self.coordinator.run()
@@ -148,17 +143,47 @@ class Machines:
         self.coordinator.leave()
         return self.coordinator
 
+
+class Machines(Processes):
+    """A coordinator and sites with folders of their own.
+
+    Parameters
+    ----------
+    made : Organisations
+    plan, deadline
+        As for `Processes`.
+    keep : sequence of str
+        Sites with a folder for storage; all by default.
+    """
+
+    def __init__(self, made, plan=None, *, deadline=60.0, keep=None):
+        for name in made.sites if keep is None else keep:
+            path = made.config(name)
+            path.write_text(path.read_text().replace("[data]", f'storage = "scratch-{name}"\n[data]', 1))
+        self.made = made
+        super().__init__(made.sites, plan, deadline=deadline)
+
+    @property
+    def logs(self):
+        return sorted(path for path in self.made.folder.rglob("*.log*") if path.is_file())
+
+    def _callee(self, name):
+        return callee_of(name=name, file=self.made.config(name))
+
+    def _log(self):
+        return CoordinatorLog.of_job(self.made.folder / "logs", self.made.agreement)
+
     def _coordinator(self, log):
         agreement = self.made.agreement
         self.server = Server(
             job=agreement.job,
             session=agreement.session(log.run),
-            rng=np.random.default_rng(agreement.seed),
+            rng=log.rng(agreement.seed),
             secret=log.secret,
             prepares=bool(agreement.opened),
         )
         return Coordinator(
-            agreement=agreement,
+            terms=RunTerms.of(agreement),
             server=self.server,
             run=log.run,
             identity=read_key(self.made.folder / COORDINATOR_KEY),

@@ -4,9 +4,11 @@ import numpy as np
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
-from secfc.drivers.flare.calls import decode_call
-from secfc.drivers.flare.coordinator import Coordinator
-from secfc.drivers.flare.site import Site
+from secfc.agreement.statement import write_summary
+from secfc.drivers.calls import decode_call
+from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.site_files import callee_of
+from secfc.drivers.terms import RunTerms
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment
 from secfc.protocol.server import Server
@@ -18,9 +20,11 @@ class Network:
     """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
 
     def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False):
-        self.sites = {name: Site(name=name, file=organisations.config(name)) for name in organisations.sites}
+        self.sites = {
+            name: callee_of(name=name, file=organisations.config(name)) for name in organisations.sites
+        }
         self.calls, self._spoil = [], spoil
-        agreement = organisations.agreement
+        self._agreement = agreement = organisations.agreement
         self.server = Server(
             job=agreement.job,
             session=agreement.session(RUN),
@@ -28,7 +32,7 @@ class Network:
             prepares=bool(agreement.opened),
         )
         self.coordinator = Coordinator(
-            agreement=agreement,
+            terms=RunTerms.of(agreement),
             server=self.server,
             run=RUN,
             identity=read_key(organisations.folder / COORDINATOR_KEY),
@@ -47,6 +51,11 @@ class Network:
 
     def run(self):
         return self.coordinator.run()
+
+    def write_summary(self, path, error):
+        """As a driver does when the run has ended."""
+        one = self.coordinator
+        write_summary(path, self._agreement, one.statements.values(), one.summary(error))
 
     @property
     def transcript(self):

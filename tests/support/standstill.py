@@ -1,43 +1,51 @@
 """Deadlines of a run with a process per party that pass when no party can go on, not after seconds.
 
-A test about a deadline stops a process or loses a message, and then all other parties wait. The clock of such
-a run is that standstill: no process works, no byte is in a pipe, no event is left. Any deadline has passed
-then, and none before, however fast the machine is.
+A test about a deadline stops a process or loses an answer, and then all other parties wait. The clock of such
+a run is that standstill: no process works, no byte is in a pipe, no answer is to be taken. Any deadline has
+passed then, and none before, however fast the machine is.
 """
 
 import fcntl
-import queue
 import struct
 import termios
+import threading
+import time
 from pathlib import Path
 
-from secfc.drivers import carrier
+from secfc.drivers import conversation, coordinator, pipes
 
 _LOOKS = 6
 """Looks in a row that must show a standstill: a thread that has just been woken moves in between."""
 _PAUSE_SECONDS = 0.02
 
 
-class Events:
-    """Events of the parties; who waits for one with a deadline is told that it has passed at a standstill."""
+_STEP_SECONDS = 4.0
+"""That a standstill lasts by this clock: deadlines of different lengths pass in their order."""
 
-    def __init__(self, parties: carrier.Parties) -> None:
-        self._parties = parties
-        self._events: queue.SimpleQueue[carrier.Event] = queue.SimpleQueue()
 
-    def put(self, event: carrier.Event) -> None:
-        self._events.put(event)
+class Clock:
+    """Stands for `time`; it goes on at a standstill of the parties of a run."""
 
-    def get(self, timeout: float | None = None) -> carrier.Event:
-        if timeout is None:
-            return self._events.get()
-        still = 0
-        while still < _LOOKS:
-            try:
-                return self._events.get(timeout=_PAUSE_SECONDS)
-            except queue.Empty:
-                still = still + 1 if all(map(waits, self._parties._processes.values())) else 0
-        raise queue.Empty
+    thread_time = staticmethod(time.thread_time)
+
+    def __init__(self) -> None:
+        self.parties = None
+        self.idle = False  # the coordinator has heard nothing the last time
+        self._now, self._still, self._looked = 0.0, 0, 0.0
+        self._lock = threading.Lock()
+
+    def monotonic(self) -> float:
+        with self._lock:
+            if self.parties is not None and time.monotonic() - self._looked >= _PAUSE_SECONDS:
+                self._looked = time.monotonic()
+                processes = [one.process for one in self.parties.processes.values()]
+                self._still = self._still + 1 if self.idle and all(map(waits, processes)) else 0
+                if self._still >= _LOOKS:
+                    self._now, self._still = self._now + _STEP_SECONDS, 0
+            return self._now
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(min(seconds, _PAUSE_SECONDS))
 
 
 def waits(process) -> bool:
@@ -63,11 +71,22 @@ def patch(monkeypatch) -> None:
     """Have the deadlines of runs pass at a standstill, and processes that do not end be ended at once."""
     if not Path("/proc/self/stat").exists():
         return
-    real = carrier.Parties.__init__
+    clock, enter, hear = Clock(), pipes.Pipes.__enter__, conversation.heard
 
-    def begin(parties, *given, **named):
-        real(parties, *given, **named)
-        parties.events = Events(parties)
+    def begin(parties):
+        clock.parties = parties
+        return enter(parties)
 
-    monkeypatch.setattr(carrier.Parties, "__init__", begin)
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    def heard(events):
+        answers, failed = hear(events)
+        clock.idle = not answers and failed is None
+        return answers, failed
+
+    monkeypatch.setattr(pipes.Pipes, "__enter__", begin)
+    monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(coordinator, "heard", heard)
+    monkeypatch.setattr(coordinator, "time", clock)
+    monkeypatch.setattr(conversation, "time", clock)
+    monkeypatch.setattr(conversation, "PAUSE_SECONDS", _PAUSE_SECONDS)
+    monkeypatch.setattr(conversation, "_TRY_SECONDS", _PAUSE_SECONDS)
+    monkeypatch.setattr(conversation, "_LEAST_SECONDS", _PAUSE_SECONDS)

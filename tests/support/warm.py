@@ -40,7 +40,8 @@ IMPORTED = (
     "secfc.drivers.agreed",
     "secfc.drivers.multiprocess",
     "secfc.drivers.party_process",
-    "secfc.drivers.site_process",
+    "secfc.drivers.site_files",
+    "secfc.drivers.site_log",
     "secfc.prepare.files",
     "secfc.prepare.party",
     "secfc.tables",
@@ -141,7 +142,7 @@ def run(args, *, input=None, capture_output=False, check=False, timeout=None, **
     return done
 
 
-def start_program(module, *, held=None):
+def start_program(module):
     """Stands for `secfc.drivers.processes.start_program`."""
     path = os.pathsep.join(filter(None, (PACKAGE, os.environ.get("PYTHONPATH"))))
     return Popen(
@@ -150,13 +151,12 @@ def start_program(module, *, held=None):
         stdout=subprocess.PIPE,
         env={**os.environ, **processes._ONE_THREAD, "PYTHONPATH": path},
         start_new_session=True,
-        pass_fds=() if held is None else (held,),
     )
 
 
 def patch(monkeypatch):
     """Have the processes of parties forked, wherever secfc starts some."""
-    monkeypatch.setattr("secfc.drivers.carrier.start_program", start_program)
+    monkeypatch.setattr("secfc.drivers.pipes.start_program", start_program)
     monkeypatch.setattr("secfc.prepare.files.start_program", start_program)
 
 
@@ -205,7 +205,7 @@ def serve(path):
         import_module(module)
     gc.freeze()  # no page is copied because an object of ours is counted
     os.environ[ADDRESS] = path
-    import_module("secfc.drivers.carrier").start_program = start_program
+    import_module("secfc.drivers.pipes").start_program = start_program
     import_module("secfc.prepare.files").start_program = start_program
     listening, children = socket.socket(socket.AF_UNIX), {}
     listening.bind(path)

@@ -4,6 +4,7 @@ A site's `class_allow_list` needs `secfc.drivers.flare.components.SiteExecutor`,
 `secfc.drivers.flare.components.CoordinatorController` (docs/deployment.md).
 """
 
+import logging
 import secrets
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,20 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
-from secfc.drivers.failures import as_error
-from secfc.drivers.flare.coordinator import SUMMARY, Coordinator
-from secfc.drivers.flare.coordinator_log import CoordinatorLog
-from secfc.drivers.flare.jobs import of_argument
+from secfc.agreement.statement import write_summary
+from secfc.drivers.callee import Callee
+from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.coordinator_log import CoordinatorLog
+from secfc.drivers.failures import as_error, detail
+from secfc.drivers.flare.jobs import SUMMARY, of_argument
 from secfc.drivers.flare.kits import SITE_FILE
-from secfc.drivers.flare.site import Site
+from secfc.drivers.site_files import callee_of
+from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.server import Server
+
+_LOG = logging.getLogger(__name__)
 
 TOPIC = "secfc"
 _DATA = "data"
@@ -41,13 +47,13 @@ class SiteExecutor(Executor):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self._site: Site | None = None
+        self._site: Callee | None = None
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Open and end the site with FLARE's run."""
         if event_type == EventType.START_RUN:
             folder = Path(fl_ctx.get_workspace().get_site_config_dir())
-            self._site = Site(name=fl_ctx.get_identity_name(), file=folder / SITE_FILE)
+            self._site = callee_of(name=fl_ctx.get_identity_name(), file=folder / SITE_FILE)
             fl_ctx.get_engine().register_aux_message_handler(TOPIC, self._on_call)
         elif event_type == EventType.END_RUN and self._site is not None:
             self._site.end()
@@ -99,7 +105,8 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         workspace = fl_ctx.get_workspace()
         log = None
         if self._resumable:
-            log = CoordinatorLog.open(Path(workspace.get_root_dir()) / LOGS, agreement)
+            log = CoordinatorLog.of_job(Path(workspace.get_root_dir()) / LOGS, agreement)
+        terms = RunTerms.of(agreement)
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
 
         def send(site: str, data: bytes, timeout: float) -> bytes | None:
@@ -119,13 +126,13 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             return answer
 
         coordinator = Coordinator(
-            agreement=agreement,
+            terms=terms,
             server=Server(
                 job=agreement.job,
-                session=agreement.session(run),
-                rng=np.random.default_rng(agreement.seed),
+                session=terms.session(run),
+                rng=np.random.default_rng(agreement.seed) if log is None else log.rng(agreement.seed),
                 secret=None if log is None else log.secret,
-                prepares=bool(agreement.opened),
+                prepares=terms.prepares,
             ),
             run=run,
             identity=read_key(Path(workspace.get_site_config_dir()) / COORDINATOR_KEY),
@@ -139,8 +146,10 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             coordinator.run()
         except Exception as failure:
             error = as_error(failure)
+            _LOG.error("%s", detail(error))
         folder = Path(workspace.get_run_dir(fl_ctx.get_job_id()))
-        coordinator.write_summary(folder / SUMMARY, error)
+        told = coordinator.summary(error)
+        write_summary(folder / SUMMARY, agreement, coordinator.statements.values(), told)
         coordinator.leave()
         if error is not None:
             self.system_panic(coordinator.ending(error), fl_ctx)

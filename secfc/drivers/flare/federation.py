@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from secfc.agreement.keys import COORDINATOR_KEY
-from secfc.drivers.flare.coordinator import SUMMARY
+from secfc.drivers.flare.jobs import SUMMARY
 from secfc.drivers.flare.kits import SITE_FILE, prepare_kit
 from secfc.errors import PartyError
 

@@ -10,6 +10,9 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
 
+SUMMARY = "secfc.json"
+"""The summary of a run, in FLARE's folder of the job."""
+
 
 def to_argument(agreement: Agreement) -> str:
     """An agreement in a FLARE configuration: in base64, for FLARE takes braces in a text for its own."""

@@ -133,8 +133,6 @@ class ClientIterate(ClientPhase):
         """Prepare to answer; a client that is not asked has nothing left to send."""
         self.round, self.sent = message.round, 0
         self.asked = min(WINDOW, self._parts.answers)
-        if self.obsolete:
-            return
         residues = self._job.residues(int(sizes.max()))
         masked = self._disclosure.masked(message, residues)
         if masked is None:
@@ -169,8 +167,6 @@ class ClientIterate(ClientPhase):
 
     def _answer_part(self, part: int) -> list[Message]:
         self.sent += 1
-        if self.obsolete:
-            return []
         rows = self._parts.answer_rows(part)
         residues = self._sharing.points.answer(rows.start, rows.stop)
         self._masked.hide(residues)

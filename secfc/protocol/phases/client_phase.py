@@ -17,8 +17,6 @@ class ClientPhase(ABC):
 
     Attributes
     ----------
-    obsolete : bool
-        Whether nobody waits for answers to the next message: none is computed.
     planned : Layout or None
         All rows as planned, once they are known.
     union_rows, labels, centres, deviations
@@ -26,7 +24,6 @@ class ClientPhase(ABC):
     """
 
     def __init__(self, *, planned: Layout | None = None, union_rows: Ints | None = None) -> None:
-        self.obsolete = False
         self.planned, self.union_rows = planned, union_rows
         self.labels: Labels | None = None
         self.centres: Floats | None = None

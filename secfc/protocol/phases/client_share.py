@@ -86,9 +86,7 @@ class ClientShare(ClientPhase):
                 self._context.refuse_without("LeaveOut", message.client)
                 return self, sharing.on_leave_out(message)
             case Assignment() | Finish():
-                iterate = ClientIterate(self._context, self._peers, self.held)
-                iterate.obsolete = self.obsolete
-                return iterate.step(message)
+                return ClientIterate(self._context, self._peers, self.held).step(message)
         return self, self.held.take(message)
 
     def unreadable(self, sender: int) -> list[Message]:

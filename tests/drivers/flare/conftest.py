@@ -18,7 +18,7 @@ from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
-from secfc.drivers.flare import line
+from secfc.drivers import conversation
 
 _NEED_FLARE = (
     "test_flare.py",
@@ -177,8 +177,8 @@ def organisations(tmp_path: Path) -> Callable[..., Organisations]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No pauses, and no thread is left behind."""
-    monkeypatch.setattr(line, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(line, "CLOSING_SECONDS", 1.0)
+    monkeypatch.setattr(conversation, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 1.0)
     before = set(threading.enumerate())
     yield
     until = time.monotonic() + 10

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from secfc.drivers.flare.calls import Incoming, from_json
+from secfc.drivers.calls import Incoming, from_json
 from secfc.errors import MessageError
 
 

@@ -8,8 +8,10 @@ from support.network import RUN, Network, assert_exact
 
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
-from secfc.drivers.flare import site as module
-from secfc.drivers.flare.calls import Call, Incoming, Kind, Place, decode_answer
+from secfc.drivers import callee as module
+from secfc.drivers import site_files
+from secfc.drivers.calls import Call, Incoming, Kind, Place, decode_answer
+from secfc.drivers.site_files import callee_of
 from secfc.errors import AgreementError, MessageError
 from secfc.protocol.sizes import Sizes
 
@@ -136,8 +138,8 @@ def test_a_site_whose_roster_cannot_be_read_answers_nobody_and_reads_it_once(
     calls = [call(made, Kind.OPEN, 0), call(made, Kind.OPEN, 0, key="site-2.key")] * 10
     (made.folder / "roster.toml").write_text("none")
     reads = []
-    monkeypatch.setattr(module, "read_job", lambda path: reads.append(path) or read_job(path))
-    site = module.Site(name="site-1", file=made.config("site-1"))
+    monkeypatch.setattr(site_files, "read_job", lambda path: reads.append(path) or read_job(path))
+    site = callee_of(name="site-1", file=made.config("site-1"))
     with caplog.at_level("WARNING", logger=module.__name__):
         assert {site.answer(one) for one in calls} == {None}
     assert len(reads) == 1

@@ -24,7 +24,7 @@ from secfc.agreement.audit import audit
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
-from secfc.drivers.flare.calls import Kind, decode_answer
+from secfc.drivers.calls import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
@@ -55,7 +55,7 @@ def test_labels_equal_exact_lloyd_and_each_site_has_its_own(organisations):
 
 
 def test_messages_larger_than_a_piece_are_put_together_again(organisations, monkeypatch):
-    monkeypatch.setattr("secfc.drivers.flare.calls.PIECE_BYTES", 700)
+    monkeypatch.setattr("secfc.drivers.calls.PIECE_BYTES", 700)
     made = organisations(200, 100, 300)
     network = Network(made)
     network.run()
@@ -94,7 +94,7 @@ def test_the_summary_holds_and_was_signed_by_all(organisations, tmp_path):
     made = organisations(20, 10, 30)
     network = Network(made)
     network.run()
-    network.coordinator.write_summary(tmp_path / "summary.json", None)
+    network.write_summary(tmp_path / "summary.json", None)
     summary = read_summary(tmp_path / "summary.json")
     assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
     assert [one.statement.party for one in summary.statements] == list(made.sites)
@@ -108,7 +108,7 @@ def test_a_run_that_a_site_ends_is_stated_by_all_that_began_it(organisations, tm
     network = Network(made)
     with pytest.raises(LimitError, match=r"^site-[123]: limit-rounds") as error:
         network.run()
-    network.coordinator.write_summary(tmp_path / "summary.json", error.value)
+    network.write_summary(tmp_path / "summary.json", error.value)
     summary = read_summary(tmp_path / "summary.json")
     assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
     assert all("LimitError" in one.statement.ended for one in summary.statements)
@@ -226,7 +226,7 @@ def test_the_page_of_a_summary_names_a_site_that_was_left_out(organisations, mon
     made = organisations(20, 10, 30, 5)
     network = Network(made, spoil=vanishes(monkeypatch, Plan, 2), deadline=1.0)
     network.run()
-    network.coordinator.write_summary(tmp_path / "s.json", None)
+    network.write_summary(tmp_path / "s.json", None)
     summary = read_summary(tmp_path / "s.json")
     page = write_agreed_report(summary, made.agreement, tmp_path / "r.html", name="s.json").read_text()
     assert "1 of 4 parties did not take part to the end" in page
@@ -295,7 +295,7 @@ def test_centres_go_to_the_named_sites_although_a_spare_one_vanishes_with_the_re
 
 
 def test_where_too_few_are_left_to_open_the_centres_sites_have_their_labels(organisations, monkeypatch):
-    monkeypatch.setattr("secfc.drivers.flare.coordinator._COMPARE_SECONDS", 1.0)
+    monkeypatch.setattr("secfc.drivers.coordinator._COMPARE_SECONDS", 1.0)
     made = organisations(20, 10, 30, 5, 8, reveal_centres=["site-1"])
     for name in made.sites:
         made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
@@ -310,7 +310,7 @@ def test_where_too_few_are_left_to_open_the_centres_sites_have_their_labels(orga
 def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(
     organisations, monkeypatch
 ):
-    monkeypatch.setattr("secfc.drivers.flare.coordinator._COMPARE_SECONDS", 1.0)
+    monkeypatch.setattr("secfc.drivers.coordinator._COMPARE_SECONDS", 1.0)
     made = organisations(20, 10, 30, 5, reveal_centres=["site-1"])
     for name in made.sites:
         made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')

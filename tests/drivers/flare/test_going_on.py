@@ -14,10 +14,10 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
 from secfc.codes import Code
-from secfc.drivers.flare import line
-from secfc.drivers.flare.calls import Kind, decode_answer, decode_call
-from secfc.drivers.flare.site import Site
+from secfc.drivers import conversation
+from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.participant import Participant
+from secfc.drivers.site_files import callee_of
 from secfc.errors import LimitError, MessageError, StorageError, TooManyFaultsError
 from secfc.protocol.states import State
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("impatient", "patient_at_the_end")
 @pytest.fixture
 def patient_at_the_end(impatient, monkeypatch):
     """A site that is started again while the run is closed has the time that it takes."""
-    monkeypatch.setattr(line, "CLOSING_SECONDS", 60.0)
+    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 60.0)
 
 
 def test_a_run_with_logs_that_nobody_kills_is_exact_and_leaves_no_log(organisations):
@@ -135,7 +135,7 @@ def test_only_one_process_of_a_site_works_on_a_run(organisations):
     machines = Machines(made, deadline=0.5)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
-    second = Site(name="site-1", file=made.config("site-1"))
+    second = callee_of(name="site-1", file=made.config("site-1"))
     assert second.answer(machines.last["site-1"]) is None
     machines.kill("site-1")
     assert second.answer(machines.last["site-1"]) == machines.answered["site-1"]
@@ -214,7 +214,7 @@ def test_a_site_answers_nothing_after_flare_has_ended_its_job(organisations):
 
 
 def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations, monkeypatch):
-    monkeypatch.setattr(line, "CLOSING_SECONDS", 0.3)
+    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 0.3)
     machines = Machines(organisations(20, 5, 30))
     closing = []
     machines.watch = lambda call: closing.append(call) if call.kind is Kind.CLOSE else None

@@ -13,7 +13,7 @@ from support.network import Network, assert_exact, names_of_lost, third_round, v
 from secfc.agreement.audit import audit
 from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare.calls import Kind, decode_answer
+from secfc.drivers.calls import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job
 from secfc.errors import TooManyFaultsError, UnionError
 from secfc.protocol.messages import Plan, Share, UnionDeal, UnionFound
@@ -33,7 +33,7 @@ def test_labels_equal_exact_lloyd_on_the_union_and_nobody_is_told_whose_rows_are
     for name, labels in zip(made.sites, exact.labels, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
     assert report.n_iter == exact.n_iter
-    network.coordinator.write_summary(tmp_path / "summary.json", None)
+    network.write_summary(tmp_path / "summary.json", None)
     summary = read_summary(tmp_path / "summary.json")
     assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
     assert summary.coordinator["result"]["counts"] is None

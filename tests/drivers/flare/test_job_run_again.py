@@ -9,7 +9,7 @@ from support import network as networks
 from support.network import Network, assert_exact
 
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
-from secfc.drivers.flare.calls import Call, Kind, Place, decode_answer
+from secfc.drivers.calls import Call, Kind, Place, decode_answer
 from secfc.errors import AgreementError
 
 pytestmark = pytest.mark.usefixtures("impatient")

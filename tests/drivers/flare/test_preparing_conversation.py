@@ -9,7 +9,7 @@ from support.preparing import SCHEMA, PreparingSites
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary as read_statements
-from secfc.drivers.flare.calls import Kind
+from secfc.drivers.calls import Kind
 from secfc.drivers.flare.jobs import export_job, of_argument, to_argument
 from secfc.drivers.site_preparing import SitePreparing
 from secfc.errors import CheatError, DataError, MessageError, TooManyFaultsError
@@ -45,7 +45,7 @@ def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(t
         assert made.labels(name) == labels.tolist()
         (folder,) = made.written(name)
         assert read_summary(folder / SUMMARY) == done.preparation
-    network.coordinator.write_summary(tmp_path / "summary.json", None)
+    network.write_summary(tmp_path / "summary.json", None)
     summary = read_statements(tmp_path / "summary.json")
     assert all(finding.holds for finding in audit(summary, made.agreement))
     phases = {(one.phase, one.role) for one in network.coordinator.meter.costs().phases}

@@ -6,7 +6,7 @@ import pytest
 from support.network import Network, assert_exact, names_of_lost
 
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare.calls import Answer, Kind, decode_answer
+from secfc.drivers.calls import Answer, Kind, decode_answer
 from secfc.report.agreed import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -44,7 +44,7 @@ def test_a_report_of_another_form_is_its_sites_fault_and_leaves_the_run_complete
     network.run()
     assert_exact(made, network)
     assert list(names_of_lost(network)) == ["site-2"]
-    network.coordinator.write_summary(tmp_path / "s.json", None)
+    network.write_summary(tmp_path / "s.json", None)
     summary = read_summary(tmp_path / "s.json")
     assert {"site-1", "site-3"} <= {one.statement.party for one in summary.statements}
     page = write_agreed_report(summary, made.agreement, tmp_path / "r.html", name="s.json")

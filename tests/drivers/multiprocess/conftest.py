@@ -11,22 +11,22 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.drivers import carrier, framing
+from secfc.drivers import framing, pipes
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
 
 @pytest.fixture
 def sabotage(monkeypatch):
-    """Code that a party's process executes before it starts to work."""
+    """Code that a process executes before it starts to work: that of client 1, then 2 and so on."""
     codes = {}
-    real = carrier._start
-    count = iter(range(1000))
+    real = pipes.start_program
+    count = iter(range(1, 1000))
 
-    def start(held=None):
+    def start(module):
         code = codes.get(next(count))
         if code is None:
-            return real(held)
+            return real(module)
         main = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
         return warm.Popen(
             [sys.executable, "-P", "-c", f"{textwrap.dedent(code)}\n{main}"],
@@ -36,34 +36,36 @@ def sabotage(monkeypatch):
             start_new_session=True,
         )
 
-    monkeypatch.setattr(carrier, "_start", start)
+    monkeypatch.setattr(pipes, "start_program", start)
     return codes.__setitem__
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch, sabotage):
     """The processes that the test starts; none of them, their pipes and threads is left behind."""
-    processes, real = [], carrier._start
+    processes, real = [], pipes.start_program
     threads = set(threading.enumerate())
 
-    def start(held=None):
-        processes.append(real(held))
+    def start(module):
+        processes.append(real(module))
         return processes[-1]
 
-    monkeypatch.setattr(carrier, "_start", start)
+    monkeypatch.setattr(pipes, "start_program", start)
     yield processes
     assert [process.poll() for process in processes if process.poll() is None] == []
     assert all(process.stdin.closed and process.stdout.closed for process in processes)
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(5)  # who waited for an answer of a process that was ended
     assert set(threading.enumerate()) == threads
 
 
 @pytest.fixture
 def written(monkeypatch, started):
-    """What is written to each party's standard input: (party, kind, payload)."""
+    """What is written to each client's standard input: (client, kind, payload)."""
     frames, real = [], framing.write_frame
 
     def write_frame(stream, kind, payload):
-        party = next(j for j, process in enumerate(started) if process.stdin is stream)
+        party = next(j for j, process in enumerate(started, 1) if process.stdin is stream)
         frames.append((party, kind, bytes(payload)))
         real(stream, kind, payload)
 

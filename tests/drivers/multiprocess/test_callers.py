@@ -34,12 +34,12 @@ SCRIPT = """
 import sys
 import numpy as np
 import secfc
-from secfc.drivers import carrier
+from secfc.drivers import pipes
 
-started, real = [], carrier._start
+started, real = [], pipes.start_program
 
-def start(held=None):
-    started.append(real(held))
+def start(module):
+    started.append(real(module))
     print("pid", started[-1].pid, flush=True)
     return started[-1]
 
@@ -47,7 +47,7 @@ def progress(now):
     if now.round == 1 and now.waiting_for == 3:
         print("iterating", flush=True)
 
-carrier._start = start
+pipes.start_program = start
 rows = [np.random.default_rng(j).normal(size=(60, 2)) for j in range(3)]
 n_init = int(sys.argv[1])
 result = secfc.run(
@@ -103,7 +103,7 @@ def test_no_party_outlives_a_script_that_is_interrupted_or_killed(script, number
         if line == "iterating\n":
             break
         pids.append(int(line.split()[1]))
-    assert len(pids) == 4
+    assert len(pids) == 3
     assert not any(map(ended, pids))
     os.killpg(process.pid, number)  # as a terminal does: whoever is in the script's group gets it
     assert process.wait(20) != 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import secfc
-from secfc.drivers import framing
+from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
@@ -16,7 +16,6 @@ from secfc.errors import (
     LimitError,
     MessageError,
     ParameterError,
-    PartyError,
     TooManyFaultsError,
 )
 from secfc.limits import Limits
@@ -46,22 +45,22 @@ def test_a_clients_limit_error_names_the_client_and_the_numbers(setup_of):
         run_multiprocess(setup_of(limits=Limits(smallest_set=4)))
 
 
-def test_an_error_of_the_server_names_the_server(setup_of):
+def test_an_error_of_the_server_ends_the_run(setup_of):
     setup = setup_of((1, 0, 1), k=2, starts=True)
     setup.starts[2][0] = 0
-    with pytest.raises(ParameterError, match=r"^server: init: 1 of 2 clusters have no row"):
+    with pytest.raises(ParameterError, match=r"^init: 1 of 2 clusters have no row"):
         run_multiprocess(setup)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_killed_party_is_named_with_the_signal(long, started, number):
     def kill(progress):
-        if progress.round == 2 and started[2].poll() is None:
-            os.kill(started[2].pid, number)
+        if progress.round == 2 and started[1].poll() is None:
+            os.kill(started[1].pid, number)
 
     text = (
-        r"^server: too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; clients absent: 2; "
-        rf"client 2 \(parties\[1\]\): its process ended without a result \(signal {number.value}\)$"
+        r"^too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; clients absent: 2; lost of 3: "
+        rf"parties\[1\]; the last: .* its process ended without a result \(signal {number.value}\)$"
     )
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(long, kill)
@@ -73,12 +72,12 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
     setup = replace(setup_of(ids_cap=12), ids=held, salt=bytes(16))
 
     def kill(progress):
-        if progress.phase == "union" and started[2].poll() is None:
-            os.kill(started[2].pid, signal.SIGKILL)
+        if progress.phase == "union" and started[1].poll() is None:
+            os.kill(started[1].pid, signal.SIGKILL)
 
     text = (
-        r"^server: client 2 is absent before all rows were shared; .*the union of the new run would show how "
-        r"many rows .*; client 2 \(parties\[1\]\): its process ended without a result \(signal 9\)$"
+        r"^client 2 is absent before all rows were shared; .*the union of the new run would show how "
+        r"many rows .*; the last: parties\[1\]: its process ended without a result \(signal 9\)$"
     )
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(setup, kill)
@@ -91,10 +90,10 @@ def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup
     setup = replace(setup_of(ids_cap=12), ids=held, salt=bytes(16), deadline=15.0)
 
     def stop(progress):
-        if progress.phase == "union" and started[2].poll() is None:
-            os.kill(started[2].pid, signal.SIGSTOP)
+        if progress.phase == "union" and started[1].poll() is None:
+            os.kill(started[1].pid, signal.SIGSTOP)
 
-    with pytest.raises(TooManyFaultsError, match=r"nothing was heard from those waited for: .*client 2"):
+    with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[1\]: no answer within 15 s"):
         run_multiprocess(setup, stop)
 
 
@@ -104,10 +103,10 @@ BROKEN = """
     from secfc.protocol.messages import {kind}
     real = Client.receive
 
-    def broken(self, message, **options):
+    def broken(self, message):
         if isinstance(message, {kind}) and message.round == {round}:
             raise {error}("123456.789")
-        return real(self, message, **options)
+        return real(self, message)
 
     Client.receive = broken
 """
@@ -122,13 +121,13 @@ def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabota
         np.testing.assert_array_equal(ours, theirs)
     assert outcome.inertia == whole.inertia
     assert list(outcome.lost) == [4]
-    assert str(outcome.lost[4]).startswith("client 4 (parties[3]): ")
+    assert str(outcome.lost[4]).startswith("parties[3]: ")
 
 
 @pytest.mark.parametrize("error", ["LimitError", "CheatError"])
 def test_a_clients_limit_or_a_cheating_server_ends_the_run_in_the_iterations_too(setup_of, sabotage, error):
     sabotage(4, BROKEN.format(kind="Assignment", round=2, error=error))
-    with pytest.raises(getattr(secfc.errors, error), match=r"^client 4 \(parties\[3\]\): 123456\.789$"):
+    with pytest.raises(getattr(secfc.errors, error), match=r"^parties\[3\]: 123456\.789$"):
         run_multiprocess(setup_of((4, 3, 5, 6, 2)))
 
 
@@ -137,12 +136,12 @@ def test_a_client_that_breaks_while_rows_are_shared_is_left_out(setup_of, sabota
     outcome = run_multiprocess(setup_of((4, 3, 5, 6, 2)))
     assert outcome.faults.left_out == (4,)
     assert list(outcome.lost) == [4]
-    assert str(outcome.lost[4]) == "client 4 (parties[3]): ValueError at <string>:9 in broken"
+    assert str(outcome.lost[4]) == "parties[3]: ValueError at <string>:9 in broken"
 
 
 def test_a_client_that_refuses_something_while_rows_are_shared_ends_the_run(setup_of, sabotage):
     sabotage(4, BROKEN.format(kind="Plan", round=0, error="MessageError"))
-    with pytest.raises(MessageError, match=r"^client 4 \(parties\[3\]\): "):
+    with pytest.raises(MessageError, match=r"^parties\[3\]: "):
         run_multiprocess(setup_of((4, 3, 5, 6, 2)))
 
 
@@ -152,10 +151,10 @@ FORGED = """
     from secfc.protocol.messages import CodedDistances, Ready
     real = Client.receive
 
-    def receive(self, message, **options):
+    def receive(self, message):
         return [
             replace(one, part=one.part + 7) if type(one) is {kind} and one.round == {round} else one
-            for one in real(self, message, **options)
+            for one in real(self, message)
         ]
 
     Client.receive = receive
@@ -192,14 +191,13 @@ def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
     setup_of, sabotage, monkeypatch
 ):
     # Four of five are needed to open: the last vanishes with its result, and client 4 confirms to nobody.
-    real = framing.write_frame
+    real = Coordinator._carry
 
-    def write_frame(stream, kind, payload):
-        header = envelope(payload) if kind == framing.MESSAGE else None
-        if header is None or (header.kind, header.sender) != ("Witness", 4):
-            real(stream, kind, payload)
+    def carry(self, client, data):
+        if (envelope(data).kind, client) != ("Witness", 4):
+            real(self, client, data)
 
-    monkeypatch.setattr(framing, "write_frame", write_frame)
+    monkeypatch.setattr(Coordinator, "_carry", carry)
     sabotage(5, BROKEN.format(kind="Finish", round=0, error="ValueError"))
     setup = setup_of((4, 3, 5, 6, 2), reveal_to=(1,), limits=Limits(reveal_centres=True))
     outcome, whole = run_multiprocess(setup), run_in_process(setup)
@@ -213,15 +211,15 @@ def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
 def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(setup_of, sabotage):
     sabotage(3, BROKEN.format(kind="Finish", round=0, error="ValueError"))
     setup = setup_of((4, 3, 5), reveal_to=(1,), limits=Limits(reveal_centres=True))
-    with pytest.raises(secfc.TooManyFaultsError, match=r"^nobody confirms the result to client 1 "):
+    with pytest.raises(secfc.TooManyFaultsError, match=r"^nobody confirms the result to parties\[0\]"):
         run_multiprocess(setup)
 
 
 @pytest.mark.parametrize("round_", [1, 2])
 def test_a_killed_client_leaves_its_rows_in_when_enough_are_left(setup_of, started, round_):
     def kill(progress):
-        if progress.round == round_ and started[4].poll() is None:
-            os.kill(started[4].pid, signal.SIGKILL)
+        if progress.round == round_ and started[3].poll() is None:
+            os.kill(started[3].pid, signal.SIGKILL)
 
     setup = setup_of((4, 3, 5, 6, 2))
     outcome, whole = run_multiprocess(setup, kill), run_in_process(setup)
@@ -251,8 +249,8 @@ def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabot
 @pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
 def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started):
     def stop(progress):
-        if progress.round == 2 and started[1].poll() is None:
-            os.kill(started[1].pid, signal.SIGSTOP)
+        if progress.round == 2 and started[0].poll() is None:
+            os.kill(started[0].pid, signal.SIGSTOP)
 
     setup = replace(setup_of((4, 3, 5, 6, 2), max_liars=1), deadline=5.0)
     outcome = run_multiprocess(setup, stop)
@@ -262,15 +260,6 @@ def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started):
 @pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
 def test_a_client_that_hangs_before_it_is_introduced_is_named_after_the_deadline(setup_of, sabotage):
     sabotage(2, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
-    text = r"^nothing was heard for 15 s from .*client 2 \(parties\[1\]\)"
-    with pytest.raises(PartyError, match=text):
+    text = r"; the last: parties\[1\]: no answer within 15 s$"
+    with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(replace(setup_of(), deadline=15.0))
-
-
-def test_a_killed_server_is_named_with_the_signal(long, started):
-    def kill(progress):
-        if progress.round == 2 and started[0].poll() is None:
-            os.kill(started[0].pid, signal.SIGKILL)
-
-    with pytest.raises(PartyError, match=r"^server: its process ended without a result \(signal 9\)$"):
-        run_multiprocess(long, kill)

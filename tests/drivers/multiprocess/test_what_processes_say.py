@@ -6,11 +6,11 @@ import threading
 import pytest
 from support.outcomes import assert_equal
 
-from secfc.drivers import carrier, framing
+from secfc.drivers import framing, pipes
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
-    PartyError,
+    MessageError,
     TooManyFaultsError,
 )
 
@@ -20,11 +20,10 @@ pytestmark = pytest.mark.processes
 SECRET = 123456.789
 
 
-@pytest.mark.parametrize("party", [0, 2])
-def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status(setup_of, sabotage, party):
-    sabotage(party, "raise SystemExit(3)")
-    name = ["server", "", r"client 2 \(parties\[1\]\)"][party]
-    with pytest.raises(PartyError, match=rf"^{name}: its process ended without a result \(exit status 3\)$"):
+def test_a_party_that_ends_before_it_is_introduced_is_named_with_its_exit_status(setup_of, sabotage):
+    sabotage(2, "raise SystemExit(3)")
+    text = r"; the last: parties\[1\]: its process ended without a result \(exit status 3\)$"
+    with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(setup_of())
 
 
@@ -40,20 +39,15 @@ def test_an_unexpected_exception_is_told_by_type_and_place_but_not_its_text(setu
     sabotage(2, code)
     with pytest.raises(TooManyFaultsError) as caught:
         run_multiprocess(setup_of())
-    assert str(caught.value).endswith("; client 2 (parties[1]): ValueError at <string>:5 in broken")
+    assert str(caught.value).endswith("; the last: parties[1]: ValueError at <string>:5 in broken")
     assert "123456" not in "".join(capfd.readouterr())
 
 
 def test_the_place_of_an_exception_in_secfc_is_a_path_in_the_package(setup_of, sabotage):
     sabotage(3, "import secfc.lagrange.sharer\nsecfc.lagrange.sharer.quantise = None")
-    text = r"; client 3 \(parties\[2\]\): TypeError at secfc/lagrange/sharer\.py:\d+ in share$"
+    text = r"; the last: parties\[2\]: TypeError at secfc/lagrange/sharer\.py:\d+ in share$"
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(setup_of())
-
-
-def test_an_unexpected_exception_of_the_server_names_the_server(setup_of):
-    with pytest.raises(PartyError, match=r"^server: ValueError at "):
-        run_multiprocess(setup_of(seed=-1))
 
 
 def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, capfd):
@@ -74,9 +68,9 @@ def test_what_a_library_prints_does_not_break_the_frames(setup_of, sabotage, cap
 
 @pytest.mark.parametrize("text", ["no frame at all", "Just a library's text", "Message of a library"])
 def test_output_that_is_no_frame_ends_the_run_and_names_the_party(setup_of, sabotage, monkeypatch, text):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
     sabotage(1, f"print({text!r}, flush=True)")
-    with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): "):
+    with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[0\]: its output"):
         run_multiprocess(setup_of())
 
 
@@ -90,32 +84,32 @@ def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
         framing.read_frame(stream)
 
 
-def test_a_client_that_announces_a_message_larger_than_any_of_the_job_ends_the_run(setup_of, sabotage):
+def test_a_client_that_announces_an_answer_larger_than_any_is_lost(setup_of, sabotage):
     """Nothing comes after the head of the frame: who waited for it would wait for ever."""
     code = """
         import struct, sys, time
-        sys.stdout.buffer.write(struct.pack("<cQ", b"M", 1 << 30))
+        sys.stdout.buffer.write(struct.pack("<cQ", b"R", 1 << 30))
         sys.stdout.buffer.flush()
         time.sleep(600)
     """
     sabotage(1, code)
-    with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): .*an oversized frame"):
+    with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[0\]: .*an oversized frame"):
         run_multiprocess(setup_of())
 
 
 def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
     setup_of, started, sabotage, monkeypatch
 ):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
     sabotage(1, "print('A library says hello', flush=True)")
 
     def kill():
-        started[1].kill()
+        started[0].kill()
 
     watchdog = threading.Timer(5, kill)
     watchdog.start()
     try:
-        with pytest.raises(PartyError, match=r"^client 1 \(parties\[0\]\): ") as caught:
+        with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[0\]: its output") as caught:
             run_multiprocess(setup_of())
     finally:
         watchdog.cancel()
@@ -124,10 +118,10 @@ def test_output_that_begins_as_an_endless_array_frame_does_not_hang_the_run(
 
 
 def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, monkeypatch):
-    monkeypatch.setattr(carrier, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
     code = """
         import dataclasses
-        import secfc.drivers.party_process as process
+        import secfc.drivers.simulated as process
         real = process.encode
 
         def forged(message, *, k):
@@ -136,5 +130,5 @@ def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, m
         process.encode = forged
     """
     sabotage(2, code)
-    with pytest.raises(PartyError, match=r"^client 2 \(parties\[1\]\): "):
+    with pytest.raises(MessageError, match=r"^parties\[1\]: a forged sender"):
         run_multiprocess(setup_of())

@@ -1,20 +1,16 @@
-"""A site: answers the coordinator's calls for a participant. Knows nothing of FLARE."""
+"""The callee: answers the coordinator's calls for a participant, over any transport."""
 
 import logging
 import struct
 import threading
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import secfc
-from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.site_file import Site as SiteFile
-from secfc.agreement.site_file import read_site
-from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, SignedStatement
 from secfc.codes import Code
-from secfc.drivers.failures import as_error, detail
-from secfc.drivers.flare.calls import (
+from secfc.drivers.calls import (
     Answer,
     Call,
     Incoming,
@@ -25,11 +21,11 @@ from secfc.drivers.flare.calls import (
     from_json,
     to_json,
 )
-from secfc.drivers.participant import Participant
-from secfc.drivers.past_runs import has_been, log_path, written_statement
+from secfc.drivers.failures import as_error, detail
+from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
-from secfc.journal.run_log import Entry, InUseError, RunLog, delete
-from secfc.public_errors import Told
+from secfc.journal.run_log import Entry, InUseError, RunLog
+from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, Told
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,40 +36,128 @@ _DIGEST_BYTES = 16
 _TAKEN = struct.Struct(f"<Q{_DIGEST_BYTES}s")
 
 
-class Site:
+class Taking(Protocol):
+    """A party that takes part in a run."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended for it."""
+        ...
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the run ended without its rows."""
+        ...
+
+    @property
+    def most_bytes(self) -> int:
+        """Of the largest message that it takes now."""
+        ...
+
+    @property
+    def seconds(self) -> list[list[str | float]]:
+        """CPU seconds of its work by phase and role, as far as it reports them."""
+        ...
+
+    def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
+        """The log of the calls of a run, begun or gone on with; None when it keeps none."""
+        ...
+
+    def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
+        """Take part in a run; its first messages, encoded."""
+        ...
+
+    def receive(self, data: bytes) -> list[bytes | memoryview]:
+        """Take an encoded message; those it causes, encoded."""
+        ...
+
+    def end(self, ended: str) -> dict[str, Any]:
+        """End the run, for a party without labels like this; what is reported, as JSON takes it."""
+        ...
+
+    def ending(self, error: SecFCError) -> str:
+        """How the run ended with an error of this party."""
+        ...
+
+    def leave(self) -> None:
+        """Forget the run and leave its log, for a process that goes on with it."""
+        ...
+
+
+class Source(Protocol):
+    """What a callee is told of the party that it answers for."""
+
+    @property
+    def name(self) -> str:
+        """Of the party."""
+        ...
+
+    @property
+    def terms(self) -> RunTerms:
+        """Of the runs that it takes part in."""
+        ...
+
+    @property
+    def number(self) -> int | None:
+        """Client number; None when the roster has no such name."""
+        ...
+
+    def log_path(self, run: bytes) -> Path | None:
+        """Where the log of a run is, or would be; None when it keeps none."""
+        ...
+
+    def delete_log(self, run: bytes) -> None:
+        """Delete the log of a run that has ended."""
+        ...
+
+    def has_been(self, run: bytes) -> bool:
+        """Whether it took part in a run that has ended."""
+        ...
+
+    def reported(self, run: bytes) -> dict[str, Any]:
+        """What it reported of a run that has ended."""
+        ...
+
+    def participant(self) -> Taking:
+        """A party that is about to take part in a run."""
+        ...
+
+
+class Callee:
     """One organisation's side of a run.
 
     The coordinator of the roster signs every call. A call that it did not sign, or that it signed for another
-    run, agreement, site or number, is dropped: it changes nothing and has no answer. A site whose job or
+    run, agreement, site or number, is dropped: it changes nothing and has no answer. A party whose job or
     roster cannot be read can verify nobody, and drops all calls.
 
-    With a folder for storage every call that is taken is in a log there before it is answered. A process that
+    Where the party keeps a log every call that is taken is in it before it is answered. A process that
     was killed makes the same answers again from the log, byte for byte, and goes on after the last.
 
     Parameters
     ----------
-    name : str
-        The site's FLARE name, which must be its name in the roster.
-    file : Path
-        Its site file.
+    read : callable
+        Gives the party that it answers for, when the first call comes.
+
+    Attributes
+    ----------
+    closed : bool
+        Whether the coordinator has closed the run.
     """
 
-    def __init__(self, *, name: str, file: Path) -> None:
-        self._name, self._file = name, file
+    def __init__(self, read: Callable[[], Source]) -> None:
+        self._read = read
         self._lock = threading.Lock()
-        # And the site file, once read, or why they cannot be.
-        self._agreement: tuple[Agreement, SiteFile] | SecFCError | None = None
+        self._source: Source | SecFCError | None = None  # once read, or why it cannot be
         self._dropped = 0  # calls
         self._place: Place | None = None  # of the run that it takes part in
         self._number = -1  # of the last call that was taken
         self._answer = b""  # what it was answered
         self._error: SecFCError | None = None
-        self._participant: Participant | None = None
+        self._participant: Taking | None = None
         self._log: RunLog | None = None
-        self._path: Path | None = None  # of a log that another process has begun
-        self._closed = False  # by the coordinator
-        self._stopped = False  # FLARE has ended the job
-        self._statement: SignedStatement | None = None  # that it signed then
+        self.closed = False
+        self._stopped = False  # the transport has ended the job
+        self._reported: dict[str, Any] = {}  # when the run was closed
         self._incoming, self._outgoing = Incoming(self._most_bytes), Outgoing()
 
     def answer(self, data: object) -> bytes | None:
@@ -86,19 +170,19 @@ class Site:
                 return None
             try:
                 call = decode_call(data)
-                agreement, site = self._agreed()
-                call.verify(agreement.consortium.roster)
+                source = self._party()
+                call.verify(source.terms.roster)
             except Exception as error:
                 self._drop(detail(error))
                 return None
             if self._place is None:
-                return self._before(call, agreement, site)
+                return self._before(call, source)
             return self._in_turn(call)
 
     def end(self) -> None:
         """Forget rows and shares of a run that the coordinator has not closed.
 
-        Its log stays for another process, unless the run is over for this site. Otherwise its
+        Its log stays for another process, unless the run is over for this party. Otherwise its
         labels, evidence and statement are written, as there are.
         """
         with self._lock:
@@ -113,23 +197,22 @@ class Site:
             except Exception as error:
                 _LOG.error("%s", detail(error))
 
-    def _agreed(self) -> tuple[Agreement, SiteFile]:
-        """What the site agreed to, and its site file; they are read once.
+    def _party(self) -> Source:
+        """The party that it answers for; it is read once.
 
         Raises
         ------
         SecFCError
-            When site file, job or roster cannot be used: then nobody's call can be verified.
+            When its files cannot be used: then nobody's call can be verified.
         """
-        if self._agreement is None:
+        if self._source is None:
             try:
-                site = read_site(self._file.resolve())  # paths in it are relative to where it lies
-                self._agreement = read_job(site.job), site
+                self._source = self._read()
             except Exception as error:
-                self._agreement = as_error(error)
-        if isinstance(self._agreement, SecFCError):
-            raise self._agreement
-        return self._agreement
+                self._source = as_error(error)
+        if isinstance(self._source, SecFCError):
+            raise self._source
+        return self._source
 
     def _drop(self, why: str) -> None:
         """Log a call that is dropped; of many the 1st, 2nd, 4th, 8th and so on."""
@@ -137,57 +220,53 @@ class Site:
         if self._dropped & (self._dropped - 1) == 0:
             _LOG.warning("a call was dropped, %d so far: %s", self._dropped, why)
 
-    def _before(self, call: Call, agreement: Agreement, site: SiteFile) -> bytes | None:
-        """Answer a call of the coordinator before the site takes part in a run."""
-        run = call.place.run
-        log = None if site.storage is None else log_path(site.storage, agreement, run)
-        kept = log is not None and log.exists() and call.place.agreement == agreement.digest
-        if call.kind is Kind.CLOSE and not kept:  # of a run that the site has refused, or closed
-            return self._report(call, written_statement(site.results, run, name=self._name))
-        if call.place.agreement != agreement.digest:
-            return _error(
-                call.number,
-                AgreementError(
-                    f"{self._name}: it agreed to the job {agreement.digest.hex()[:16]}, the coordinator runs "
-                    f"{call.place.agreement.hex()[:16]}"
-                ),
+    def _before(self, call: Call, party: Source) -> bytes | None:
+        """Answer a call of the coordinator before the party takes part in a run."""
+        run, terms = call.place.run, party.terms
+        log = party.log_path(run)
+        kept = log is not None and log.exists() and call.place.agreement == terms.digest
+        if call.kind is Kind.CLOSE and not kept:  # of a run that the party has refused, or closed
+            return self._report(call, party.reported(run))
+        if call.place.agreement != terms.digest:
+            error = AgreementError(
+                f"{party.name}: it agreed to the job {terms.digest.hex()[:16]}, the coordinator runs "
+                f"{call.place.agreement.hex()[:16]}"
             )
-        own = agreement.names.index(self._name) + 1 if self._name in agreement.names else None
-        if own not in (None, call.place.recipient):
+            return self._told(call.number, error)
+        if party.number not in (None, call.place.recipient):
             self._drop("for another site")
             return None
         if kept:
-            self._path = log
-            return self._resumed(call)
+            return self._resumed(call, party)
         if call.kind is Kind.MESSAGES and call.number:
-            return self._without_log(call, site)
+            return self._without_log(call, party)
         if (call.kind, call.number) != (Kind.OPEN, 0):
             self._drop("before the run was opened")
             return None
-        if has_been(site.results, run):
+        if party.has_been(run):
             self._drop("it opens a run that has been")
             return None
         self._place = call.place
         return self._taken(call)
 
-    def _without_log(self, call: Call, site: SiteFile) -> bytes:
-        """Answer a coordinator that goes on with a run that this site has ended, or cannot go on with."""
-        self._statement = written_statement(site.results, call.place.run, name=self._name)
-        if self._statement is None or self._statement.statement.ended not in (COMPLETE, LEFT_OUT, MISSED):
-            return _error(call.number, StorageError(f"{self._name}: it has no log of the run"))
+    def _without_log(self, call: Call, party: Source) -> bytes:
+        """Answer a coordinator that goes on with a run that this party has ended, or cannot go on with."""
+        self._reported = party.reported(call.place.run)
+        if self._reported.get("ended") not in (COMPLETE, LEFT_OUT, MISSED):
+            return self._told(call.number, StorageError(f"{party.name}: it has no log of the run"))
         return self._over(call)
 
     def _over(self, call: Call) -> bytes:
-        """Answer a coordinator that does not know that the run is over for this site."""
+        """Answer a coordinator that does not know that the run is over for this party."""
         if call.kind is Kind.CLOSE:
-            return self._report(call, self._statement)
+            return self._report(call, self._reported)
         position = call.position + len(call.body)
         return Answer(kind=Kind.DONE, number=call.number, position=position, body=b"").encode()
 
-    def _resumed(self, call: Call) -> bytes | None:
-        """Take the calls of the log again, which another process of this site took, and then this one."""
+    def _resumed(self, call: Call, party: Source) -> bytes | None:
+        """Take the calls of the log again, which another process of the party took, and then this one."""
         try:
-            self._begin(call.place)
+            self._begin(call.place, party)
         except InUseError as error:  # that process has not ended yet: the call will come again
             self._participant = None
             self._drop(detail(error))
@@ -197,23 +276,23 @@ class Site:
         self._place = call.place
         try:
             for entry in self._log.entries() if self._log is not None else ():
-                self._again(entry, call.place)
+                self._again(entry, call.place, party)
         except Exception as error:
             self._fail(as_error(error))
         _LOG.info("run %s: goes on after call %d", call.place.run.hex(), self._number)
         if self._error is not None:
-            self._number, self._answer = call.number, _error(call.number, self._error)
+            self._number, self._answer = call.number, self._told(call.number, self._error)
             return self._answer
         return self._in_turn(call)
 
-    def _again(self, entry: Entry, place: Place) -> None:
+    def _again(self, entry: Entry, place: Place, party: Source) -> None:
         position, digest = _TAKEN.unpack_from(entry.body)
         kind = Kind.MESSAGES if entry.number else Kind.OPEN
         body = entry.body[_TAKEN.size :]
         answer = self._apply(Call(kind=kind, number=entry.number, position=position, place=place, body=body))
         if _digest(answer) != digest:
             raise StorageError(
-                f"{self._name}: call {entry.number} of the log has another answer than it had; what the run "
+                f"{party.name}: call {entry.number} of the log has another answer than it had; what the run "
                 f"was begun with, or the program, has changed"
             )
         self._number, self._answer = entry.number, answer
@@ -224,13 +303,17 @@ class Site:
             self._drop("of another run or site")
             return None
         done = self._log is not None and self._participant is not None and self._participant.done
-        if self._closed and call.kind in (Kind.MESSAGES, Kind.CLOSE):
+        if self.closed and call.kind in (Kind.MESSAGES, Kind.CLOSE):
             return self._over(call)
         # A coordinator that goes on does not know of calls that were made while it closed the run.
         if done and call.kind is Kind.CLOSE:
             return self._taken(call)
         if done and call.kind is Kind.MESSAGES and call.number < self._number:
             return self._over(call)
+        if self._log is not None and call.number > self._number + 1:
+            # The coordinator has answers of this party that its log does not have.
+            self._fail(StorageError(f"{self._party().name}: its log lacks what had been written to it"))
+            self._number = call.number - 1
         if call.number not in (self._number, self._number + 1):
             self._drop("out of order")
             return None
@@ -243,12 +326,12 @@ class Site:
         except Exception as error:
             self._fail(as_error(error))
             assert self._error is not None
-            return _error(call.number, self._error)
+            return self._told(call.number, self._error)
 
     def _taken(self, call: Call) -> bytes:
         """Take a call of the coordinator that is next; it is in the log when this returns.
 
-        A call that ended the run for this site is in the log too: another process refuses it again. Where
+        A call that ended the run for this party is in the log too: another process refuses it again. Where
         something could not be stored, the call may be taken again.
         """
         answer = self._apply(call)
@@ -263,7 +346,7 @@ class Site:
                 self._log.commit()
             except StorageError as error:
                 self._fail(error)
-                answer = _error(call.number, error)
+                answer = self._told(call.number, error)
         self._number, self._answer = call.number, answer
         return answer
 
@@ -294,22 +377,17 @@ class Site:
             kind = Kind.DONE
         return Answer(kind=kind, number=call.number, position=self._incoming.position, body=piece).encode()
 
-    def _begin(self, place: Place) -> None:
-        """Become a participant, with the log of the run if the site keeps one."""
-        participant = Participant(self._file.resolve())
-        if participant.name != self._name:
-            raise AgreementError(f"{self._name}: its site file is that of {participant.name}")
-        self._participant = participant
-        self._log = participant.open_log(run=place.run, digest=place.agreement, number=place.recipient)
+    def _begin(self, place: Place, party: Source) -> Taking:
+        """Become a participant, with the log of the run if the party keeps one."""
+        self._participant = one = party.participant()
+        self._log = one.open_log(run=place.run, digest=place.agreement, number=place.recipient)
+        return one
 
     def _open(self, place: Place) -> None:
-        if self._participant is None:
-            self._begin(place)
-        participant = self._participant
-        assert participant is not None
-        for message in participant.open(run=place.run, digest=place.agreement, number=place.recipient):
+        one = self._participant or self._begin(place, self._party())
+        for message in one.open(run=place.run, digest=place.agreement, number=place.recipient):
             self._outgoing.put(message)
-        _LOG.info("run %s of job %s: open", place.run.hex(), participant.agreement.digest.hex())
+        _LOG.info("run %s of job %s: open", place.run.hex(), place.agreement.hex())
 
     def _most_bytes(self) -> int:
         assert self._participant is not None
@@ -317,43 +395,41 @@ class Site:
 
     def _close(self, call: Call) -> bytes:
         said = from_json(call.body)
-        complete = said.get("ended") == COMPLETE
-        ended = MISSED if complete else self._told(said)
-        _LOG.info("closed: %s", COMPLETE if complete else ended)
-        self._statement, self._closed = self._state(ended), True
-        return self._report(call, self._statement)
+        ended = MISSED if said.get("ended") == COMPLETE else self._ending(said)
+        _LOG.info("closed: %s", COMPLETE if ended == MISSED else ended)
+        self._reported, self.closed = self._state(ended), True
+        return self._report(call, self._reported)
 
-    def _report(self, call: Call, statement: SignedStatement | None) -> bytes:
+    def _report(self, call: Call, reported: dict[str, Any]) -> bytes:
         seconds = [] if self._participant is None else self._participant.seconds
-        report: dict[str, Any] = {"secfc": secfc.__version__, "seconds": seconds}
-        report["statement"] = None if statement is None else statement.model_dump()
+        report = {"secfc": secfc.__version__, "seconds": seconds} | reported
         return Answer(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
 
-    def _told(self, said: dict[str, Any]) -> str:
+    def _ending(self, said: dict[str, Any]) -> str:
         """How the coordinator says that the run ended, in the words of the closed list and of the roster."""
-        names = () if self._participant is None else self._participant.agreement.names
-        return Told.read(said).ending(names)
+        return Told.read(said).ending(() if self._participant is None else self._party().terms.names)
 
-    def _state(self, ended: str) -> SignedStatement | None:
-        """Have labels and statement written, once; None when no run was opened."""
+    def _state(self, ended: str) -> dict[str, Any]:
+        """Have labels and statement written, once; what is reported of them."""
         self._outgoing.clear()
         if self._participant is None:
-            return None
+            return {}
         if self._error is not None:
             ended = self._participant.ending(self._error)
         elif self._participant.left_out:
             ended = LEFT_OUT
-        signed = self._participant.close(ended)
-        self._participant.forget()
-        if self._path is not None:
-            delete(self._path)
-        self._log = None
-        return signed
+        reported = self._participant.end(ended)
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        if self._place is not None:
+            self._party().delete_log(self._place.run)
+        return reported
+
+    def _told(self, number: int, error: SecFCError) -> bytes:
+        body = to_json(self._party().terms.told(error))
+        return Answer(kind=Kind.ERROR, number=number, body=body).encode()
 
 
 def _digest(answer: bytes) -> bytes:
     return blake2b(answer, digest_size=_DIGEST_BYTES).digest()
-
-
-def _error(number: int, error: SecFCError) -> bytes:
-    return Answer(kind=Kind.ERROR, number=number, body=to_json(Told.of(error).to_json())).encode()

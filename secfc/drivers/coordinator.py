@@ -1,29 +1,27 @@
 """The coordinator: drives the server's role and calls the sites. Knows nothing of FLARE.
 
 What a site answers goes into the coordinator's log, if it keeps one, before it takes effect. A process that
-goes on with the run takes the log again and so says the same to every site (`secfc.drivers.flare.site`).
+goes on with the run takes the log again and so says the same to every site (`secfc.drivers.callee`).
 """
 
 import logging
 import queue
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import secfc
-from secfc.agreement.job_file import Agreement
-from secfc.agreement.statement import COMPLETE, SignedStatement, statement_of, write_summary
 from secfc.codes import Code
+from secfc.drivers.calls import Answer, Incoming, Kind, Place, to_json
+from secfc.drivers.conversation import CLOSING_SECONDS, Conversation, Event, Send, heard
+from secfc.drivers.coordinator_log import Back, CoordinatorLog, Heard, Lost, Stood, Took
 from secfc.drivers.costs import Meter, seconds_of
-from secfc.drivers.failures import as_error, detail, ends_run
-from secfc.drivers.flare import line as lines
-from secfc.drivers.flare.calls import Answer, Incoming, Kind, Place, to_json
-from secfc.drivers.flare.coordinator_log import Back, CoordinatorLog, Heard, Lost, Stood, Took
-from secfc.drivers.flare.line import Event, Line, Send
+from secfc.drivers.failures import as_error, ends_run
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
+from secfc.drivers.terms import RunTerms
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
 from secfc.escaping import shown
 from secfc.protocol.decoding import ResidueError
@@ -31,15 +29,15 @@ from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
-from secfc.public_errors import Told
+from secfc.public_errors import COMPLETE, Told
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Identity
 from secfc.sealing.proof import Signer
 
-_LOG = logging.getLogger(__name__)
+if TYPE_CHECKING:  # reading files takes a library that simulations do without
+    from secfc.agreement.statement import SignedStatement
 
-SUMMARY = "secfc.json"
-"""The summary of a run, in FLARE's folder of the job."""
+_LOG = logging.getLogger(__name__)
 
 _COMPARE_SECONDS = 30.0
 """How long sites may wait for others to confirm the result."""
@@ -50,18 +48,21 @@ class Coordinator:
 
     Parameters
     ----------
-    agreement : Agreement
+    terms : RunTerms
     server : Server
     run : bytes of length 16
     identity : Identity
         The coordinator's, whose public key the roster has.
     send : callable
-        Carries a call to a site; called by a thread per site.
+        Carries a call to a site; called by a thread per site. What it raises is why the site is lost.
     deadline : float
         Seconds that a site has to answer a call, and the server to hear from anybody.
     aborted : callable
         Whether the transport gives up: nothing can be sent then.
     on_progress : callable, optional
+    meter : Meter, optional
+    closing_seconds : float
+        How long a site that hangs can keep the others from an ended run.
     log : CoordinatorLog, optional
         Of this run. With one a run that lacks sites which do not answer is interrupted and not ended: it goes
         on from the log.
@@ -71,8 +72,10 @@ class Coordinator:
     meter : Meter
     lost : dict of int to SecFCError
         Clients that the run went on without, and why.
+    ended : dict of int to str
+        How the run ended for clients, as they report.
     statements : dict of int to SignedStatement
-        What clients stated when the run ended, whichever way.
+        What clients with files of their own stated of that.
     timeline : list of (str, int, float)
         Phase, round, and seconds since the start when it began.
     report : ServerReport or None
@@ -84,7 +87,7 @@ class Coordinator:
     def __init__(
         self,
         *,
-        agreement: Agreement,
+        terms: RunTerms,
         server: Server,
         run: bytes,
         identity: Identity,
@@ -92,12 +95,17 @@ class Coordinator:
         deadline: float,
         aborted: Callable[[], bool] = lambda: False,
         on_progress: OnProgress | None = None,
+        meter: Meter | None = None,
+        closing_seconds: float = CLOSING_SECONDS,
         log: CoordinatorLog | None = None,
     ) -> None:
-        self._agreement, self._job, self._server = agreement, agreement.job, server
+        self._terms, self._job, self._server = terms, terms.job, server
         self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
-        self.meter = Meter()
+        self._closing_seconds = closing_seconds
+        # The work of the thread that takes answers; others carry calls meanwhile.
+        self.meter = meter or Meter(clock=time.thread_time)
         self.lost: dict[int, SecFCError] = {}
+        self.ended: dict[int, str] = {}
         self.statements: dict[int, SignedStatement] = {}
         self.timeline: list[tuple[str, int, float]] = []
         self.report: ServerReport | None = None
@@ -111,21 +119,23 @@ class Coordinator:
         self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._session = agreement.session(run)
+        self._session = terms.session(run)
         self._signer = Signer(self._session, identity)
-        self._lines = {
-            j: Line(
+        self._conversations = {
+            j: Conversation(
                 number=j,
                 name=name,
                 send=send,
                 deadline=deadline,
                 events=self._events,
-                place=Place(run=run, agreement=agreement.digest, recipient=j),
+                place=Place(run=run, agreement=terms.digest, recipient=j),
                 identity=identity,
+                terms=terms,
+                closing_seconds=closing_seconds,
             )
-            for j, name in enumerate(agreement.names, start=1)
+            for j, name in enumerate(terms.names, start=1)
         }
-        self._incoming = {j: Incoming(self._most_bytes) for j in self._lines}
+        self._incoming = {j: Incoming(self._most_bytes) for j in self._conversations}
 
     def run(self) -> ServerReport:
         """Run to the end; every site is told how it ended.
@@ -140,31 +150,28 @@ class Coordinator:
                 self._go_on_from_log()
             finally:
                 if not self.interrupted:
-                    for line in self._lines.values():
-                        line.start()
+                    for one in self._conversations.values():
+                        one.start()
             self._until_done()
             report = ServerReport.of(self._server, self._job)
         except BaseException as error:
             told = as_error(error) if isinstance(error, Exception) else _stopped()
-            _LOG.error("%s", detail(told))
             if self._log is not None and (
                 isinstance(error, StorageError) or not isinstance(error, Exception)
             ):
                 self.interrupted = True
             if self.interrupted:
-                for line in self._lines.values():
-                    line.stop()
+                for one in self._conversations.values():
+                    one.stop()
             else:
                 self._close(Told.of(told).to_json(), now=True)
-            raise told from None if isinstance(error, SecFCError) else error
+            raise
         self._close({"ended": COMPLETE}, now=False)
         if self._log is not None and self._aborted():
             self.interrupted = True  # sites that were not closed have their labels in memory only
             raise self._abortion()
-        if self._doubted:
-            complete = [one for one in self.statements.values() if one.statement.ended == COMPLETE]
-            if len(complete) < self._job.threshold:
-                raise self._unconfirmed(self._doubted)
+        if self._doubted and list(self.ended.values()).count(COMPLETE) < self._job.threshold:
+            raise self._unconfirmed(self._doubted)
         self.report = report
         return report
 
@@ -176,8 +183,8 @@ class Coordinator:
             else:
                 self._log.remove()
 
-    def write_summary(self, path: Path, error: SecFCError | None) -> None:
-        """Write the parties' statements and what the coordinator adds to them, whole or not at all."""
+    def summary(self, error: SecFCError | None) -> dict[str, Any]:
+        """What the coordinator adds to the parties' statements, as JSON takes it."""
         told: dict[str, Any] = {
             "secfc": secfc.__version__,
             "run": self._run.hex(),
@@ -190,34 +197,34 @@ class Coordinator:
         if self.report is not None:
             counts = None if self._job.ids_cap is not None else self.report.counts
             told["result"] = public_result(self.report, counts)
-        write_summary(path, self._agreement, self.statements.values(), told)
+        return told
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended: all that summary and FLARE are told of an error."""
-        return Told.of(error).ending(self._agreement.names)
+        return Told.of(error).ending(self._terms.names)
 
     def _name(self, client: int) -> str:
-        return self._agreement.names[client - 1]
+        return self._terms.names[client - 1]
 
     def _until_done(self) -> None:
         """Until the run has ended for the server and for every site that is left."""
-        heard = time.monotonic()
+        heard_at = time.monotonic()
         self._mark()
         while self._server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
             if self._aborted():
                 self.interrupted = self._log is not None
                 raise self._abortion()
-            answers, failed = lines.heard(self._events)
+            answers, failed = heard(self._events)
             if answers:
-                heard = time.monotonic()
+                heard_at = time.monotonic()
                 self._take(answers)
             if failed is not None and failed[0] not in self.lost:
                 self._vanished(*failed)
-            if not answers and failed is None and time.monotonic() - heard > self._patience:
+            if not answers and failed is None and time.monotonic() - heard_at > self._patience:
                 self._overdue()
-                heard = time.monotonic()
+                heard_at = time.monotonic()
         if not self._done:
-            raise self._unconfirmed(list(self._lines))
+            raise self._unconfirmed(list(self._conversations))
 
     def _take(self, answers: list[tuple[int, Answer]]) -> None:
         """Write answers down, then let them take effect in their order."""
@@ -232,7 +239,7 @@ class Coordinator:
         if client in self.lost:
             return
         try:
-            self._lines[client].taken(answer)
+            self._conversations[client].taken(answer)
             for message in self._incoming[client].feed(answer.body):
                 self._carry(client, message)
                 if client in self.lost:
@@ -276,7 +283,7 @@ class Coordinator:
             {
                 "round": progress.round,
                 "server": self._server.standing(),
-                "lines": {j: line.standing for j, line in self._lines.items()},
+                "conversations": {j: one.standing for j, one in self._conversations.items()},
                 "incoming": {j: one.pending for j, one in self._incoming.items()},
                 "away": sorted(self._away),
                 "lost": {j: [Told.of(why).to_json(), str(why)] for j, why in self.lost.items()},
@@ -329,13 +336,13 @@ class Coordinator:
         """Take the place of a process that was in this state."""
         self._server.stand(state["server"])
         self._round = state["round"]
-        for j, line in self._lines.items():
-            line.stand(*state["lines"][j])
+        for j, conversation in self._conversations.items():
+            conversation.stand(*state["conversations"][j])
             self._incoming[j] = Incoming(self._most_bytes, pending=state["incoming"][j])
         self.lost = {j: Told.read(said).error(text) for j, (said, text) in state["lost"].items()}
         self._away = set(state["away"])
         for j in self.lost.keys() - self._away:
-            self._lines[j].forget()
+            self._conversations[j].forget()
         self._carried = Counter({tuple(link): count for *link, count in state["carried"]})
         self.meter.stand(state["meter"])
         self.timeline = [(phase, round_, seconds) for phase, round_, seconds in state["timeline"]]
@@ -355,7 +362,7 @@ class Coordinator:
         TooManyFaultsError
         """
         if self._server.state is State.DONE:
-            waiting = [j for j in self._lines if j not in self._done and j not in self.lost]
+            waiting = [j for j in self._conversations if j not in self._done and j not in self.lost]
             if self._job.reveal_to:
                 # Each site knows whether its labels are final, though too few are left to open the centres.
                 self._doubted = waiting
@@ -381,7 +388,8 @@ class Coordinator:
 
     def _abortion(self) -> PartyError:
         client, seconds = max(
-            ((j, line.waiting) for j, line in self._lines.items()), key=lambda pair: pair[1]
+            ((j, one.waiting) for j, one in self._conversations.items()),
+            key=lambda pair: pair[1],
         )
         return PartyError(
             "FLARE ended the job: somebody aborted it, or a site's job process ended while its parent lives; "
@@ -392,7 +400,7 @@ class Coordinator:
 
     def _most_bytes(self) -> int:
         """Of the largest message that a site sends."""
-        prepared = MAX_PREPARE_BYTES if self._agreement.opened else 0
+        prepared = MAX_PREPARE_BYTES if self._terms.prepares else 0
         return max(self._server.sizes.most_from_client, prepared)
 
     def _carry(self, client: int, data: bytes) -> None:
@@ -401,12 +409,12 @@ class Coordinator:
             header = envelope(data)
             if header.sender != client or header.recipient > self._job.n:
                 raise MessageError("a forged sender or unknown recipient")
-            if header.phase == "prepare" and not self._agreement.opened:
+            if header.phase == "prepare" and not self._terms.prepares:
                 raise MessageError("a message of a preparation, in a job without one")
             self.meter.sent(header, len(data))
             if header.recipient != SERVER:
                 self._carried[header.kind, client, header.recipient] += 1
-                self._lines[header.recipient].put(data)
+                self._conversations[header.recipient].put(data)
                 return
             with self.meter.work(header.work, SERVER):
                 server = self._server
@@ -430,7 +438,7 @@ class Coordinator:
             with self.meter.work(message.work, SERVER):
                 data = encode(message, k=self._job.k, signer=self._signer)
             self.meter.sent(envelope(data), len(data))
-            self._lines[message.recipient].put(data)
+            self._conversations[message.recipient].put(data)
         self._mark()
         if self._on_progress is not None and not self._again:
             self._on_progress(self._server.progress)
@@ -455,9 +463,9 @@ class Coordinator:
         if self._log is not None and error.code is Code.TIMEOUT and state is State.ITERATE:
             self._away.add(client)  # it finds what it missed in its stream
         else:
-            self._lines[client].forget()
+            self._conversations[client].forget()
         if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
-            raise replace(Told.of(error), party=client).error(f"{text} (phase {phase})")
+            raise replace(Told.of(error), party=client).error(text)
         try:
             replies = self._server.absent(client)
         except ResidueError as other:
@@ -471,26 +479,32 @@ class Coordinator:
 
     def _close(self, ended: dict[str, Any], *, now: bool) -> None:
         """Tell every site how the run ended and wait for them, but not for long."""
-        for line in self._lines.values():
-            line.close(to_json(ended), now=now)
-        patience = lines.CLOSING_SECONDS if now else max(lines.CLOSING_SECONDS, self._deadline)
-        until = time.monotonic() + (0.0 if self._aborted() else patience)
-        for j, line in self._lines.items():
-            report = line.report(max(0.0, until - time.monotonic()))
-            line.stop()
+        for one in self._conversations.values():
+            one.close(to_json(ended), now=now)
+        soon = time.monotonic() + (0.0 if self._aborted() else self._closing_seconds)
+        later = soon if now or self._aborted() else max(soon, time.monotonic() + self._deadline)
+        for j, conversation in self._conversations.items():
+            until = soon if j in self.lost else later
+            report = conversation.report(max(0.0, min(until - time.monotonic(), threading.TIMEOUT_MAX)))
+            conversation.stop()
             try:
                 self._note(j, report)
             except SecFCError as error:
                 self.lost.setdefault(j, error)
             if not report and j not in self.lost:
-                self.lost[j] = line.failure or PartyError(
+                self.lost[j] = conversation.failure or PartyError(
                     "it was not heard when the run was closed", code=Code.TIMEOUT
                 )
 
     def _note(self, client: int, report: dict[str, Any]) -> None:
         """Take a site's report; nothing rests on what it says of seconds."""
-        if report.get("statement") is not None:
-            self.statements[client] = statement_of(report["statement"], name=self._name(client))
+        if report.get("statement") is not None and not self._terms.simulated:
+            from secfc.agreement.statement import statement_of  # noqa: PLC0415 - simulations have none
+
+            signed = statement_of(report["statement"], name=self._name(client))
+            self.statements[client], self.ended[client] = signed, signed.statement.ended
+        elif self._terms.simulated and "ended" in report:
+            self.ended[client] = str(report["ended"])
         for key, value in seconds_of(report, name=self._name(client)).items():
             self.meter.seconds[key] += value
 

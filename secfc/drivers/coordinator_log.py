@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 import secfc
-from secfc.agreement.job_file import Agreement
-from secfc.drivers.flare.calls import Answer, decode_answer
+from secfc.drivers.calls import Answer, decode_answer
 from secfc.errors import SecFCError, StorageError
 from secfc.journal.run_log import Entry, RunLog
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -26,7 +27,12 @@ from secfc.protocol.standing import pack, unpack
 from secfc.public_errors import Told
 from secfc.randomness import KEY_BYTES, MaskSource
 
+if TYPE_CHECKING:  # reading files takes a library that simulations do without
+    from secfc.agreement.job_file import Agreement
+
 _ANSWER, _LOST, _BACK, _STATE = "answer", "lost", "back", "state"
+_SEED_BYTES = 16
+
 _TO_SERVER, _LEFT = "to server", "left"
 """Until the server's first question, also: messages to it, and losses; they stay when the others go."""
 
@@ -77,11 +83,14 @@ class CoordinatorLog:
     run : bytes of length 16
     secret : MaskSource
         The server's, from its first position on.
+    begun : dict
+        What the driver needs besides to go on, as JSON takes it.
     """
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
         header = log.header
+        self.begun: dict[str, Any] = header["begun"]
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))
         self._asked = log.has(_STATE)
@@ -90,8 +99,27 @@ class CoordinatorLog:
         return f"CoordinatorLog(run={self.run.hex()})"
 
     @classmethod
-    def open(cls, folder: Path, agreement: Agreement) -> Self:
-        """The log of the agreement's run that has not ended, or of a new run.
+    def begin(cls, path: Path, *, run: bytes, begun: dict[str, Any]) -> Self:
+        """The log of a new run.
+
+        Raises
+        ------
+        StorageError
+            When it cannot be written.
+        """
+        header = {
+            "version": secfc.__version__,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"),
+            "run": run.hex(),
+            "secret": secrets.token_hex(KEY_BYTES),
+            "seed": secrets.token_hex(_SEED_BYTES),
+            "begun": begun,
+        }
+        return cls(RunLog.begin(path, header))
+
+    @classmethod
+    def resume(cls, path: Path) -> Self | None:
+        """The log of a run that has not ended; None when there is none.
 
         Raises
         ------
@@ -100,16 +128,9 @@ class CoordinatorLog:
         StorageError
             When the log is not as it was written, or of another version of secfc.
         """
-        path = folder / f"{agreement.digest.hex()}.log"
         log = RunLog.resume(path)
         if log is None:
-            header = {
-                "version": secfc.__version__,
-                "began": datetime.now(UTC).isoformat(timespec="seconds"),
-                "run": secrets.token_hex(RUN_ID_BYTES),
-                "secret": secrets.token_hex(KEY_BYTES),
-            }
-            log = RunLog.begin(path, header)
+            return None
         if log.header["version"] != secfc.__version__:
             log.close()
             raise StorageError(
@@ -117,6 +138,23 @@ class CoordinatorLog:
                 f"go on with that version, or delete the file"
             )
         return cls(log)
+
+    @classmethod
+    def of_job(cls, folder: Path, agreement: "Agreement") -> Self:
+        """The log of an agreement's run that has not ended, or of a new run.
+
+        Raises
+        ------
+        InUseError, StorageError
+            As `begin` and `resume`.
+        """
+        path = folder / f"{agreement.digest.hex()}.log"
+        return cls.resume(path) or cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun={})
+
+    def rng(self, seed: int | None) -> np.random.Generator:
+        """The generator of public choices: without a seed that was agreed on, by one of this run."""
+        own = int.from_bytes(bytes.fromhex(self._log.header["seed"]), "little")
+        return np.random.default_rng(own if seed is None else seed)
 
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write down answers of clients, in the order in which they take effect; on the disk on return."""

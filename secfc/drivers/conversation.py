@@ -1,4 +1,4 @@
-"""The coordinator's conversation with one site. Knows nothing of FLARE."""
+"""The coordinator's conversation with one site, over any transport."""
 
 import queue
 import threading
@@ -8,14 +8,14 @@ from contextlib import suppress
 from typing import Any
 
 from secfc.codes import Code
+from secfc.drivers.calls import Answer, Call, Kind, Outgoing, Place, decode_answer, from_json
 from secfc.drivers.failures import as_error
-from secfc.drivers.flare.calls import Answer, Call, Kind, Outgoing, Place, decode_answer, from_json
+from secfc.drivers.terms import RunTerms
 from secfc.errors import MessageError, PartyError, SecFCError
-from secfc.public_errors import Told
 from secfc.sealing.identity import Identity
 
 Send = Callable[[str, bytes, float], bytes | None]
-"""Gives a site's answer to a call; None without one within the seconds given."""
+"""Gives a site's answer to a call; None without one within the seconds given. Raises if none will come."""
 
 PAUSE_SECONDS = 0.5
 """Between calls to a site that cannot be reached."""
@@ -25,6 +25,9 @@ CLOSING_SECONDS = 20.0
 
 _TRY_SECONDS = 30.0
 """A call is repeated after this time: it or its answer may have been lost with a connection."""
+
+_LEAST_SECONDS = 1.0
+"""That a transport has for a call, however late it is."""
 
 Event = tuple[int, Answer | SecFCError]
 """A client and an answer of it, or why it is lost."""
@@ -45,7 +48,7 @@ def heard(
         answers.append((client, event))
 
 
-class Line:
+class Conversation:
     """The conversation with one site: one call at a time, repeated until it is answered.
 
     An answer is an event. The next call follows when the coordinator has taken it (`taken`).
@@ -62,6 +65,9 @@ class Line:
     place : Place
     identity : Identity
         The coordinator's.
+    terms : RunTerms
+    closing_seconds : float
+        That it has to answer the call that closes the run, at most.
     """
 
     def __init__(
@@ -74,9 +80,12 @@ class Line:
         events: "queue.SimpleQueue[Event]",
         place: Place,
         identity: Identity,
+        terms: RunTerms,
+        closing_seconds: float,
     ) -> None:
         self._number, self.name, self._send, self._deadline = number, name, send, deadline
         self._events, self._place, self._identity = events, place, identity
+        self._terms, self._closing_seconds = terms, closing_seconds
         self._outgoing = Outgoing()
         self._changed = threading.Condition()
         self._calls = 0  # that were answered
@@ -159,7 +168,8 @@ class Line:
 
     def report(self, seconds: float) -> dict[str, Any]:
         """What the site reported at its end, empty if it did not within these seconds."""
-        self._thread.join(seconds)
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
         return self._report
 
     def _converse(self) -> None:
@@ -217,10 +227,10 @@ class Line:
             kind=kind, number=self._calls, position=self._outgoing.position, place=self._place, body=body
         )
         data = call.signed(self._identity)
-        limit = min(self._deadline, CLOSING_SECONDS) if kind is Kind.CLOSE else self._deadline
+        limit = min(self._deadline, self._closing_seconds) if kind is Kind.CLOSE else self._deadline
         self._asked = tried = time.monotonic()
         until = tried + limit
-        while (answer := self._send(self.name, data, max(1.0, min(_TRY_SECONDS, until - tried)))) is None:
+        while (answer := self._send(self.name, data, _bounded(until - tried))) is None:
             if time.monotonic() >= until:
                 raise PartyError(f"{self.name}: no answer within {limit:.0f} s", code=Code.TIMEOUT)
             if self._stopped or (kind is not Kind.CLOSE and self._now and self._ending is not None):
@@ -233,10 +243,15 @@ class Line:
             raise MessageError(f"{self.name}: an answer to call {said.number}, call {self._calls} was asked")
         self._calls += 1
         if said.kind is Kind.ERROR:
-            raise Told.read(from_json(said.body)).said_by(self._number, name=self.name)
+            raise self._terms.error_of(from_json(said.body), self._number)
         expected = (Kind.REPORT,) if kind is Kind.CLOSE else (Kind.ANSWER, Kind.MORE, Kind.DONE)
         if said.kind is Kind.MORE and not said.body:
             raise MessageError(f"{self.name}: an answer that announces more, without a byte")
         if said.kind not in expected:
             raise MessageError(f"{self.name}: a {said.kind.name} in answer to {kind.name}")
         return said
+
+
+def _bounded(seconds: float) -> float:
+    """Seconds of one try."""
+    return max(_LEAST_SECONDS, min(_TRY_SECONDS, seconds))

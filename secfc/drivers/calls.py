@@ -44,6 +44,9 @@ _HEAD = struct.Struct("<4sBIQ")  # magic, kind, number, position
 _PLACE = struct.Struct(f"<{RUN_ID_BYTES}s{DIGEST_BYTES}sH")  # run, agreement, recipient
 _CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
+MAX_CALL_BYTES = PIECE_BYTES + _CALL_BYTES + SIGNATURE_BYTES
+"""Of a call or an answer."""
+
 _STATEMENT = b"secfc call 2"
 _COORDINATOR = 0
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from secfc.drivers.setup import Setup
 from secfc.journal.beginning import as_bytes
-from secfc.journal.records import Buffer
+from secfc.journal.disk import Buffer
 
 KEY_BYTES = 32
 _DIGEST_BYTES = 32

@@ -1,0 +1,244 @@
+"""Pipes: the transport of calls between a coordinator and processes on this machine.
+
+Each party has a process of its own, a new interpreter and not a fork: it holds nothing but what is sent to
+it, works in notebooks and scripts alike, and cannot repeat another's masks. Calls go over its standard input
+and output, so nothing listens on a port.
+"""
+
+import json
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, BinaryIO, Self, cast
+
+from numpy.typing import NDArray
+
+from secfc.codes import Code
+from secfc.drivers import framing
+from secfc.drivers.processes import GRACE_SECONDS, how_it_ended, start_program
+from secfc.drivers.terms import RunTerms
+from secfc.drivers.watch import logger
+from secfc.errors import PartyError, SecFCError
+from secfc.escaping import shown
+
+_STARTS = 3
+"""Most processes of a party that end without one answer more."""
+
+_SAID = (framing.JSON, framing.ARRAY, framing.ANSWER)
+"""Kinds of frames that a process writes."""
+
+Give = Callable[[BinaryIO], None]
+"""Writes what a party's process is to know."""
+
+
+class PartyProcess:
+    """A party's process, which takes one call at a time.
+
+    Parameters
+    ----------
+    number : int
+        Client number.
+    terms : RunTerms
+    give : callable
+    keeps : bool
+        Whether the party has a log: then its process is started again when it ends too early.
+
+    Attributes
+    ----------
+    result : dict
+        What it gave to the caller when the run was closed.
+    arrays : list of ndarray
+        Likewise.
+    """
+
+    def __init__(self, *, number: int, terms: RunTerms, give: Give, keeps: bool) -> None:
+        self._number, self._terms, self._give, self._keeps = number, terms, give, keeps
+        self._name = terms.names[number - 1]
+        self.result: dict[str, Any] = {}
+        self.arrays: list[NDArray[Any]] = []
+        self._fruitless = 0  # processes that ended since the last answer
+        self._asked: bytes | None = None  # the call that has no answer yet
+        self._lost: SecFCError | None = None  # why it is not started again
+        self._begin()
+
+    def __repr__(self) -> str:
+        return f"PartyProcess({self._name!r})"
+
+    def _begin(self) -> None:
+        """Start a process, and a thread that gives it calls and takes answers."""
+        self._calls: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+        self.process = start_program("secfc.drivers.party_process")
+        self._thread = threading.Thread(
+            target=self._serve, args=(self.process, self._calls, self._answers), daemon=True
+        )
+        try:
+            self._thread.start()
+        except BaseException:
+            self.process.kill()
+            how_it_ended(self.process)
+            for stream in (self.process.stdin, self.process.stdout):
+                cast(BinaryIO, stream).close()
+            raise
+
+    def send(self, data: bytes, timeout: float) -> bytes | None:
+        """The answer to a call; None when there is none within the seconds given, or it was dropped.
+
+        Raises
+        ------
+        SecFCError
+            When the process has ended and is not started again.
+        """
+        if self._lost is not None:
+            raise self._lost
+        until = time.monotonic() + timeout
+        try:
+            if self._asked is not None and self._asked != data:  # the answer to the call before is not needed
+                self._take(self._answers.get(timeout=timeout))
+            if self._asked is None:
+                self._asked = data
+                self._calls.put(data)
+            return self._take(self._answers.get(timeout=max(0.0, until - time.monotonic())))
+        except queue.Empty:
+            return None
+
+    def _take(self, answer: bytes | Exception) -> bytes | None:
+        self._asked = None
+        if isinstance(answer, Exception):
+            self._start_again(answer)
+        elif answer:
+            self._fruitless = 0
+            return answer
+        return None
+
+    def _start_again(self, error: Exception) -> None:
+        """Start a process in the place of one that has ended.
+
+        Raises
+        ------
+        SecFCError
+            Why it ended, when it is not started again.
+        """
+        self._fruitless += 1
+        self.process.kill()  # it has closed its output: nothing more comes from it
+        status = how_it_ended(self.process)
+        if isinstance(error, SecFCError):
+            self._lost = error
+        elif not isinstance(error, OSError) and error.args:
+            self._lost = PartyError(f"{self._name}: its output cannot be read: {shown(str(error))}")
+        elif not self._keeps or self._fruitless >= _STARTS:
+            self._lost = self._vanished(status)
+        if self._lost is not None:
+            raise self._lost
+        logger.warning("%s: its process ended (%s) and is started again", self._name, status)
+        self._forget()
+        self._begin()
+
+    def _vanished(self, status: str) -> PartyError:
+        text = f"{self._name}: its process ended without a result ({status})"
+        return PartyError(text, code=Code.PARTY_VANISHED, party=self._number)
+
+    def _serve(
+        self,
+        process: "subprocess.Popen[bytes]",
+        calls: "queue.SimpleQueue[bytes | None]",
+        answers: "queue.SimpleQueue[bytes | Exception]",
+    ) -> None:
+        """Give calls to a process and put its answers, until either ends; then why the process did."""
+        stdin, stdout = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+        try:
+            self._give(stdin)
+            self._read(stdout)
+            while (call := calls.get()) is not None:
+                framing.write_frame(stdin, framing.CALL, call)
+                answers.put(self._read(stdout))
+        except (OSError, ValueError, EOFError, SecFCError) as error:
+            answers.put(error)
+        finally:
+            with suppress(OSError):
+                stdin.close()
+
+    def _read(self, stdout: BinaryIO) -> bytes:
+        """The next answer, nothing when the process is ready; what it gives to the caller is kept."""
+        while True:
+            frame = framing.read_frame(stdout, kinds=_SAID)
+            if frame is None:
+                raise EOFError
+            kind, payload = frame
+            if kind == framing.ANSWER:
+                return payload
+            if kind == framing.ARRAY:
+                self.arrays.append(framing.load_array(payload))
+                continue
+            told = json.loads(payload)
+            if "error" in told:
+                raise self._terms.error_of(told, self._number)
+            if "ready" in told:
+                return b""
+            self.result, self.arrays = told, []
+
+    def stop(self, *, kindly: bool) -> None:
+        """Give it no more calls, and have it end: by itself where `kindly`."""
+        self._lost = self._lost or self._vanished("it was stopped")
+        self._calls.put(None)
+        if not kindly:
+            self.process.terminate()
+
+    def wait(self, until: float) -> None:
+        """Wait for its end, and force it from a time on."""
+        for force in (self.process.terminate, self.process.kill):
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(max(0.0, until - time.monotonic()))
+                break
+            force()
+            until = time.monotonic() + GRACE_SECONDS
+        self.process.wait()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._calls.put(None)
+        self._thread.join(GRACE_SECONDS)
+        with suppress(OSError):
+            cast(BinaryIO, self.process.stdout).close()
+
+
+class Pipes:
+    """The processes of a run's clients; they have ended when the block does.
+
+    Parameters
+    ----------
+    start : mapping of int to callable
+        Starts the process of a client.
+    names : sequence of str
+        Of the clients, client 1's first.
+    """
+
+    def __init__(self, start: Mapping[int, Callable[[], PartyProcess]], names: Sequence[str]) -> None:
+        self._start, self._names = start, names
+        self.processes: dict[int, PartyProcess] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            for client, start in self._start.items():
+                self.processes[client] = start()
+        except BaseException:
+            self._end(kindly=False)
+            raise
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._end(kindly=kind is None)
+
+    def send(self, name: str, data: bytes, timeout: float) -> bytes | None:
+        """Carry a call to a client: see `secfc.drivers.conversation.Send`."""
+        return self.processes[self._names.index(name) + 1].send(data, timeout)
+
+    def _end(self, *, kindly: bool) -> None:
+        for one in self.processes.values():
+            one.stop(kindly=kindly)
+        until = time.monotonic() + GRACE_SECONDS
+        for one in self.processes.values():
+            one.wait(until)

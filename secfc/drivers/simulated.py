@@ -1,0 +1,246 @@
+"""A party of a simulation: it has what the caller gave it, and keeps its result for the caller."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from numpy.typing import NDArray
+
+from secfc._arrays import Floats
+from secfc.drivers import framing
+from secfc.drivers.costs import Meter
+from secfc.drivers.setup import Setup
+from secfc.drivers.storage import allocator
+from secfc.drivers.taking import take
+from secfc.drivers.terms import RunTerms
+from secfc.drivers.watch import logger
+from secfc.errors import SecFCError
+from secfc.journal.beginning import as_bytes, open_log
+from secfc.journal.run_log import RunLog
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.protocol.client import Client
+from secfc.protocol.messages import Message
+from secfc.protocol.states import State
+from secfc.protocol.wire import decode, encode, envelope
+from secfc.psu.tokens import RowIds
+from secfc.public_errors import COMPLETE, Told
+from secfc.randomness import KEY_BYTES, MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
+
+
+class SimulatedParty:
+    """A client of a simulation, as a callee needs it before a run and in one.
+
+    Parameters
+    ----------
+    given : dict
+        Its number, name, job, roster, private key, limits, storage and salt (`give`).
+    arrays : sequence of ndarray
+        Its rows; digests of row IDs and start labels, where the job has them.
+    """
+
+    def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
+        job = Job(**given["job"])
+        keys = [bytes.fromhex(key) for key in given["roster"]]
+        self.terms = RunTerms.of_simulation(job, tuple(given["names"]), Roster(tuple(keys[1:]), keys[0]))
+        self.number: int = given["number"]
+        self.name: str = given["names"][self.number - 1]
+        self.meter = Meter()
+        self._given, self._arrays = given, list(arrays)
+        self._folder = None if given["storage"] is None else Path(given["storage"])
+        self._secrets: dict[str, bytes] = {}
+        self._session: Session | None = None
+        self._client: Client | None = None
+
+    def __repr__(self) -> str:
+        return f"SimulatedParty({self.number})"
+
+    def log_path(self, run: bytes) -> Path | None:
+        """See `secfc.drivers.callee.Source`."""
+        return None if self._folder is None else self._folder / f"client-{self.number}.log"
+
+    def delete_log(self, run: bytes) -> None:
+        """Nothing: its labels have not reached the caller, who removes the folder."""
+
+    def has_been(self, run: bytes) -> bool:
+        """Never: nobody else calls it."""
+        return False
+
+    def reported(self, run: bytes) -> dict[str, Any]:
+        """Nothing of other runs."""
+        return {}
+
+    def participant(self) -> "SimulatedParty":
+        """Itself."""
+        return self
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended for it."""
+        return self._client is not None and self._client.state is State.DONE
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the run ended without its rows."""
+        return self.done and self._client is not None and self._client.labels is None
+
+    @property
+    def most_bytes(self) -> int:
+        """Of the largest message that it takes now."""
+        assert self._client is not None
+        return self._client.sizes.most_to_client
+
+    @property
+    def seconds(self) -> list[list[str | float]]:
+        """CPU seconds of its work by phase and role."""
+        return [[*key, value] for key, value in self.meter.seconds.items()]
+
+    def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
+        """See `secfc.drivers.callee.Taking`.
+
+        Raises
+        ------
+        StorageError
+            When there is one that is not of this run and these rows, or as it was written.
+        """
+        path = self.log_path(run)
+        if path is None:
+            return None
+        public = as_bytes(
+            [digest.hex(), self._given["limits"], self._given["ids_key"], self._given["salt"]]
+            + [[one.shape, one.dtype.str] for one in self._arrays]
+        )
+        log, self._secrets = open_log(
+            path,
+            run=run.hex(),
+            party=self.number,
+            given=[public, *(one.tobytes() for one in self._arrays)],
+            sizes=dict.fromkeys(("ephemeral", "masks"), KEY_BYTES),
+        )
+        return log
+
+    def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
+        """Take part in a run; its introduction, encoded.
+
+        Raises
+        ------
+        DataError, LimitError
+            As `secfc.protocol.client.Client`.
+        """
+        job, given, arrays = self.terms.job, self._given, self._arrays
+        salt = None if given["salt"] is None else bytes.fromhex(given["salt"])
+        self._session = self.terms.session(run)
+        with self.meter.work("identify", self.number):
+            rows: Floats = arrays.pop(0)
+            digests = arrays.pop(0) if job.ids_cap is not None else None
+            self._client = Client(
+                number=self.number,
+                rows=rows,
+                job=job,
+                session=self._session,
+                identity=Identity(bytes.fromhex(given["identity"])),
+                ephemeral=self._secrets.get("ephemeral"),
+                masks=MaskSource(self._secrets.get("masks")),
+                limits=Limits(**given["limits"]),
+                start=arrays.pop(0) if job.init == "labels" else None,
+                salt=salt,
+                ids=None if digests is None else RowIds(digests=digests, key=bytes.fromhex(given["ids_key"])),
+                name=self.name,
+                allocate=allocator(self._folder, name=self.name),
+            )
+            self._secrets = {}
+            return self._encoded(self._client.start())
+
+    def receive(self, data: bytes) -> list[bytes | memoryview]:
+        """Take an encoded message, return those it causes, encoded.
+
+        Raises
+        ------
+        SecFCError
+            As `secfc.protocol.client.Client.receive`.
+        """
+        header = envelope(data)
+        with self.meter.work(header.work, self.number):
+            client = self._client
+            assert client is not None
+            return self._encoded(take(client, header, lambda: self._receive(client, data), note=_note))
+
+    def _receive(self, client: Client, data: bytes) -> list[Message]:
+        message = decode(data, k=self.terms.job.k, session=self._session, most=client.sizes.most_bytes)
+        return client.receive(message)
+
+    def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
+        return [encode(message, k=self.terms.job.k) for message in messages]
+
+    def end(self, ended: str) -> dict[str, Any]:
+        """How the run ended for it."""
+        return {"ended": COMPLETE if self.result()[1] else ended}
+
+    def result(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+        """What it opened, as JSON takes it, and labels and numbers in the union; nothing without labels."""
+        client = self._client
+        final = client is not None and client.state in (State.REVEAL, State.DONE)
+        if client is None or not final or client.labels is None:
+            return {}, []
+        opened = {"centres": client.centres, "deviations": client.deviations}
+        found: list[NDArray[Any]] = [client.labels]
+        if client.union_rows is not None:
+            found.append(client.union_rows)
+        return {name: None if one is None else one.tolist() for name, one in opened.items()}, found
+
+    def ending(self, error: SecFCError) -> str:
+        """How the run ended with an error of this party."""
+        return Told.of(error).ending(self.terms.names)
+
+    def leave(self) -> None:
+        """Nothing: its log stays where it is."""
+
+
+def _note(text: str) -> None:
+    logger.warning("%s", text)
+
+
+def give(
+    stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: bytes, folder: Path | None
+) -> None:
+    """Write what a party's process is given, as `taken` reads it.
+
+    Parameters
+    ----------
+    stream : binary stream
+    setup : Setup
+    number : int
+        Client number.
+    roster : Roster
+    key : bytes of length 32
+        The party's private key.
+    folder : Path, optional
+        Of its log and shares.
+    """
+    assert roster.coordinator is not None
+    given = {
+        "number": number,
+        "names": setup.names,
+        "job": asdict(setup.job),
+        "roster": [one.hex() for one in (roster.coordinator, *roster.keys)],
+        "identity": key.hex(),
+        "limits": asdict(setup.limits_of(number)),
+        "storage": None if folder is None else str(folder),
+        "salt": None if setup.salt is None else setup.salt.hex(),
+        "ids_key": None if setup.ids is None else setup.ids[number - 1].key.hex(),
+    }
+    framing.write_json(stream, given)
+    framing.write_array(stream, setup.rows[number - 1])
+    if setup.ids is not None:
+        framing.write_array(stream, setup.ids[number - 1].digests)
+    if setup.starts is not None:
+        framing.write_array(stream, setup.starts[number - 1])
+
+
+def taken(stream: BinaryIO, given: dict[str, Any]) -> SimulatedParty:
+    """The party of what `give` wrote, from after its first frame on."""
+    count = 1 + (given["job"]["ids_cap"] is not None) + (given["job"]["init"] == "labels")
+    return SimulatedParty(given, [framing.read_array(stream) for _ in range(count)])

@@ -1,0 +1,74 @@
+"""A party that acts by files of its own, as a callee needs it."""
+
+from pathlib import Path
+from typing import Any
+
+from secfc.agreement.job_file import read_job
+from secfc.agreement.site_file import read_site
+from secfc.drivers.callee import Callee
+from secfc.drivers.participant import Participant
+from secfc.drivers.past_runs import delete_log, has_been, log_path, report_of, written_statement
+from secfc.drivers.terms import RunTerms
+from secfc.errors import AgreementError
+
+
+class SiteFiles:
+    """A site file and the job that it names, read once.
+
+    Parameters
+    ----------
+    name : str
+        Of the party, which must be that of its site file.
+    file : Path
+
+    Raises
+    ------
+    ParameterError
+        When site file, job or roster cannot be used.
+    """
+
+    def __init__(self, *, name: str, file: Path) -> None:
+        self.name = name
+        self._file = file.resolve()  # paths in it are relative to where it lies
+        self._site = read_site(self._file)
+        self._agreement = read_job(self._site.job)
+        self.terms = RunTerms.of(self._agreement)
+        names = self.terms.names
+        self.number = names.index(name) + 1 if name in names else None
+
+    def log_path(self, run: bytes) -> Path | None:
+        """See `secfc.drivers.callee.Source`."""
+        storage = self._site.storage
+        return None if storage is None else log_path(storage, self._agreement, run)
+
+    def delete_log(self, run: bytes) -> None:
+        """See `secfc.drivers.callee.Source`."""
+        path = self.log_path(run)
+        if path is not None:
+            delete_log(path)
+
+    def has_been(self, run: bytes) -> bool:
+        """See `secfc.drivers.callee.Source`."""
+        return has_been(self._site.results, run)
+
+    def reported(self, run: bytes) -> dict[str, Any]:
+        """See `secfc.drivers.callee.Source`."""
+        return report_of(written_statement(self._site.results, run, name=self.name))
+
+    def participant(self) -> Participant:
+        """See `secfc.drivers.callee.Source`.
+
+        Raises
+        ------
+        SecFCError
+            As `Participant`.
+        """
+        participant = Participant(self._file)
+        if participant.name != self.name:
+            raise AgreementError(f"{self.name}: its site file is that of {participant.name}")
+        return participant
+
+
+def callee_of(*, name: str, file: Path) -> Callee:
+    """The callee of a party that acts by a site file."""
+    return Callee(lambda: SiteFiles(name=name, file=file))

@@ -1,0 +1,77 @@
+"""What all parties of a run have in common, whether files say it or a simulation does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from secfc.drivers.failures import error_of
+from secfc.errors import SecFCError
+from secfc.params import Job
+from secfc.public_errors import Told
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Roster
+
+if TYPE_CHECKING:  # reading files takes a library that simulations do without
+    from secfc.agreement.job_file import Agreement
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTerms:
+    """The job, the parties and their keys.
+
+    Attributes
+    ----------
+    job : Job
+    names : tuple of str
+        Of the clients, client 1's first.
+    roster : Roster
+    digest : bytes of length 32
+        Of the agreement.
+    prepares : bool
+        Whether clients open means and deviations of all values before anything else.
+    simulated : bool
+        Whether one caller owns all parties' data: then texts of errors may leave a party.
+    """
+
+    job: Job
+    names: tuple[str, ...]
+    roster: Roster
+    digest: bytes
+    prepares: bool = False
+    simulated: bool = False
+
+    @classmethod
+    def of(cls, agreement: "Agreement") -> Self:
+        """The terms of an agreement."""
+        return cls(
+            job=agreement.job,
+            names=agreement.names,
+            roster=agreement.consortium.roster,
+            digest=agreement.digest,
+            prepares=bool(agreement.opened),
+        )
+
+    @classmethod
+    def of_simulation(cls, job: Job, names: tuple[str, ...], roster: Roster) -> Self:
+        """The terms of a simulation; its agreement is the job and the roster."""
+        digest = Session.of(job=job, roster=roster, run=b"").agreement
+        return cls(job=job, names=names, roster=roster, digest=digest, simulated=True)
+
+    def session(self, run: bytes) -> Session:
+        """A run on these terms.
+
+        Parameters
+        ----------
+        run : bytes of length 16
+        """
+        return Session(run=run, agreement=self.digest, roster=self.roster)
+
+    def told(self, error: SecFCError) -> dict[str, Any]:
+        """What a party tells the coordinator of an error, as JSON takes it."""
+        told = Told.of(error).to_json()
+        return told | {"text": str(error)} if self.simulated else told
+
+    def error_of(self, said: Mapping[str, Any], client: int) -> SecFCError:
+        """The error that a client told."""
+        name = self.names[client - 1]
+        return error_of(said, name=name) if self.simulated else Told.read(said).said_by(client, name=name)

@@ -1,0 +1,43 @@
+"""What logs and results need of a disk: folders of their owner's, whole writes, durable names."""
+
+import os
+import sys
+from pathlib import Path
+
+from secfc.codes import code_of_write
+from secfc.errors import StorageError
+
+Buffer = bytes | bytearray | memoryview
+
+_OWNER_ONLY = 0o700
+
+
+def make_folder(folder: Path) -> None:
+    """A folder that only its owner can enter, made if need be.
+
+    Raises
+    ------
+    StorageError
+    """
+    try:
+        folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: {error.strerror}", code=code_of_write(error)) from None
+
+
+def write_all(descriptor: int, data: Buffer) -> None:
+    """Write every byte."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new name in a folder durable; Windows has no way to, and no need."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
