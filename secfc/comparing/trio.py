@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 import numpy as np
 
 from secfc._arrays import Bools, Ints, Labels
+from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
 from secfc.comparing.gates import Words
@@ -67,7 +68,7 @@ class Dealer(Role):
             size = -(-question.rows // 8)
             told = yield sent, {Member.E0: size, Member.E1: size}
             if bytes(told[Member.E0]) != bytes(told[Member.E1]):
-                raise CheatError("the evaluators told the dealer of different rows")
+                raise CheatError("the evaluators told the dealer of different rows", code=Code.BAD_MESSAGE)
             changed = _changed(told[Member.E0], question.rows)
             if not changed.size:
                 return
@@ -170,7 +171,8 @@ class Evaluator(Role):
             won = yield from self._stage("pairs", bracket, masked, own, sent)
             sent = ()
             if (won.sum(axis=0) != 1).any():
-                raise CheatError("opened labels are not one-hot: an evaluator or the dealer has lied")
+                text = "opened labels are not one-hot: an evaluator or the dealer has lied"
+                raise CheatError(text, code=Code.BAD_MESSAGE)
             labels[changed] = question.winners(won, own)
         self._labels = labels
         if sent:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.kernel_samples import BOTH, each_kernels, laws
 from support.trio import Trio, packed, true_labels
 
+from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.question import Question, comparison_residues
 from secfc.comparing.role import Member
@@ -269,6 +270,24 @@ class TestMail:
         with pytest.raises(CheatError, match="opened labels are not one-hot") as error:
             self.fresh().play(change)
         assert not any(letter.isdigit() for letter in str(error.value))
+        assert error.value.code is Code.BAD_MESSAGE
+
+    @pytest.mark.parametrize("replaced", range(24))
+    def test_other_bytes_of_the_same_size_end_in_labels_or_a_named_error(self, replaced):
+        count = 0
+
+        def change(sender, recipient, data):
+            nonlocal count
+            count += 1
+            return np.random.default_rng(replaced).bytes(len(data)) if count == replaced + 1 else data
+
+        trio = self.fresh()
+        try:
+            trio.play(change)
+        except (CheatError, MessageError):
+            return
+        for me in (Member.E0, Member.E1):
+            assert set(trio.roles[me].labels) <= set(range(4))
 
     @pytest.mark.parametrize("liar", [Member.E0, Member.E1])
     def test_evaluators_that_tell_of_different_rows_are_dealt_nothing(self, liar):
