@@ -129,17 +129,6 @@ class BatchPlan:
         joins = sum(group.count * group.dealt_and for groups in self.conjunction for group in groups)
         return (leaves + nodes + 1) * self.wires + joins * self.joined
 
-    @cached_property
-    def opened(self) -> tuple[int, ...]:
-        """Words that each evaluator sends in each exchange."""
-        nodes = [self.chunks, *(sum(group.count for group in groups) for groups in self.comparison)]
-        sizes = [(2 * count - 1) * self.wires for count in nodes[:-1]]
-        if self.conjunction:
-            sizes.append(self.wires)
-            counts = [sum(group.count for group in groups) for groups in self.conjunction]
-            sizes += [count * self.joined for count in counts[:-1]]
-        return (*sizes, self.joined)
-
     def negations(self) -> Words:
         """Words to add to what the ANDs take, of a shape that broadcasts to (n, outputs, W)."""
         if self.bracket.first[0] >= 0:

@@ -13,27 +13,8 @@ def words_of(rows: int) -> int:
     return -(-rows // STRIPS)
 
 
-def to_words(bits: Bools) -> Words:
-    """Bits of rows as words, the last ones padded with zeros.
-
-    Parameters
-    ----------
-    bits : ndarray of shape (n, rows), bool
-
-    Returns
-    -------
-    ndarray of shape (n, W), uint64
-    """
-    count, rows = bits.shape
-    words = words_of(rows)
-    whole = np.zeros((count, STRIPS * words), dtype=np.bool_)
-    whole[:, :rows] = bits
-    octets = np.packbits(whole.reshape(count, STRIPS, words), axis=1, bitorder="little").swapaxes(1, 2)
-    return np.ascontiguousarray(octets).view("<u8")[..., 0].astype(np.uint64, copy=False)
-
-
 def at_most(values: Labels, count: int) -> Words:
-    """Words of [value <= j] for each j below `count`: `to_words` of these bits.
+    """Words of [value <= j] for each j below `count`, padded with zeros.
 
     Parameters
     ----------
@@ -53,7 +34,7 @@ def at_most(values: Labels, count: int) -> Words:
 
 
 def to_rows(words: Words, rows: int) -> Bools:
-    """What `to_words` made of so many rows, shape (n, rows); padding is dropped."""
+    """Bits of so many rows, shape (n, rows), from words of shape (n, W); padding is dropped."""
     count, width = words.shape
     octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(count, width, 8)
     bits = np.unpackbits(octets.swapaxes(1, 2), axis=1, bitorder="little")

@@ -175,12 +175,12 @@ class VectorisedKernels:
         whole = np.zeros((len(radix.primes), pairs, 64 * words), dtype="<u4")
         whole[..., :rows] = radix.digits(residues)
         places = chunk * chunks // len(radix.primes)
-        for q, digit in enumerate(whole.reshape(-1, pairs, 64, words)[::-1]):
+        strips = np.ascontiguousarray(whole.reshape(-1, pairs, 64, words).swapaxes(2, 3))
+        for q, digit in enumerate(strips[::-1]):
             for place in range(places):
-                bits = ((digit >> np.uint32(places - 1 - place)) & np.uint32(1)).astype(np.uint8)
-                octets = np.packbits(bits, axis=1, bitorder="little").swapaxes(1, 2)
+                bits = (digit & np.uint32(1 << places - 1 - place)) != 0
                 group = q * (places // chunk) + place // chunk
-                out[place % chunk, group] = np.ascontiguousarray(octets).view("<u8")[..., 0]
+                out[place % chunk, group] = np.packbits(bits, axis=2, bitorder="little").view("<u8")[..., 0]
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.kernel_samples import BOTH, each_kernels, laws
-from support.trio import Trio, packed, true_labels
+from support.trio import Trio, packed, to_words, true_labels
 
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.question import Question, comparison_residues
 from secfc.comparing.role import Member
-from secfc.comparing.slicing import at_most, to_rows, to_words
+from secfc.comparing.slicing import at_most, to_rows
 from secfc.comparing.trio import Evaluator
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
@@ -208,6 +208,14 @@ class TestMail:
 
     def fresh(self) -> Trio:
         return trio_of(self.DISTANCES, self.QUESTION)
+
+    def test_a_role_that_takes_the_same_again_sends_the_same_bytes(self):
+        # Whatever computes: a party that is started again may have other kernels.
+        first, again = (
+            Trio(self.QUESTION, self.DISTANCES, self.DISTANCES, kernels=kernels).play() for kernels in BOTH
+        )
+        assert first.mail == again.mail
+        assert len(first.mail) == 24
 
     def test_every_other_size_is_refused_and_changes_nothing(self):
         trio, refused = self.fresh(), 0

@@ -8,13 +8,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.trio import packed
+from support.trio import packed, to_words
 
 from secfc.comparing.arena import Arena
 from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
-from secfc.comparing.slicing import to_rows, to_words
+from secfc.comparing.slicing import to_rows
 from secfc.comparing.widths import GateWidths
 from secfc.kernels.vectorised import VectorisedKernels
 

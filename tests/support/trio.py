@@ -99,3 +99,12 @@ def true_labels(distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
                 best = h
         labels.append(best)
     return np.array(labels, dtype=np.int32)
+
+
+def to_words(bits: np.ndarray) -> np.ndarray:
+    """Bits of rows, shape (n, rows), as words of shape (n, W): row j W + w is bit j of word w."""
+    count, rows = bits.shape
+    width = -(-rows // 64)
+    whole = np.zeros((count, 64, width), dtype=np.uint64)
+    whole.reshape(count, -1)[:, :rows] = bits
+    return np.bitwise_or.reduce(whole << np.arange(64, dtype=np.uint64)[:, np.newaxis], axis=1)
