@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Ints, Labels
-from secfc.calls import called_with
+from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.kmeans.measures import knee

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secfc._arrays import Floats, Labels
-from secfc.calls import documented
+from secfc.called_with import documented
 from secfc.errors import DataError, ParameterError
 from secfc.options import (
     ClusterOptions,

@@ -3,7 +3,7 @@
 A field is an option: its type, its default, and an `Option` with its text, its range, the consent that it
 needs and its line on the command line. What takes options follows from the fields:
 
-- `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.calls`),
+- `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.called_with`),
 - `secfc.SecureKMeans` and `secfc.Job` inherit them,
 - ``secfc run``, ``choose-k`` and ``predict`` show those with a help line (`secfc.cli.grouped`),
 - job files have those that the parties agree on (`secfc.agreement.job_file`).

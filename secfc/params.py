@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc.calls import documented
+from secfc.called_with import documented
 from secfc.codes import Code
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc.calls import called_with
+from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.limits import Limits

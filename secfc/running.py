@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 import numpy as np
 
 from secfc._arrays import Labels
-from secfc.calls import called_with
+from secfc.called_with import called_with
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume

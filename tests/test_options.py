@@ -8,7 +8,7 @@ import typer
 
 import secfc
 from secfc import Job, Limits, SecureKMeans
-from secfc.calls import called_with, described
+from secfc.called_with import called_with, described
 from secfc.cli.app import app
 from secfc.options import (
     AgreedClustering,

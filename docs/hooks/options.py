@@ -15,7 +15,7 @@ _KINDS = {
 
 
 class Options(griffe.Extension):
-    """Expands what `secfc.calls` gives a signature or a docstring."""
+    """Expands what `secfc.called_with` gives a signature or a docstring."""
 
     def on_function(self, *, func, **_):
         """Expand a call of one record."""

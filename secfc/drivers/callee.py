@@ -84,7 +84,7 @@ class Taking(Protocol):
         ...
 
 
-class Source(Protocol):
+class CalledParty(Protocol):
     """What a callee is told of the party that it answers for."""
 
     @property
@@ -144,10 +144,10 @@ class Callee:
         Whether the coordinator has closed the run.
     """
 
-    def __init__(self, read: Callable[[], Source]) -> None:
+    def __init__(self, read: Callable[[], CalledParty]) -> None:
         self._read = read
         self._lock = threading.Lock()
-        self._source: Source | SecFCError | None = None  # once read, or why it cannot be
+        self._source: CalledParty | SecFCError | None = None  # once read, or why it cannot be
         self._dropped = 0  # calls
         self._place: Place | None = None  # of the run that it takes part in
         self._number = -1  # of the last call that was taken
@@ -197,7 +197,7 @@ class Callee:
             except Exception as error:
                 _LOG.error("%s", detail(error))
 
-    def _party(self) -> Source:
+    def _party(self) -> CalledParty:
         """The party that it answers for; it is read once.
 
         Raises
@@ -220,7 +220,7 @@ class Callee:
         if self._dropped & (self._dropped - 1) == 0:
             _LOG.warning("a call was dropped, %d so far: %s", self._dropped, why)
 
-    def _before(self, call: Call, party: Source) -> bytes | None:
+    def _before(self, call: Call, party: CalledParty) -> bytes | None:
         """Answer a call of the coordinator before the party takes part in a run."""
         run, terms = call.place.run, party.terms
         log = party.log_path(run)
@@ -249,7 +249,7 @@ class Callee:
         self._place = call.place
         return self._taken(call)
 
-    def _without_log(self, call: Call, party: Source) -> bytes:
+    def _without_log(self, call: Call, party: CalledParty) -> bytes:
         """Answer a coordinator that goes on with a run that this party has ended, or cannot go on with."""
         self._reported = party.reported(call.place.run)
         if self._reported.get("ended") not in (COMPLETE, LEFT_OUT, MISSED):
@@ -263,7 +263,7 @@ class Callee:
         position = call.position + len(call.body)
         return Answer(kind=Kind.DONE, number=call.number, position=position, body=b"").encode()
 
-    def _resumed(self, call: Call, party: Source) -> bytes | None:
+    def _resumed(self, call: Call, party: CalledParty) -> bytes | None:
         """Take the calls of the log again, which another process of the party took, and then this one."""
         try:
             self._begin(call.place, party)
@@ -285,7 +285,7 @@ class Callee:
             return self._answer
         return self._in_turn(call)
 
-    def _again(self, entry: Entry, place: Place, party: Source) -> None:
+    def _again(self, entry: Entry, place: Place, party: CalledParty) -> None:
         position, digest = _TAKEN.unpack_from(entry.body)
         kind = Kind.MESSAGES if entry.number else Kind.OPEN
         body = entry.body[_TAKEN.size :]
@@ -377,7 +377,7 @@ class Callee:
             kind = Kind.DONE
         return Answer(kind=kind, number=call.number, position=self._incoming.position, body=piece).encode()
 
-    def _begin(self, place: Place, party: Source) -> Taking:
+    def _begin(self, place: Place, party: CalledParty) -> Taking:
         """Become a participant, with the log of the run if the party keeps one."""
         self._participant = one = party.participant()
         self._log = one.open_log(run=place.run, digest=place.agreement, number=place.recipient)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from secfc.drivers import framing, simulated
-from secfc.drivers.callee import Callee, Source
+from secfc.drivers.callee import CalledParty, Callee
 from secfc.drivers.failures import as_error, detail
 from secfc.drivers.processes import speak
 from secfc.drivers.simulated import SimulatedParty
@@ -25,7 +25,7 @@ def main() -> int:
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     given = framing.read_json(inbox)
     party = None if "site" in given else simulated.taken(inbox, given)
-    source: Source = _files(given) if party is None else party
+    source: CalledParty = _files(given) if party is None else party
     if party is not None:  # the caller is told of its errors
         logging.getLogger(Callee.__module__).setLevel(logging.CRITICAL)
     callee = Callee(lambda: source)
@@ -48,7 +48,7 @@ def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
         framing.write_array(outbox, array)
 
 
-def _files(given: dict[str, Any]) -> Source:
+def _files(given: dict[str, Any]) -> CalledParty:
     """A party that acts by its site file; its errors go to its own log, with their texts.
 
     Raises

@@ -59,7 +59,7 @@ class SimulatedParty:
         return f"SimulatedParty({self.number})"
 
     def log_path(self, run: bytes) -> Path | None:
-        """See `secfc.drivers.callee.Source`."""
+        """See `secfc.drivers.callee.CalledParty`."""
         return None if self._folder is None else self._folder / f"client-{self.number}.log"
 
     def delete_log(self, run: bytes) -> None:

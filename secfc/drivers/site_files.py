@@ -37,26 +37,26 @@ class SiteFiles:
         self.number = names.index(name) + 1 if name in names else None
 
     def log_path(self, run: bytes) -> Path | None:
-        """See `secfc.drivers.callee.Source`."""
+        """See `secfc.drivers.callee.CalledParty`."""
         storage = self._site.storage
         return None if storage is None else log_path(storage, self._agreement, run)
 
     def delete_log(self, run: bytes) -> None:
-        """See `secfc.drivers.callee.Source`."""
+        """See `secfc.drivers.callee.CalledParty`."""
         path = self.log_path(run)
         if path is not None:
             delete_log(path)
 
     def has_been(self, run: bytes) -> bool:
-        """See `secfc.drivers.callee.Source`."""
+        """See `secfc.drivers.callee.CalledParty`."""
         return has_been(self._site.results, run)
 
     def reported(self, run: bytes) -> dict[str, Any]:
-        """See `secfc.drivers.callee.Source`."""
+        """See `secfc.drivers.callee.CalledParty`."""
         return report_of(written_statement(self._site.results, run, name=self.name))
 
     def participant(self) -> Participant:
-        """See `secfc.drivers.callee.Source`.
+        """See `secfc.drivers.callee.CalledParty`.
 
         Raises
         ------
