@@ -217,6 +217,10 @@ class TestMail:
         assert first.mail == again.mail
         assert len(first.mail) == 24
 
+    def test_words_are_taken_from_any_address(self):
+        trio = self.fresh().play(lambda sender, recipient, data: memoryview(b"\0" + data)[1:])
+        assert np.array_equal(trio.labels, self.LABELS)
+
     def test_every_other_size_is_refused_and_changes_nothing(self):
         trio, refused = self.fresh(), 0
         roles = trio.roles
