@@ -313,9 +313,9 @@ class Execution:
     deadline: float | None = option(
         None,
         "float, optional",
-        "Seconds without progress after which the multiprocess driver counts those that are waited for as "
-        "absent. By default only a client whose process has ended is.",
-        help="Seconds without progress after which parties that are waited for are given up.",
+        "Seconds that a client's process has to answer a call, with the multiprocess driver; then it is "
+        "lost. By default only a client whose process has ended is.",
+        help="Seconds that a party has to answer; then it is lost.",
         panel=MACHINE,
     )
     progress: "Callable[[Progress], None] | Literal['bar'] | None" = option(
