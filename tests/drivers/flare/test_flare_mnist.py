@@ -15,7 +15,7 @@ from secfc.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.data, pytest.mark.timeout(600)]
 
-ROWS = 5000
+ROWS = 2000
 
 
 def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypatch):
