@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import check_signed, signatures_path
@@ -25,7 +23,6 @@ from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import Watch
 from secfc.errors import AgreementError, SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.protocol.server import Server
 
 
 def run_agreed(
@@ -81,13 +78,8 @@ def run_agreed(
     with Pipes(processes, agreement.names) as pipes:
         coordinator = Coordinator(
             terms=terms,
-            server=Server(
-                job=agreement.job,
-                session=terms.session(run),
-                rng=np.random.default_rng(agreement.seed),
-                prepares=terms.prepares,
-            ),
             run=run,
+            seed=agreement.seed,
             identity=identity,
             send=pipes.send,
             deadline=deadline or FOR_EVER,

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import secfc
 from secfc.codes import Code
 from secfc.drivers.calls import Answer, Incoming, Kind, Place, to_json
@@ -49,8 +51,11 @@ class Coordinator:
     Parameters
     ----------
     terms : RunTerms
-    server : Server
     run : bytes of length 16
+    seed : int or None
+        Of public choices; None: of the coordinator's choice.
+    salt : bytes of length 16, optional
+        Of hashed IDs, as in `secfc.protocol.server.Server`.
     identity : Identity
         The coordinator's, whose public key the roster has.
     send : callable
@@ -69,6 +74,7 @@ class Coordinator:
 
     Attributes
     ----------
+    server : Server
     meter : Meter
     lost : dict of int to SecFCError
         Clients that the run went on without, and why.
@@ -88,8 +94,9 @@ class Coordinator:
         self,
         *,
         terms: RunTerms,
-        server: Server,
         run: bytes,
+        seed: int | None,
+        salt: bytes | None = None,
         identity: Identity,
         send: Send,
         deadline: float,
@@ -99,7 +106,15 @@ class Coordinator:
         closing_seconds: float = CLOSING_SECONDS,
         log: CoordinatorLog | None = None,
     ) -> None:
-        self._terms, self._job, self._server = terms, terms.job, server
+        self._terms, self._job = terms, terms.job
+        self.server = Server(
+            job=terms.job,
+            session=terms.session(run),
+            rng=np.random.default_rng(seed) if log is None else log.rng(seed),
+            secret=None if log is None else log.secret,
+            prepares=terms.prepares,
+            salt=salt,
+        )
         self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
         self._closing_seconds = closing_seconds
         # The work of the thread that takes answers; others carry calls meanwhile.
@@ -153,7 +168,7 @@ class Coordinator:
                     for one in self._conversations.values():
                         one.start()
             self._until_done()
-            report = ServerReport.of(self._server, self._job)
+            report = ServerReport.of(self.server, self._job)
         except BaseException as error:
             told = as_error(error) if isinstance(error, Exception) else _stopped()
             if self._log is not None and (
@@ -210,7 +225,7 @@ class Coordinator:
         """Until the run has ended for the server and for every site that is left."""
         heard_at = time.monotonic()
         self._mark()
-        while self._server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
+        while self.server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
             if self._aborted():
                 self.interrupted = self._log is not None
                 raise self._abortion()
@@ -260,7 +275,7 @@ class Coordinator:
         """
         if self._log is not None:
             left = self._job.n - len(self.lost) - 1
-            if error.code is Code.TIMEOUT and self._server.state is State.DONE and left < self._job.threshold:
+            if error.code is Code.TIMEOUT and self.server.state is State.DONE and left < self._job.threshold:
                 self.interrupted = True
                 raise self._unconfirmed([client])
             self._log.lost(client, error)
@@ -275,14 +290,14 @@ class Coordinator:
 
     def _checkpoint(self) -> None:
         """When the server has asked a question since the last time, replace the log by the present state."""
-        progress = self._server.progress
-        if self._log is None or self._server.state is not State.ITERATE or progress.round == self._round:
+        progress = self.server.progress
+        if self._log is None or self.server.state is not State.ITERATE or progress.round == self._round:
             return
         self._round = progress.round
         self._log.checkpoint(
             {
                 "round": progress.round,
-                "server": self._server.standing(),
+                "server": self.server.standing(),
                 "conversations": {j: one.standing for j, one in self._conversations.items()},
                 "incoming": {j: one.pending for j, one in self._incoming.items()},
                 "away": sorted(self._away),
@@ -324,7 +339,7 @@ class Coordinator:
         for client in list(self._away):
             self._come_back(client)
         if count:
-            _LOG.info("run %s: goes on in round %d", self._run.hex(), self._server.progress.round)
+            _LOG.info("run %s: goes on in round %d", self._run.hex(), self.server.progress.round)
         self._checkpoint()
 
     def _come_back(self, client: int) -> None:
@@ -334,7 +349,7 @@ class Coordinator:
 
     def _stand(self, state: dict[str, Any]) -> None:
         """Take the place of a process that was in this state."""
-        self._server.stand(state["server"])
+        self.server.stand(state["server"])
         self._round = state["round"]
         for j, conversation in self._conversations.items():
             conversation.stand(*state["conversations"][j])
@@ -351,7 +366,7 @@ class Coordinator:
     @property
     def _patience(self) -> float:
         """Seconds of silence after which those who are waited for have had their time."""
-        done = self._server.state is State.DONE
+        done = self.server.state is State.DONE
         return min(_COMPARE_SECONDS, 2 * self._deadline) if done else 2 * self._deadline
 
     def _overdue(self) -> None:
@@ -361,7 +376,7 @@ class Coordinator:
         ------
         TooManyFaultsError
         """
-        if self._server.state is State.DONE:
+        if self.server.state is State.DONE:
             waiting = [j for j in self._conversations if j not in self._done and j not in self.lost]
             if self._job.reveal_to:
                 # Each site knows whether its labels are final, though too few are left to open the centres.
@@ -372,7 +387,7 @@ class Coordinator:
                 self.interrupted = self._log is not None
                 raise self._unconfirmed(waiting)
         else:
-            waiting = list(self._server.overdue(lambda *link: self._carried[link]))
+            waiting = list(self.server.overdue(lambda *link: self._carried[link]))
         names = ", ".join(map(self._name, waiting))
         silence = f"nothing was heard for {self._patience:.0f} s from those waited for: {names}"
         for client in waiting:
@@ -401,7 +416,7 @@ class Coordinator:
     def _most_bytes(self) -> int:
         """Of the largest message that a site sends."""
         prepared = MAX_PREPARE_BYTES if self._terms.prepares else 0
-        return max(self._server.sizes.most_from_client, prepared)
+        return max(self.server.sizes.most_from_client, prepared)
 
     def _carry(self, client: int, data: bytes) -> None:
         """Take a message to whom it is for."""
@@ -417,7 +432,7 @@ class Coordinator:
                 self._conversations[header.recipient].put(data)
                 return
             with self.meter.work(header.work, SERVER):
-                server = self._server
+                server = self.server
                 if self._log is not None:
                     self._log.to_server(client, data)
                 message = decode(data, k=self._job.k, session=self._session, most=server.sizes.most_bytes)
@@ -441,10 +456,10 @@ class Coordinator:
             self._conversations[message.recipient].put(data)
         self._mark()
         if self._on_progress is not None and not self._again:
-            self._on_progress(self._server.progress)
+            self._on_progress(self.server.progress)
 
     def _mark(self) -> None:
-        standing = self._server.progress
+        standing = self.server.progress
         if not self.timeline or self.timeline[-1][:2] != (standing.phase, standing.round):
             self.timeline.append((standing.phase, standing.round, time.monotonic() - self._started))
 
@@ -459,7 +474,7 @@ class Coordinator:
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error
-        phase, state = self._server.progress.phase, self._server.state
+        phase, state = self.server.progress.phase, self.server.state
         if self._log is not None and error.code is Code.TIMEOUT and state is State.ITERATE:
             self._away.add(client)  # it finds what it missed in its stream
         else:
@@ -467,7 +482,7 @@ class Coordinator:
         if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
             raise replace(Told.of(error), party=client).error(text)
         try:
-            replies = self._server.absent(client)
+            replies = self.server.absent(client)
         except ResidueError as other:
             self._lose(other.client, other)
             return

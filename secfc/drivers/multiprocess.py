@@ -30,7 +30,6 @@ from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import Watch
 from secfc.kernels import choose
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
-from secfc.protocol.server import Server
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 from secfc.psu.tokens import SALT_BYTES
@@ -121,14 +120,9 @@ def _coordinator(
     log = None if folder is None else folder.log
     return Coordinator(
         terms=terms,
-        server=Server(
-            job=setup.job,
-            session=terms.session(run),
-            rng=np.random.default_rng(setup.seed) if log is None else log.rng(setup.seed),
-            secret=None if log is None else log.secret,
-            salt=setup.salt,
-        ),
         run=run,
+        seed=setup.seed,
+        salt=setup.salt,
         identity=Identity(keys[SERVER]),
         send=pipes.send,
         deadline=setup.deadline or FOR_EVER,

@@ -14,7 +14,6 @@ from secfc.drivers.coordinator_log import CoordinatorLog
 from secfc.drivers.site_files import callee_of
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError, StorageError
-from secfc.protocol.server import Server
 
 SITE_KILLS = ("site before", "site during", "site after")
 COORDINATOR_KILLS = ("coordinator before", "coordinator after")
@@ -175,17 +174,10 @@ class Machines(Processes):
 
     def _coordinator(self, log):
         agreement = self.made.agreement
-        self.server = Server(
-            job=agreement.job,
-            session=agreement.session(log.run),
-            rng=log.rng(agreement.seed),
-            secret=log.secret,
-            prepares=bool(agreement.opened),
-        )
         return Coordinator(
             terms=RunTerms.of(agreement),
-            server=self.server,
             run=log.run,
+            seed=agreement.seed,
             identity=read_key(self.made.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=self.deadline,

@@ -11,7 +11,6 @@ from secfc.drivers.site_files import callee_of
 from secfc.drivers.terms import RunTerms
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment
-from secfc.protocol.server import Server
 
 RUN = bytes(range(16))
 
@@ -25,16 +24,10 @@ class Network:
         }
         self.calls, self._spoil = [], spoil
         self._agreement = agreement = organisations.agreement
-        self.server = Server(
-            job=agreement.job,
-            session=agreement.session(RUN),
-            rng=np.random.default_rng(agreement.seed),
-            prepares=bool(agreement.opened),
-        )
         self.coordinator = Coordinator(
             terms=RunTerms.of(agreement),
-            server=self.server,
             run=RUN,
+            seed=agreement.seed,
             identity=read_key(organisations.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=deadline,
@@ -60,7 +53,7 @@ class Network:
     @property
     def transcript(self):
         """Of the run, from which the salt of hashed IDs follows."""
-        return self.server.phase.introductions.transcript
+        return self.coordinator.server.phase.introductions.transcript
 
 
 def on_receive(monkeypatch, number, act):

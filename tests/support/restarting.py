@@ -13,7 +13,6 @@ from secfc.drivers.coordinator_log import CoordinatorLog
 from secfc.drivers.simulated import give, taken
 from secfc.drivers.terms import RunTerms
 from secfc.limits import Limits
-from secfc.protocol.server import Server
 from secfc.sealing.identity import Identity, Roster
 
 KINDS = {
@@ -74,17 +73,11 @@ class Restarting(Processes):
         return CoordinatorLog.resume(path) or CoordinatorLog.begin(path, run=self.run_id, begun={})
 
     def _coordinator(self, log):
-        self.server = Server(
-            job=self.setup.job,
-            session=self.terms.session(log.run),
-            rng=log.rng(self.setup.seed),
-            secret=log.secret,
-            salt=self.setup.salt,
-        )
         return Coordinator(
             terms=self.terms,
-            server=self.server,
             run=log.run,
+            seed=self.setup.seed,
+            salt=self.setup.salt,
             identity=Identity(self.keys[0]),
             send=self._send,
             deadline=self.deadline,

@@ -9,7 +9,6 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from nvflare.apis.event_type import EventType
 from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import ReturnCode
@@ -30,7 +29,6 @@ from secfc.drivers.site_files import callee_of
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.protocol.server import Server
 
 _LOG = logging.getLogger(__name__)
 
@@ -127,14 +125,8 @@ class CoordinatorController(Controller):  # type: ignore[misc]
 
         coordinator = Coordinator(
             terms=terms,
-            server=Server(
-                job=agreement.job,
-                session=terms.session(run),
-                rng=np.random.default_rng(agreement.seed) if log is None else log.rng(agreement.seed),
-                secret=None if log is None else log.secret,
-                prepares=terms.prepares,
-            ),
             run=run,
+            seed=agreement.seed,
             identity=read_key(Path(workspace.get_site_config_dir()) / COORDINATOR_KEY),
             send=send,
             deadline=self._deadline,

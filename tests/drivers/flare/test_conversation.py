@@ -117,7 +117,7 @@ def test_a_run_that_a_site_ends_is_stated_by_all_that_began_it(organisations, tm
 def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisations, monkeypatch, tmp_path):
     made = organisations(20, 10, 30)
     network = Network(made)
-    honest = network.server.receive
+    honest = network.coordinator.server.receive
 
     def receive(message):
         return [
@@ -125,7 +125,7 @@ def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisati
             for one in honest(message)
         ]
 
-    monkeypatch.setattr(network.server, "receive", receive)
+    monkeypatch.setattr(network.coordinator.server, "receive", receive)
     with pytest.raises(CheatError):
         network.run()
     paths = sorted(made.folder.glob("results-*/*/evidence.json"))

@@ -64,7 +64,7 @@ def test_the_union_of_ids_goes_on_after_kills(organisations):
     key = made.hide()
     machines = Machines(made, {call: KILLS[call % 5] for call in range(2, 60, 4)})
     machines.run()
-    transcript = machines.server.phase.introductions.transcript
+    transcript = machines.coordinator.server.phase.introductions.transcript
     exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=transcript)
     for name, labels in zip(made.sites, exact.labels, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
@@ -115,7 +115,7 @@ def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisatio
 
     def vanish(call):
         """One site in each of the rounds 2, 3 and 4."""
-        if machines.server.progress.round > len(away) + 1 and len(away) < 3:
+        if machines.coordinator.server.progress.round > len(away) + 1 and len(away) < 3:
             away.append(f"site-{len(away) + 2}")
 
     machines.watch = vanish
@@ -234,7 +234,7 @@ def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisati
     machines = Machines(organisations(20, 5, 30), keep=[])
 
     def watch(call):
-        if machines.server.state is State.DONE:
+        if machines.coordinator.server.state is State.DONE:
             machines.plan.setdefault(machines.calls, "coordinator before")
 
     machines.watch = watch
