@@ -158,6 +158,16 @@ def verify(file: JobFile) -> None:
         console().print(text, soft_wrap=True)
 
 
+Resumable = Annotated[
+    bool,
+    typer.Option(
+        "--resumable",
+        help="The coordinator keeps a log beside the job: the same command goes on with a run that was "
+        "interrupted. Parties keep theirs in the storage of their site files.",
+    ),
+]
+
+
 @job.command(epilog="Example: secfc job run job.toml north.toml south.toml west.toml")
 def run(
     file: JobFile,
@@ -168,6 +178,7 @@ def run(
     report: Report = None,
     key: CoordinatorKey = None,
     deadline: Deadline = None,
+    resumable: Resumable = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
     """Run a job on this machine with a process per party; each reads its own site file and nobody else's.
@@ -192,6 +203,7 @@ def run(
                 summary=path,
                 key=key,
                 deadline=deadline,
+                resumable=resumable,
                 on_progress=progress,
             )
         if report is not None:

@@ -2,7 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
 from secfc.drivers import framing
 from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.coordinator_log import CoordinatorLog, log_name
 from secfc.drivers.costs import Meter
 from secfc.drivers.multiprocess import CLOSING_SECONDS, FOR_EVER
 from secfc.drivers.pipes import PartyProcess, Pipes
@@ -23,6 +25,9 @@ from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import Watch
 from secfc.errors import AgreementError, SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
+
+LOGS = ".logs"
+"""Suffix of the folder of the coordinator's logs, beside the job."""
 
 
 def run_agreed(
@@ -33,6 +38,7 @@ def run_agreed(
     summary: Path,
     key: Path | None = None,
     deadline: float | None = None,
+    resumable: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
     """Run an agreed job with a process per party and write the summary of what the parties state.
@@ -51,6 +57,9 @@ def run_agreed(
         File of the coordinator's private key; by default the one of `COORDINATOR_KEY`'s name beside the job.
     deadline : float, optional
         Seconds that a party's process has to answer a call; by default it is lost only when it has ended.
+    resumable : bool
+        Whether the coordinator keeps a log beside the job (`LOGS`), so that another call goes on with a run
+        that was interrupted.
     on_progress : callable, optional
 
     Raises
@@ -62,20 +71,17 @@ def run_agreed(
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
-    agreement.check_date(datetime.now(UTC).date())
     key = (key or file.with_name(COORDINATOR_KEY)).absolute()
     identity = read_key(key)
     agreement.consortium.check_coordinator(identity.public, file=key)
-    terms, meter, run = (
-        RunTerms.of(agreement),
-        Meter(clock=time.thread_time),
-        secrets.token_bytes(RUN_ID_BYTES),
-    )
+    terms, meter = RunTerms.of(agreement), Meter(clock=time.thread_time)
     processes = {
         client: partial(_start, terms, client, path)
         for client, path in enumerate(in_order(agreement, sites), start=1)
     }
-    with Pipes(processes, agreement.names) as pipes:
+    kept = _log(agreement, file.with_suffix(LOGS), resumable=resumable)
+    with kept as log, Pipes(processes, terms.names) as pipes:
+        run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
         coordinator = Coordinator(
             terms=terms,
             run=run,
@@ -86,6 +92,7 @@ def run_agreed(
             on_progress=Watch(run=run.hex(), job=agreement.job, meter=meter, on_progress=on_progress),
             meter=meter,
             closing_seconds=CLOSING_SECONDS,
+            log=log,
         )
         error: SecFCError | None = None
         try:
@@ -94,8 +101,10 @@ def run_agreed(
             error = failure
             raise
         finally:
-            if error is None or coordinator.statements:
+            over = coordinator.report is not None or (error is not None and coordinator.statements)
+            if over and not coordinator.interrupted:
                 write_summary(summary, agreement, coordinator.statements.values(), coordinator.summary(error))
+            coordinator.leave()
     hidden = agreement.job.ids_cap is not None
     return report.outcome(
         {},
@@ -105,6 +114,23 @@ def run_agreed(
         run_id=run.hex(),
         lost=coordinator.lost,
     )
+
+
+@contextmanager
+def _log(agreement: Agreement, folder: Path, *, resumable: bool) -> Iterator[CoordinatorLog | None]:
+    """The coordinator's log, where it keeps one; its folder goes with the last log."""
+    if not (resumable and (folder / log_name(agreement)).exists()):
+        agreement.check_date(datetime.now(UTC).date())  # a run that goes on has begun in time
+    if not resumable:
+        yield None
+        return
+    log = CoordinatorLog.of_job(folder, agreement)
+    try:
+        yield log
+    finally:
+        log.close()
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _start(terms: RunTerms, client: int, file: Path) -> PartyProcess:

@@ -148,7 +148,7 @@ class CoordinatorLog:
         InUseError, StorageError
             As `begin` and `resume`.
         """
-        path = folder / f"{agreement.digest.hex()}.log"
+        path = folder / log_name(agreement)
         return cls.resume(path) or cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun={})
 
     def rng(self, seed: int | None) -> np.random.Generator:
@@ -228,3 +228,8 @@ class CoordinatorLog:
     def remove(self) -> None:
         """Delete the log: the run has ended."""
         self._log.remove()
+
+
+def log_name(agreement: "Agreement") -> str:
+    """The name of the log of an agreement's run."""
+    return f"{agreement.digest.hex()}.log"

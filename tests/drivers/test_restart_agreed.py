@@ -13,7 +13,10 @@ from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
 from secfc.drivers import pipes
 from secfc.drivers.agreed import run_agreed
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Setup
 from secfc.errors import TooManyFaultsError
+from secfc.limits import Limits
 
 pytestmark = pytest.mark.processes
 
@@ -137,3 +140,48 @@ def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, start
     with pytest.raises(TooManyFaultsError, match=r"clients absent: 2"):
         run(organisations, on_progress=kill)
     assert len(started) == 3
+
+
+class DiedError(BaseException):
+    """Stands for the coordinator's death."""
+
+
+@pytest.mark.parametrize("calls", [1, 6, 9])
+def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, calls):
+    organisations.replace(organisations.site("south"), "[data]", 'storage = "scratch-south"\n\n[data]')
+    told = []
+
+    def die(progress):
+        told.append(progress)
+        if len(told) == calls:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        run(organisations, resumable=True, on_progress=die)
+    logs = organisations.job.with_suffix(".logs")
+    assert [path.suffix for path in logs.iterdir()] == [".log"]
+    assert not (organisations.folder / "summary.json").exists()
+    outcome = run(organisations, resumable=True)
+    assert_whole(organisations, outcome)
+    assert not logs.exists()
+    here = run_in_process(
+        Setup(
+            job=organisations.agreement.job,
+            rows=[organisations.rows[name] for name in NAMES],
+            starts=None,
+            names=list(NAMES),
+            limits=Limits(),
+            seed=organisations.agreement.seed,
+        )
+    )
+    assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in here.labels]
+
+
+def test_a_run_that_is_stopped_without_a_log_leaves_no_summary(organisations):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(organisations, on_progress=stop)
+    assert not (organisations.folder / "summary.json").exists()
+    assert not organisations.job.with_suffix(".logs").exists()
