@@ -336,7 +336,7 @@ def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
         start_new_session=True,
         preexec_fn=heed_ctrl_c,
     )
-    children = wait_for_children(process.pid, 4)
+    children = wait_for_children(process.pid, 3)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130

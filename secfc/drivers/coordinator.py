@@ -17,8 +17,9 @@ import numpy as np
 
 import secfc
 from secfc.codes import Code
+from secfc.drivers import conversation as conversations
 from secfc.drivers.calls import Answer, Incoming, Kind, Place, to_json
-from secfc.drivers.conversation import CLOSING_SECONDS, Conversation, Event, Send, heard
+from secfc.drivers.conversation import Conversation, Event, Send, heard
 from secfc.drivers.coordinator_log import Back, CoordinatorLog, Heard, Lost, Stood, Took
 from secfc.drivers.costs import Meter, seconds_of
 from secfc.drivers.failures import as_error, ends_run
@@ -44,6 +45,9 @@ _LOG = logging.getLogger(__name__)
 _COMPARE_SECONDS = 30.0
 """How long sites may wait for others to confirm the result."""
 
+_LOST_SECONDS = 5.0
+"""How long a site that the run went on without may take to hear how it ended."""
+
 
 class Coordinator:
     """One run.
@@ -66,8 +70,9 @@ class Coordinator:
         Whether the transport gives up: nothing can be sent then.
     on_progress : callable, optional
     meter : Meter, optional
-    closing_seconds : float
-        How long a site that hangs can keep the others from an ended run.
+    closing_seconds : float, optional
+        How long a site that hangs can keep the others from an ended run, by default
+        `secfc.drivers.conversation.CLOSING_SECONDS`.
     log : CoordinatorLog, optional
         Of this run. With one a run that lacks sites which do not answer is interrupted and not ended: it goes
         on from the log.
@@ -103,7 +108,7 @@ class Coordinator:
         aborted: Callable[[], bool] = lambda: False,
         on_progress: OnProgress | None = None,
         meter: Meter | None = None,
-        closing_seconds: float = CLOSING_SECONDS,
+        closing_seconds: float | None = None,
         log: CoordinatorLog | None = None,
     ) -> None:
         self._terms, self._job = terms, terms.job
@@ -116,7 +121,7 @@ class Coordinator:
             salt=salt,
         )
         self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
-        self._closing_seconds = closing_seconds
+        self._closing_seconds = closing_seconds or conversations.CLOSING_SECONDS
         # The work of the thread that takes answers; others carry calls meanwhile.
         self.meter = meter or Meter(clock=time.thread_time)
         self.lost: dict[int, SecFCError] = {}
@@ -146,7 +151,7 @@ class Coordinator:
                 place=Place(run=run, agreement=terms.digest, recipient=j),
                 identity=identity,
                 terms=terms,
-                closing_seconds=closing_seconds,
+                closing_seconds=self._closing_seconds,
             )
             for j, name in enumerate(terms.names, start=1)
         }
@@ -496,10 +501,12 @@ class Coordinator:
         """Tell every site how the run ended and wait for them, but not for long."""
         for one in self._conversations.values():
             one.close(to_json(ended), now=now)
-        soon = time.monotonic() + (0.0 if self._aborted() else self._closing_seconds)
-        later = soon if now or self._aborted() else max(soon, time.monotonic() + self._deadline)
+        begun = time.monotonic()
+        soon = begun + (0.0 if self._aborted() else self._closing_seconds)
+        lost = min(soon, begun + _LOST_SECONDS)
+        later = soon if now or self._aborted() else max(soon, begun + self._deadline)
         for j, conversation in self._conversations.items():
-            until = soon if j in self.lost else later
+            until = later if j not in self.lost else soon if j in self._away else lost
             report = conversation.report(max(0.0, min(until - time.monotonic(), threading.TIMEOUT_MAX)))
             conversation.stop()
             try:
