@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Ints, Labels
+from secfc.array_types import Ints, Labels
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.called_with import documented
 from secfc.errors import DataError, ParameterError
 from secfc.options import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc._arrays import Ints, Labels
+from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
 from secfc.kmeans.sets import set_sizes

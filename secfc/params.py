@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.called_with import documented
 from secfc.codes import Code
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.rows import check_finite

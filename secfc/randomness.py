@@ -9,7 +9,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import SecFCError
 from secfc.kernels.interface import Kernels
 from secfc.kernels.vectorised import VectorisedKernels

@@ -6,7 +6,7 @@ from math import isfinite, ldexp
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.called_with import called_with
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.sources.blocks import EXACT, too_large

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import secfc
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import SecFCError
 from secfc.field.primes import PRIMES
 from secfc.randomness import KEY_BYTES, MaskSource

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import secfc.errors
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import Case, median, quartiles
-from secfc._arrays import Ints, Labels
+from secfc.array_types import Ints, Labels
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question

@@ -16,7 +16,7 @@ from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
 from plaintext_baselines import KFED
 from plaintext_baselines.generators import secfc_blobs
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.params import recovery_threshold
 from secfc.rows import largest_norm
 

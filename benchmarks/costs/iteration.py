@@ -17,7 +17,7 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.kmeans.start import random_partition

@@ -19,7 +19,7 @@ import secfc
 from benchmarks.costs.memory import Sampler
 from benchmarks.costs.runs import timed
 from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.drivers.costs import Costs
 from secfc.errors import ConvergenceWarning, ParameterError
 from secfc.result import Result

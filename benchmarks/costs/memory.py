@@ -25,7 +25,7 @@ import numpy as np
 import secfc
 from benchmarks.costs.runs import timed
 from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import ConvergenceWarning, ParameterError
 
 ITERATIONS = 2

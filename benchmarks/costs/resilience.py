@@ -20,7 +20,7 @@ from benchmarks.costs.iteration import blobs
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
 from benchmarks.faults.faulty import Fault, Kind, Scenario, run_faulty
 from benchmarks.faults.liars import exact
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import secfc
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import ConvergenceWarning
 from secfc.options import Driver
 from secfc.result import Result

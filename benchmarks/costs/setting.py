@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.drivers.costs import MessageRecord
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.start import random_partition

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from benchmarks.faults.lying import Lie, LyingClient
-from secfc._arrays import Floats, Labels, Shares
+from secfc.array_types import Floats, Labels, Shares
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.drivers.taking import take

@@ -9,7 +9,7 @@ from benchmarks.privacy.distances import seen
 from benchmarks.privacy.geometry import placed, procrustes_error
 from benchmarks.privacy.rows import ANSWERED, PAIRS, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.limits import Limits
 
 

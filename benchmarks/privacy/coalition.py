@@ -16,7 +16,7 @@ from benchmarks.privacy.lattice import SmallSolutions
 from benchmarks.privacy.modular import row_reduced
 from benchmarks.privacy.rows import EQUATIONS, EXACT, P_VALUE, TOLD_APART, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 from secfc.field.fixed_point import quantise
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred

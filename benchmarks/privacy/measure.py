@@ -23,7 +23,7 @@ from benchmarks.privacy import (
 from benchmarks.privacy.rows import AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import SMALLEST_SPREAD

@@ -16,7 +16,7 @@ import numpy as np
 
 import secfc
 from benchmarks.privacy.rows import CENTRES, AttackRow
-from secfc._arrays import Floats, Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import LimitError
 from secfc.limits import Limits
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from secfc._arrays import Bools, Floats, Ints, Labels, Objects
+from secfc.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.errors import LimitError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 
 Verdict = Literal["agrees", "differs", "holds", "fails", "no figure"]
 

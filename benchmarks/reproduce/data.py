@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 from secfc.errors import DataError
 
 FKM_REPOSITORY = "folder data/ of github.com/swiergarst/fedKMeans"

@@ -19,7 +19,7 @@ from benchmarks.reproduce.common import Context, Row, Secure, SecureRun, best_ha
 from plaintext_baselines import DWF, EWF, KFED, partition
 from plaintext_baselines.generators import dwf_blobs
 from plaintext_baselines.metrics import k_means_score, majority_accuracy, v_measure
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 
 MEASURES = ("score", "accuracy", "v-measure")
 METHODS = ("k-means", "EWF", "DWF", "k-FED")

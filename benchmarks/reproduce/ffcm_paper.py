@@ -25,7 +25,7 @@ from plaintext_baselines.metrics import (
     outside_sse,
     within_sse,
 )
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 
 CODE: dict[str, Any] = {"local_iter": None, "weights": "memberships", "movement": "frobenius"}
 METHODS = ("central", "avg1", "avg2")

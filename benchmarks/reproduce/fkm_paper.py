@@ -17,7 +17,7 @@ from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, Row, Secure, SecureRun, claimed, judged, secure_run
 from plaintext_baselines import FKM, KFED
 from plaintext_baselines.metrics import client_weighted_ari, pooled_ari, silhouette, simplified_silhouette
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 
 CLUSTERS = 16
 WRITERS_CLUSTERS = 60

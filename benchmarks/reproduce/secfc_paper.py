@@ -10,7 +10,7 @@ from benchmarks.reproduce.common import Context, Row, Secure, SecureRun, claimed
 from plaintext_baselines import KFED, Lloyd, partition
 from plaintext_baselines.generators import rotated_images, secfc_blobs
 from plaintext_baselines.metrics import hungarian_accuracy
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 
 # (k, k'): accuracy in % and its standard deviation, of centralized Lloyd, k-FED and SecFC.
 Figures = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import DataError, ParameterError
 from tests.support.datasets import DATASETS
 

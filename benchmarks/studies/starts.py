@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 
 import secfc
 from benchmarks.studies.datasets import NAMES, dataset_reader
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import DataError
 
 

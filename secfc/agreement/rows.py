@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from secfc._arrays import Labels
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.prepared_columns import Range
 from secfc.agreement.site_file import Site
+from secfc.array_types import Labels
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.journal.beginning import as_bytes

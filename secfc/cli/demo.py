@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 import secfc
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 from secfc.cli.render import console, cost_table, threshold_line
 from secfc.report.pooled import PooledComparison, compare_with_pooled
 from secfc.result import Result

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.comparing.keys import Keys
 from secfc.errors import MessageError, ParameterError
 from secfc.field.packing import PackedResidues, pack

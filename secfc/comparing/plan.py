@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from secfc._arrays import Bools, Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.gates import ONES, Words
 from secfc.comparing.slicing import at_most, words_of
 from secfc.comparing.widths import GateWidths, Group, levels

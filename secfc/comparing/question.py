@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from secfc._arrays import Bools, Floats, Ints, Labels
+from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError

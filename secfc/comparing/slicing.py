@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc._arrays import Bools, Labels
+from secfc.array_types import Bools, Labels
 from secfc.comparing.gates import Words
 
 STRIPS = 64

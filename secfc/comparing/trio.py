@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 import numpy as np
 
-from secfc._arrays import Bools, Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate

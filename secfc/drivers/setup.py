@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, SecFCError
 from secfc.kmeans.search import SearchResult

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.drivers import framing
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import Setup

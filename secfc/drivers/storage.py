@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from secfc._arrays import Shares
+from secfc.array_types import Shares
 from secfc.codes import Code, code_of_write
 from secfc.errors import ParameterError, StorageError
 from secfc.field.packing import BYTES_PER_RESIDUE

@@ -11,7 +11,7 @@ from math import frexp, isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 
 _SLACK = Fraction(1, 2**40)
 """Relative room for the rounding of a computed norm: (d + 4) 2**-53 for d <= 2**12 and pairwise sums

@@ -7,7 +7,7 @@ uint64: 2**29 rows (`secfc.options.MAX_ROWS`) of limbs below 2**32 stay below 2*
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Bools, Floats
+from secfc.array_types import Bools, Floats
 from secfc.field.mixed_radix import MixedRadix
 
 Limbs = NDArray[np.uint32]

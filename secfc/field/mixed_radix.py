@@ -9,7 +9,7 @@ from operator import mul
 
 import numpy as np
 
-from secfc._arrays import Floats, Objects
+from secfc.array_types import Floats, Objects
 from secfc.field.residues import canonical, inverse, reduce
 
 

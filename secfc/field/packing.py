@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import MessageError
 from secfc.field.residues import canonical
 from secfc.payload import Payload

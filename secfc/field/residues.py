@@ -7,7 +7,7 @@ and with or without fused multiply-add: plain BLAS is exact.
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 
 BLOCK = 128
 """Products of reduced residues that a float64 sum holds exactly.

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Bools, Floats, Ints, Labels, Shares
+from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import client_loops, comparing_loops, residue_loops, server_loops
 from secfc.kernels.blocks import PAIR

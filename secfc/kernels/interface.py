@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Bools, Floats, Ints, Labels, Shares
+from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 
 Bytes = NDArray[np.uint8]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Bools, Floats, Ints, Labels, Shares
+from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms

@@ -9,7 +9,7 @@ so a round is a matrix product, a reduction and the packing of its result.
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints, Labels, Shares
+from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import centred, reduce, squared_norms
 from secfc.kernels import Kernels

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 from gmpy2 import mpq
 
-from secfc._arrays import Bools, Floats, Ints, Labels, Objects
+from secfc.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from secfc._arrays import Bools, Floats, Ints, Labels
+from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.errors import RangeError
 from secfc.kmeans.sets import set_sizes
 from secfc.row_layout import Layout

@@ -9,7 +9,7 @@ from math import nan
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 
 BINS = 24
 """Bins of the histogram of distances: what a picture of some 500 pixels can show."""

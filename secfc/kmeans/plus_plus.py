@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.field.limbs import Cumulated, Limbs, limbs_of_digits, minimum, total
 from secfc.field.mixed_radix import MixedRadix
 

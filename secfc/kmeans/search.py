@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Bools, Ints, Labels, Shares
+from secfc.array_types import Bools, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients

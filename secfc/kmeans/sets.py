@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc._arrays import Ints, Labels
+from secfc.array_types import Ints, Labels
 
 
 def set_sizes(sets: Labels, k: int) -> Ints:

@@ -5,7 +5,7 @@ from math import log2
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES, Prime

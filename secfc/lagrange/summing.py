@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels

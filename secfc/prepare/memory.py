@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import ParameterError
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.schema import Schema

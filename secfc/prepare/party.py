@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.drivers import framing
 from secfc.drivers.processes import speak
 from secfc.errors import DataError

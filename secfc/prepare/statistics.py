@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 from secfc.codes import Code
 from secfc.errors import CheatError
 from secfc.options import MAX_ROWS

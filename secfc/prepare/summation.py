@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix

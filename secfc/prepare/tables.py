@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from secfc._arrays import Bools, Floats, Ints
+from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema

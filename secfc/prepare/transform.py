@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema

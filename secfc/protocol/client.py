@@ -1,6 +1,6 @@
 """A client: shares its rows, then answers each assignment with coded distances."""
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError
 from secfc.kernels import Choose, choose
 from secfc.limits import Limits

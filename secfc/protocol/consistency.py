@@ -12,7 +12,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels

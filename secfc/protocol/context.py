@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from secfc._arrays import Labels, Shares
+from secfc.array_types import Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose

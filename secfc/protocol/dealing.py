@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc._arrays import Floats, Shares
+from secfc.array_types import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES

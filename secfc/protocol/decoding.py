@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES, Prime

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from secfc._arrays import Floats, Labels
+from secfc.array_types import Floats, Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.options import MAX_ROWS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.label_packing import labels_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.errors import MessageError
 
 _EIGHT = 8

@@ -7,7 +7,7 @@ how many they are.
 
 from dataclasses import dataclass, field
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.protocol.bounds import MOST_DEALT_BYTES

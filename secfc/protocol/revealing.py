@@ -11,7 +11,7 @@ from math import copysign
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, packed_bytes, unpack

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from secfc._arrays import Floats, Labels, Shares
+from secfc.array_types import Floats, Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.kmeans.coded_distance import CodedPoints

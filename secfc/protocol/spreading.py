@@ -12,7 +12,7 @@ from math import isqrt
 
 import numpy as np
 
-from secfc._arrays import Floats, Ints
+from secfc.array_types import Floats, Ints
 from secfc.errors import TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, pack, unpack

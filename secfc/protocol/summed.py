@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce

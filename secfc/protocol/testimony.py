@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from secfc._arrays import Floats, Shares
+from secfc.array_types import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.residues import reduce

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.psu import loops
 from secfc.psu.prime import Elements
 

@@ -6,7 +6,7 @@ and none is held twice. A check that fails is repeated on a fresh table: two IDs
 
 import numpy as np
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.errors import DuplicateIdError, UnionError
 from secfc.psu.found import Found
 from secfc.psu.plan import ATTEMPTS, SMALL_TABLE, TABLES, UnionPlan, UnionTable

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from secfc import kernels as data_kernels
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.psu import prime, roots
 from secfc.psu.prime import Elements
 

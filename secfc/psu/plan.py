@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.errors import ParameterError
 from secfc.options import MAX_ROWS
 from secfc.params import Job

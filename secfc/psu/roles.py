@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.errors import CheatError, MessageError, UnionError
 from secfc.psu.course import Course
 from secfc.psu.field_sharing import Sharing

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.plan import PART_BYTES, UnionPlan, UnionTable

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.tokens import Tokens

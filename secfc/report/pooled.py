@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.errors import DataError
 from secfc.parties import as_parties
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channel

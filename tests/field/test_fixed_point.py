@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field import fixed_point
 from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent
 

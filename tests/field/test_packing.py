@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES

@@ -24,7 +24,7 @@ from support.kernel_samples import (
     some_moduli,
 )
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.kernels import Kernels, blocks
 from secfc.options import MAX_ROWS

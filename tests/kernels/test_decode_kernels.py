@@ -19,7 +19,7 @@ from support.kernel_samples import (
     some_moduli,
 )
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.packing import pack
 from secfc.field.residues import canonical
 from secfc.kernels import Kernels, blocks

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kernel_samples import BOTH, MODULI, NUMPY, ROWS, each_modulus, laws, reduced
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred

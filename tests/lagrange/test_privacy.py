@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from secfc import row_layout
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, centred

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, reduce
 from secfc.lagrange.basis import lagrange_basis

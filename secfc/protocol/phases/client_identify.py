@@ -1,6 +1,6 @@
 """The phase *identify* of a client: it introduces itself, and meets the others in the plan."""
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.errors import MessageError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.early import EarlyDeals, EarlyShares

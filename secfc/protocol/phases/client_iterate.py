@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from secfc._arrays import Ints, Labels
+from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError, SealError
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.protocol.context import ClientContext, Peers

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from secfc._arrays import Floats, Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.protocol.messages import CentreShare, Echo, Message, Share, Witness
 from secfc.protocol.revealing import CentreOpening
 from secfc.protocol.sharing import ClientSharing

@@ -1,6 +1,6 @@
 """The phase *reveal* of a client: it has the result, compares it with others', and opens centres."""
 
-from secfc._arrays import Labels
+from secfc.array_types import Labels
 from secfc.params import Job
 from secfc.protocol.context import Peers
 from secfc.protocol.messages import Finish, Message

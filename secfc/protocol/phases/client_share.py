@@ -1,6 +1,6 @@
 """The phase *share* of a client, with the check of shares: until it is asked, or hears the result."""
 
-from secfc._arrays import Ints
+from secfc.array_types import Ints
 from secfc.errors import MessageError, ParameterError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.early import EarlyShares

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from secfc._arrays import Floats
+from secfc.array_types import Floats
 from secfc.codes import Code
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import Job
