@@ -15,7 +15,7 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import write_summary
 from secfc.drivers import framing
-from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.coordinator import Coordinator, as_told
 from secfc.drivers.coordinator_log import CoordinatorLog, log_name
 from secfc.drivers.costs import Meter
 from secfc.drivers.multiprocess import CLOSING_SECONDS, FOR_EVER
@@ -97,8 +97,8 @@ def run_agreed(
         error: SecFCError | None = None
         try:
             report = coordinator.run()
-        except SecFCError as failure:
-            error = failure
+        except BaseException as failure:
+            error = as_told(failure)
             raise
         finally:
             over = coordinator.report is not None or (error is not None and coordinator.statements)

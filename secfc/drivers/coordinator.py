@@ -175,7 +175,7 @@ class Coordinator:
             self._until_done()
             report = ServerReport.of(self.server, self._job)
         except BaseException as error:
-            told = as_error(error) if isinstance(error, Exception) else _stopped()
+            told = as_told(error)
             if self._log is not None and (
                 isinstance(error, StorageError) or not isinstance(error, Exception)
             ):
@@ -531,5 +531,6 @@ class Coordinator:
             self.meter.seconds[key] += value
 
 
-def _stopped() -> PartyError:
-    return PartyError("interrupted", code=Code.STOPPED)
+def as_told(error: BaseException) -> SecFCError:
+    """What sites and summary are told of an error that ends a run."""
+    return as_error(error) if isinstance(error, Exception) else PartyError("interrupted", code=Code.STOPPED)

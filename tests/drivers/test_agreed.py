@@ -468,3 +468,25 @@ def test_an_id_key_that_others_may_read_is_refused_before_rows_are_read(organisa
     (organisations.folder / "south.csv").unlink()
     with pytest.raises(ParameterError, match=r"ids\.key: an ID key that others may read"):
         Participant(organisations.site("south"))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [(KeyboardInterrupt, "PartyError: stopped"), (ValueError, "PartyError: internal")],
+)
+def test_the_summary_of_a_run_that_the_caller_stops_does_not_call_it_complete(organisations, error, ended):
+    def stop(progress):
+        if progress.round == 1:
+            raise error
+
+    summary = organisations.folder / "summary.json"
+    with pytest.raises(error):
+        run_agreed(
+            organisations.agreement,
+            file=organisations.job,
+            sites=[organisations.site(name) for name in NAMES],
+            summary=summary,
+            on_progress=stop,
+        )
+    assert read_summary(summary).coordinator["ended"] == ended
