@@ -17,6 +17,11 @@ from numpy.typing import NDArray
 from secfc.drivers.calls import MAX_CALL_BYTES
 from secfc.row_layout import MAX_MESSAGE_BYTES
 
+
+class NoFrameError(EOFError):
+    """Bytes that are no frame of ours; the end of a stream inside a frame is another EOFError."""
+
+
 Kind = Literal[b"M", b"J", b"A", b"C", b"R"]
 MESSAGE: Kind = b"M"
 JSON: Kind = b"J"
@@ -67,7 +72,7 @@ def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[byte
     Raises
     ------
     EOFError
-        When the frame is not one of ours, or the stream ends inside it.
+        When the stream ends inside it; NoFrameError when it is not one of ours.
     """
     head = stream.read(_HEAD.size)
     if not head:
@@ -76,9 +81,9 @@ def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[byte
         raise EOFError("a frame was cut off")
     kind, size = _HEAD.unpack(head)
     if kind not in (kinds or _MOST_BYTES):
-        raise EOFError("not a frame")
+        raise NoFrameError("not a frame")
     if size > _MOST_BYTES[kind]:
-        raise EOFError("an oversized frame")
+        raise NoFrameError("an oversized frame")
     return kind, _read_exactly(stream, size)
 
 

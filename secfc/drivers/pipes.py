@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from secfc.codes import Code
 from secfc.drivers import framing
+from secfc.drivers.failures import as_error
 from secfc.drivers.processes import GRACE_SECONDS, how_it_ended, start_program
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
@@ -62,6 +63,7 @@ class PartyProcess:
         self._fruitless = 0  # processes that ended since the last answer
         self._asked: bytes | None = None  # the call that has no answer yet
         self._lost: SecFCError | None = None  # why it is not started again
+        self._starting = threading.Lock()
         self._begin()
 
     def __repr__(self) -> str:
@@ -127,15 +129,17 @@ class PartyProcess:
         status = how_it_ended(self.process)
         if isinstance(error, SecFCError):
             self._lost = error
-        elif not isinstance(error, OSError) and error.args:
-            self._lost = PartyError(f"{self._name}: its output cannot be read: {shown(str(error))}")
+        elif isinstance(error, framing.NoFrameError) or not isinstance(error, OSError | EOFError):
+            why = error if isinstance(error, framing.NoFrameError) else as_error(error)
+            self._lost = PartyError(f"{self._name}: its output cannot be read: {shown(str(why))}")
         elif not self._keeps or self._fruitless >= _STARTS:
             self._lost = self._vanished(status)
-        if self._lost is not None:
-            raise self._lost
-        logger.warning("%s: its process ended (%s) and is started again", self._name, status)
-        self._forget()
-        self._begin()
+        with self._starting:
+            if self._lost is not None:
+                raise self._lost
+            logger.warning("%s: its process ended (%s) and is started again", self._name, status)
+            self._forget()
+            self._begin()
 
     def _vanished(self, status: str) -> PartyError:
         text = f"{self._name}: its process ended without a result ({status})"
@@ -155,7 +159,7 @@ class PartyProcess:
             while (call := calls.get()) is not None:
                 framing.write_frame(stdin, framing.CALL, call)
                 answers.put(self._read(stdout))
-        except (OSError, ValueError, EOFError, SecFCError) as error:
+        except Exception as error:  # whoever waits for an answer would wait for ever
             answers.put(error)
         finally:
             with suppress(OSError):
@@ -182,7 +186,8 @@ class PartyProcess:
 
     def stop(self, *, kindly: bool) -> None:
         """Give it no more calls, and have it end: by itself where `kindly`."""
-        self._lost = self._lost or self._vanished("it was stopped")
+        with self._starting:  # none is started from here on
+            self._lost = self._lost or self._vanished("it was stopped")
         self._calls.put(None)
         if not kindly:
             self.process.terminate()
@@ -239,6 +244,15 @@ class Pipes:
     def _end(self, *, kindly: bool) -> None:
         for one in self.processes.values():
             one.stop(kindly=kindly)
+        try:
+            self._wait()
+        except BaseException:  # Ctrl-C, again perhaps
+            for one in self.processes.values():
+                one.process.kill()
+            self._wait()
+            raise
+
+    def _wait(self) -> None:
         until = time.monotonic() + GRACE_SECONDS
         for one in self.processes.values():
             one.wait(until)

@@ -3,6 +3,8 @@
 import os
 import signal
 import stat
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -137,6 +139,58 @@ def test_a_party_killed_while_it_writes_goes_on(stored, starts, count):
     setup = stored("random")
     assert_exact(setup, run_multiprocess(setup))
     assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
+
+
+DYING_IN_A_FRAME = """
+import os, signal
+from secfc.drivers import framing
+answers, real = 0, framing.write_frame
+
+def write_frame(stream, kind, payload):
+    global answers
+    answers += kind == framing.ANSWER
+    if answers == 3:
+        stream.write((framing._HEAD.pack(kind, len(payload)) + bytes(payload))[:{size}])
+        stream.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(stream, kind, payload)
+
+framing.write_frame = write_frame
+"""
+
+
+@pytest.mark.parametrize("size", [5, 12])
+def test_a_party_killed_inside_an_answer_is_started_again(stored, starts, size):
+    codes, started = starts
+    codes[1] = DYING_IN_A_FRAME.format(size=size)
+    setup = stored("random")
+    assert_exact(setup, run_multiprocess(setup))
+    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
+
+
+def test_no_party_is_started_again_once_the_run_is_interrupted(stored, starts, monkeypatch):
+    _, started = starts
+    begun, real = threading.Event(), pipes.start_program
+
+    def start(module):
+        if len(started) == 3:
+            begun.set()
+            time.sleep(1)
+        return real(module)
+
+    def interrupt(progress):
+        if progress.round == 2:
+            started[1].kill()
+            assert begun.wait(60)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipes, "start_program", start)
+    with pytest.raises(KeyboardInterrupt):
+        run_multiprocess(stored("random"), interrupt)
+    for thread in threading.enumerate():
+        if thread.name.startswith("secfc-"):
+            thread.join(10)
+    assert all(one.poll() is not None for one in started)
 
 
 def test_a_party_that_never_gets_further_is_started_three_times(stored, starts):

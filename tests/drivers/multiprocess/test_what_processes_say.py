@@ -132,3 +132,21 @@ def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, m
     sabotage(2, code)
     with pytest.raises(MessageError, match=r"^parties\[1\]: a forged sender"):
         run_multiprocess(setup_of())
+
+
+@pytest.mark.parametrize("frame", [b"J1", b"Jnull", b"APK\x03\x04 no archive", b'J{"error": 1}'])
+def test_a_frame_whose_content_is_not_ours_ends_the_run_and_does_not_hang_it(setup_of, sabotage, frame):
+    code = f"""
+        from secfc.drivers import framing
+        real = framing.write_frame
+
+        def write_frame(stream, kind, payload):
+            if kind == framing.ANSWER:
+                kind, payload = {frame[:1]}, {frame[1:]}
+            real(stream, kind, payload)
+
+        framing.write_frame = write_frame
+    """
+    sabotage(1, code)
+    with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[0\]: "):
+        run_multiprocess(setup_of())
