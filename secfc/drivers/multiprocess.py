@@ -66,9 +66,11 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
         with Pipes(_processes(setup, keys, folder), setup.names) as pipes:
             coordinator = _coordinator(setup, run, keys, folder, pipes, on_progress)
             report = coordinator.run()
-    except BaseException:
+    except BaseException as error:
         if folder is not None:
-            goes_on = setup.resume is True if coordinator is None else coordinator.interrupted
+            goes_on = setup.resume is True
+            if coordinator is not None:  # Ctrl-C may come as the run is closed, and nobody has its result
+                goes_on = coordinator.interrupted or not isinstance(error, Exception)
             folder.end(goes_on=goes_on and setup.resumable)
         raise
     if folder is not None:

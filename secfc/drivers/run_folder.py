@@ -4,6 +4,7 @@ A driver that ends removes it, also when the run failed. One that is killed or i
 not: another call goes on with the run from there, or removes it, as it is told to (docs/decisions/026).
 """
 
+import re
 import secrets
 import shutil
 from pathlib import Path
@@ -19,6 +20,7 @@ from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 
 _PREFIX = "run-"
+_NAME = re.compile(f"{_PREFIX}[0-9a-f]{{{2 * RUN_ID_BYTES}}}")
 _LOG = "driver.log"
 
 
@@ -180,4 +182,5 @@ def _go_on(storage: Path, setup: Setup) -> RunFolder:
 
 
 def _runs(storage: Path) -> list[Path]:
-    return sorted(path for path in storage.glob(f"{_PREFIX}*") if path.is_dir())
+    """Folders that drivers made. Others stay, whatever their names begin with."""
+    return sorted(path for path in storage.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())

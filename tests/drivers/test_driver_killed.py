@@ -15,6 +15,7 @@ from plaintext_baselines import ExactLloyd
 from secfc import row_layout
 from secfc.drivers import coordinator_log, pipes
 from secfc.drivers.calls import Kind, decode_answer, decode_call
+from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.run_folder import RunFolder
@@ -179,6 +180,32 @@ def test_what_a_driver_left_that_was_killed_while_it_removed_the_folder_goes_wit
         run_multiprocess(replace(setup, resume=True))
     run_multiprocess(setup)
     assert list(setup.storage.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", [(Coordinator, "_note"), (pipes.PartyProcess, "wait")])
+def test_a_run_that_is_interrupted_as_it_is_closed_goes_on(stored, monkeypatch, place):
+    setup, real, errors = stored(), getattr(*place), [KeyboardInterrupt]
+
+    def interrupt(*given):
+        real(*given)
+        if errors:
+            raise errors.pop()
+
+    monkeypatch.setattr(*place, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_multiprocess(setup)
+    assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
+    assert list(setup.storage.iterdir()) == []
+
+
+@pytest.mark.parametrize("resume", [None, False])
+def test_a_folder_that_no_driver_made_stays(stored, resume):
+    setup = stored()
+    own = setup.storage / "run-of-mine" / "rows.csv"
+    own.parent.mkdir()
+    own.write_text("x")
+    run_multiprocess(replace(setup, resume=resume))
+    assert [path.name for path in setup.storage.rglob("*")] == ["run-of-mine", "rows.csv"]
 
 
 def begun(setup):
