@@ -65,7 +65,7 @@ class Moment:
             self.sent.append(bytes(self.net.encode(message)))
             self.net.deliver(message)
             self.deliveries += 1
-        self.sent += [bytes(self.net._links[link][0][1]) for link in self.net.pending()]
+        self.sent += [bytes(self.net.links[link][0][1]) for link in self.net.pending()]
 
 
 class Harness:

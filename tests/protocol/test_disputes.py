@@ -81,7 +81,7 @@ def test_a_share_that_is_off_in_a_later_part_is_found(seven, part_rows, rows):
 
 def _replace_share(net, share):
     """Deliver a part with one residue changed, signed and sealed by its dealer."""
-    channel = net._channels[share.recipient][share.sender]
+    channel = net.channels[share.recipient][share.sender]
     payload = bytearray(channel.open(b"share", part=share.part, sealed=share.sealed.payload)[:-64])
     value = int.from_bytes(payload[:3], "little")
     payload[:3] = ((value + 1) % PRIMES[0].p).to_bytes(3, "little")
@@ -192,7 +192,7 @@ BAD = ("random", "cut", "longer", "altered", "unsigned", "no residue", "of anoth
 def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
     net = seven()
     share = net.hold(Share, recipient=2, sender=1)
-    payload = net._channels[2][1].open(b"share", part=0, sealed=share.sealed.payload)
+    payload = net.channels[2][1].open(b"share", part=0, sealed=share.sealed.payload)
     altered = bytes([payload[0] ^ 1]) + payload[1:]
     beyond = b"\xff" * 3 + payload[3:-64]
     sealed = {

@@ -141,7 +141,7 @@ class TestConsent:
         labels = np.ones(24, dtype=np.int32)
         labels[[0, *range(6, 11)]] = 0
         said = {"run": net.session.run, "sender": SERVER}
-        net._links.clear()
+        net.links.clear()
         for j in range(2, 6):
             net.deliver(LeaveOut(**said, recipient=j, client=1))
             end = {"labels": labels, "n_iter": 1, "converged": True, "inertia": 0.0, "left_out": (1,)}

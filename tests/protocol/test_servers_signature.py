@@ -99,7 +99,7 @@ def test_every_message_of_the_server_has_its_proof(wire):
 def test_parties_of_different_versions_do_not_run_together(wire, monkeypatch):
     """By name, with both versions; and their agreements differ."""
     net = wire(ROWS)
-    hello = bytes(net._links[1, SERVER][0][1])
+    hello = bytes(net.links[1, SERVER][0][1])
     older = hello[:3] + str(PROTOCOL - 1).encode() + hello[4:]
     with pytest.raises(MessageError, match=f"of version {PROTOCOL - 1} of the protocol; this"):
         net.decode(older)

@@ -84,7 +84,7 @@ class Coalition:
 
     def _read(self, message):
         job, primes = self.net.job, self.spy.phase.held.sharing.primes
-        channel = self.net._channels[message.recipient][message.sender]
+        channel = self.net.channels[message.recipient][message.sender]
         payload = channel.open(b"centre share", part=0, sealed=message.sealed.payload)
         shape = len(primes), job.sums_revealed * job.width, job.k
         self.told[message.sender] = unpack(PackedResidues(shape=shape, payload=payload).planes())

@@ -217,7 +217,7 @@ class TestRefused:
         """The first part that client 2 sends client 1, and what it says."""
         net = five()
         share = net.hold(Share, recipient=1, sender=2)
-        channel = net._channels[1][2]
+        channel = net.channels[1][2]
         return net, share, bytearray(channel.open(b"share", part=0, sealed=share.sealed.payload))
 
     def test_a_first_part_without_zeros(self, five, refuses):

@@ -190,7 +190,7 @@ class TestRefusals:
     def test_a_share_of_the_check_is_taken_once_from_each_other_client_in_its_stage(self, union, refuses):
         net = union()
         message = net.hold(UnionCheck, recipient=1)
-        client, channel = net.clients[1], net._channels[message.sender][1]
+        client, channel = net.clients[1], net.channels[message.sender][1]
 
         def sealed(payload):
             channel._sealed.clear()

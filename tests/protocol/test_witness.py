@@ -125,12 +125,12 @@ def test_another_result_for_one_client_is_found(wire):
 def finish_without_a_round(net, told):
     """Everybody has all shares; clients are told what `told` has for them, and then the same labels."""
     net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
-    net._links.clear()
+    net.links.clear()
     mail = []
     for j, (kind, more) in told.items():
         client, head = net.clients[j], {"run": net.session.run, "sender": SERVER, "recipient": j}
         net.deliver(kind(**head, **more))
-        net._links.clear()
+        net.links.clear()
         labels = np.arange(client.phase.held.sharing.remaining().m, dtype=np.int32) % 2
         net.deliver(
             Finish(
@@ -142,7 +142,7 @@ def finish_without_a_round(net, told):
                 left_out=tuple(sorted(client.phase.held.sharing.left_out)),
             )
         )
-        mail += [net.take(link) for link in net.pending() for _ in net._links[link].copy()]
+        mail += [net.take(link) for link in net.pending() for _ in net.links[link].copy()]
     for message in mail:
         if isinstance(message, Witness):
             net.deliver(message)
@@ -162,7 +162,7 @@ def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_client
     net = wire(rows, comparison="rounds", disclosure="distances")
     helper, groups = len(rows), ((1, 2), tuple(range(3, len(rows))))
     net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
-    net._links.clear()
+    net.links.clear()
     size, found = net.clients[1].phase.held.sharing.remaining().m, set()
     for at, group in enumerate(groups):
         sets = np.arange(size, dtype=np.int32) // (at + 1) % 2
@@ -170,13 +170,13 @@ def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_client
         for j in group:
             said = {"run": net.session.run, "sender": SERVER, "recipient": j}
             net.deliver(Assignment(**said, round=1, sets=sets, responders=named))
-        mail = [net.take(link) for link in net.pending() for _ in net._links[link].copy()]
+        mail = [net.take(link) for link in net.pending() for _ in net.links[link].copy()]
         for j in group:
             asked = Assignment(
                 run=net.session.run, sender=SERVER, recipient=helper, round=1, sets=sets, responders=named
             )
             proof = net.decode(net.encode(asked)).proof  # of the server, which works with this client
-            sealed = net._channels[helper][j].seal(
+            sealed = net.channels[helper][j].seal(
                 b"witness", part=0, payload=proof.digest + proof.signature, round_=1
             )
             head = {"run": net.session.run, "sender": helper, "recipient": j}
@@ -184,7 +184,7 @@ def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_client
         for message in mail:
             if isinstance(message, Witness) and message.recipient in group:
                 net.post(net.clients[message.recipient].receive(message))
-        sent = [net.take(link) for link in net.pending() for _ in net._links[link].copy()]
+        sent = [net.take(link) for link in net.pending() for _ in net.links[link].copy()]
         found |= {message.sender for message in sent if isinstance(message, CodedDistances)}
     assert found == answered
 

@@ -146,7 +146,7 @@ class Wire:
         self.clients = {j: self.client(j) for j in self._given}
         self._handshakes: dict[int, Handshake] = {}
         self._meet()
-        self._links: dict[Link, deque[tuple[int, bytes]]] = defaultdict(deque)
+        self.links: dict[Link, deque[tuple[int, bytes]]] = defaultdict(deque)
         self._posted = 0
         for client in self.clients.values():
             self.post(client.start())
@@ -164,7 +164,7 @@ class Wire:
     def replace_client(self, number: int, **other: Any) -> Client:
         """Put another client in a client's place, before anything is delivered."""
         self.clients[number] = self.client(number, **other)
-        self._links.clear()
+        self.links.clear()
         self._meet()
         for client in self.clients.values():
             self.post(client.start())
@@ -188,7 +188,7 @@ class Wire:
     def _plan(self, introductions: Sequence[Introduction | None]) -> None:
         """Have the channels of clients that were introduced to each other so."""
         self._planned = introductions
-        self._channels = {
+        self.channels = {
             j: self._handshakes[j].channels(introductions) for j, one in enumerate(introductions, 1) if one
         }
 
@@ -207,13 +207,13 @@ class Wire:
         round_: int = 0,
     ) -> Sealed:
         """What the sender would seal, whatever it has sealed before."""
-        channel = self._channels[sender][recipient]
+        channel = self.channels[sender][recipient]
         channel._sealed.clear()
         return channel.seal(purpose, part=part, payload=payload, round_=round_)
 
     def opened(self, share: Share) -> PackedResidues:
         """The residues of a share, as its recipient reads them."""
-        channel = self._channels[share.recipient][share.sender]
+        channel = self.channels[share.recipient][share.sender]
         payload = channel.open(b"share", part=share.part, sealed=share.sealed.payload)
         rows = self.parts().share_rows(share.sender, share.part)
         shape = (self.job.residues(self.m), self.job.width, rows.stop - rows.start)
@@ -255,7 +255,7 @@ class Wire:
             if isinstance(message, Plan) and message.introductions != tuple(self._planned):
                 self._plan(message.introductions)
             link = message.sender, message.recipient
-            self._links[link].append((self._posted, self.encode(message)))
+            self.links[link].append((self._posted, self.encode(message)))
 
     def encode(self, message: Message) -> bytes:
         """The bytes that its sender would send."""
@@ -274,12 +274,12 @@ class Wire:
 
     def pending(self) -> list[Link]:
         """Links with mail, the one with the oldest message first."""
-        return sorted((link for link, mail in self._links.items() if mail), key=lambda at: self._links[at][0])
+        return sorted((link for link, mail in self.links.items() if mail), key=lambda at: self.links[at][0])
 
     def take(self, link: Link) -> Message:
         """Take the oldest message off a link without delivering it; its labels are unpacked."""
         most = self.role(link[1]).sizes.most_bytes
-        return opened(decode(self._links[link].popleft()[1], k=self.job.k, session=self.session, most=most))
+        return opened(decode(self.links[link].popleft()[1], k=self.job.k, session=self.session, most=most))
 
     def deliver(self, message: Message) -> None:
         """Hand a message over; whatever a test made of it, the server has signed it if it is the server's."""

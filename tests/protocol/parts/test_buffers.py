@@ -65,7 +65,7 @@ def test_shares_of_a_client_are_never_more_than_a_window_ahead(many, seed):
         sharing = [phase.held.sharing for phase in phases if hasattr(phase, "held")]
         slowest = min((one.announced for one in sharing), default=0) if len(sharing) == 5 else 0
         ahead.append(max((one.shared for one in sharing), default=0) - slowest)
-        unread = Counter(link for link, mail in net._links.items() for _ in mail if SERVER not in link)
+        unread = Counter(link for link, mail in net.links.items() for _ in mail if SERVER not in link)
         assert max(unread.values(), default=0) <= WINDOW
         return net.server.state is State.ITERATE
 
