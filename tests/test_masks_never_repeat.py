@@ -15,12 +15,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import secfc
 from benchmarks.faults.faulty import Fault, Scenario, run_faulty
-from secfc import randomness
+from secfc import keystream, randomness
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.prepare import Column, Schema, prepare
-from secfc.protocol import pairwise
 from secfc.sealing import channel
 
 _RNG = np.random.default_rng(6)
@@ -44,7 +43,7 @@ class Records:
 
         monkeypatch.setattr(os, "urandom", drawn)
         monkeypatch.setattr(randomness, "Cipher", self._of_a_source)
-        monkeypatch.setattr(pairwise, "Cipher", self._of_a_pair)
+        monkeypatch.setattr(keystream, "Cipher", self._of_a_pair)
         records = self
 
         class Recorded:

@@ -1,6 +1,6 @@
 """The server: asks for distances to the means of sets, decodes them, and moves the sets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class Server:
         return self.phase.outcome
 
     @property
-    def found(self) -> list[SearchResult]:
+    def found(self) -> Sequence[SearchResult]:
         """Once the run has ended: one for each k that was compared, or the outcome alone."""
         return self.phase.found
 

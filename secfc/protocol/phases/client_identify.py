@@ -41,7 +41,6 @@ class ClientIdentify(ClientPhase):
     def __init__(
         self, context: ClientContext, *, rows: Floats, ids: RowIds | None, ephemeral: bytes | None
     ) -> None:
-        super().__init__()
         self._context, self._rows, self._ids = context, rows, ids
         self.handshake = Handshake(
             session=context.session,
@@ -102,7 +101,7 @@ class ClientIdentify(ClientPhase):
             layout = Layout(tuple(0 if one is None else one.rows for one in introductions))
             own = OwnRows(self._rows, layout.rows(context.number))
             share = ClientShare(context, peers, layout=layout, own=own)
-            return share, share.begin(self.early_shares)
+            return share, share.sharing.begin(self.early_shares)
         if peers.left_out:
             raise MessageError(
                 f"Plan: without client {min(peers.left_out)}, whom membership privacy cannot leave out"

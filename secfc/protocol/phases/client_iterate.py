@@ -51,7 +51,7 @@ class ClientIterate(ClientPhase):
     state = State.ITERATE
 
     def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
-        super().__init__(planned=held.planned, union_rows=held.union_rows)
+        self.planned, self.union_rows = held.planned, held.union_rows
         self._context, self._job, self._peers = context, context.job, peers
         self.held, self._sharing, self._witnesses = held, held.sharing, held.witnesses
         self._left_out = frozenset(held.sharing.left_out)

@@ -23,11 +23,11 @@ class ClientPhase(ABC):
         As those of `secfc.protocol.client.Client`.
     """
 
-    def __init__(self, *, planned: Layout | None = None, union_rows: Ints | None = None) -> None:
-        self.planned, self.union_rows = planned, union_rows
-        self.labels: Labels | None = None
-        self.centres: Floats | None = None
-        self.deviations: Floats | None = None
+    planned: Layout | None = None
+    union_rows: Ints | None = None
+    labels: Labels | None = None
+    centres: Floats | None = None
+    deviations: Floats | None = None
 
     @property
     @abstractmethod

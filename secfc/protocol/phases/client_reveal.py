@@ -24,7 +24,7 @@ class ClientReveal(ClientPhase):
     """
 
     def __init__(self, job: Job, peers: Peers, held: Held, *, result: Finish, labels: Labels) -> None:
-        super().__init__(planned=held.planned, union_rows=held.union_rows)
+        self.planned, self.union_rows = held.planned, held.union_rows
         self.labels, self.result, self.held = labels, result, held
         self._job, self._peers = job, peers
         self._state = State.COMPARE

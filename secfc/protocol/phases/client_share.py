@@ -3,7 +3,6 @@
 from secfc.array_types import Ints
 from secfc.errors import MessageError, ParameterError
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.early import EarlyShares
 from secfc.protocol.messages import Assignment, Challenge, Continue, Dispute, Finish, LeaveOut, Message
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_iterate import ClientIterate
@@ -45,7 +44,7 @@ class ClientShare(ClientPhase):
         own: OwnRows,
         union_rows: Ints | None = None,
     ) -> None:
-        super().__init__(planned=layout, union_rows=union_rows)
+        self.planned, self.union_rows = layout, union_rows
         try:
             layout.check(context.job)
         except ParameterError as error:
@@ -67,10 +66,6 @@ class ClientShare(ClientPhase):
         if self._context.number in self.sharing.left_out:
             return State.DONE
         return State.ITERATE if self.sharing.complete else State.SHARE
-
-    def begin(self, early: EarlyShares) -> list[Message]:
-        """The first parts of its shares."""
-        return self.sharing.begin(early)
 
     def step(self, message: Message) -> ClientStep:
         """Share, take others' shares, have them checked; the first question begins the iterations."""

@@ -65,7 +65,6 @@ class ClientUnion(ClientPhase):
         deals: EarlyDeals,
         shares: EarlyShares,
     ) -> None:
-        super().__init__()
         salt = context.salt or salt_of(peers.transcript)
         plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
         self.role = UnionClient(number=context.number, plan=plan, tokens=tokens, masks=context.masks)
@@ -116,7 +115,7 @@ class ClientUnion(ClientPhase):
         layout, rows = Layout((self.role.m,) * self._context.job.n, common=True), self.role.rows()
         own = OwnRows(self._rows, rows)
         share = ClientShare(self._context, self._peers, layout=layout, own=own, union_rows=rows)
-        return share, share.begin(self.early_shares)
+        return share, share.sharing.begin(self.early_shares)
 
     def begin(self) -> list[Message]:
         """Deal the first parts of a stage, and take those that others have dealt already."""

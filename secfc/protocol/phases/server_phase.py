@@ -1,7 +1,7 @@
 """What the phases of the server have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -60,14 +60,15 @@ class ServerPhase(ABC):
         As those of `secfc.protocol.server.Server`.
     """
 
+    unread: tuple[Pair, ...] = ()
+    outcome: SearchResult | None = None
+    found: Sequence[SearchResult] = ()
+
     def __init__(
         self, context: ServerContext, introductions: Introductions, *, planned: Layout | None = None
     ) -> None:
         self.context, self.introductions, self.planned = context, introductions, planned
         self.layout = planned or Layout((0,) * context.job.n)
-        self.unread: tuple[Pair, ...] = ()
-        self.outcome: SearchResult | None = None
-        self.found: list[SearchResult] = []
 
     @property
     @abstractmethod
