@@ -7,6 +7,7 @@ not: another call goes on with the run from there, or removes it, as it is told 
 import re
 import secrets
 import shutil
+import threading
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,8 @@ from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 _PREFIX = "run-"
 _NAME = re.compile(f"{_PREFIX}[0-9a-f]{{{2 * RUN_ID_BYTES}}}")
 _LOG = "driver.log"
+_LOCK = threading.Lock()
+"""Of threads that look for folders: a log that is just being begun looks like one that was left."""
 
 
 class RunFolder:
@@ -111,10 +114,18 @@ def run_folder(setup: Setup) -> RunFolder:
         When there is a run that nobody works on and the call does not say what is to be done with it, or none
         that it can go on with.
     """
-    storage = setup.storage
-    assert storage is not None
-    if setup.resume:
-        return _go_on(storage, setup)
+    with _LOCK:
+        assert setup.storage is not None
+        return (_go_on if setup.resume else _begin)(setup.storage, setup)
+
+
+def _begin(storage: Path, setup: Setup) -> RunFolder:
+    """The folder of a run that begins, when nothing was left or what was left may be removed.
+
+    Raises
+    ------
+    StorageError
+    """
     for path in _runs(storage):
         try:
             folder = RunFolder.open(path)

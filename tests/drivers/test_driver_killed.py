@@ -3,6 +3,7 @@
 import signal
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.run_folder import RunFolder
+from secfc.drivers.run_folder import RunFolder, run_folder
 from secfc.errors import LimitError, ParameterError, StorageError, TooManyFaultsError
 from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
@@ -206,6 +207,17 @@ def test_a_folder_that_no_driver_made_stays(stored, resume):
     own.write_text("x")
     run_multiprocess(replace(setup, resume=resume))
     assert [path.name for path in setup.storage.rglob("*")] == ["run-of-mine", "rows.csv"]
+
+
+def test_threads_that_begin_runs_at_once_do_not_take_each_others_folders(stored):
+    setup = stored()
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(run_folder, [setup] * 40))
+    assert len({folder.path for folder in folders}) == 40
+    for folder in folders:
+        assert (folder.path / "driver.log").exists()
+        folder.remove()
+    assert list(setup.storage.iterdir()) == []
 
 
 def begun(setup):
