@@ -18,7 +18,7 @@ from secfc.drivers import framing
 from secfc.drivers.coordinator import Coordinator, as_told
 from secfc.drivers.coordinator_log import CoordinatorLog, log_name
 from secfc.drivers.costs import Meter
-from secfc.drivers.multiprocess import CLOSING_SECONDS, FOR_EVER
+from secfc.drivers.multiprocess import FOR_EVER
 from secfc.drivers.pipes import PartyProcess, Pipes
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
@@ -91,7 +91,6 @@ def run_agreed(
             deadline=deadline or FOR_EVER,
             on_progress=Watch(run=run.hex(), job=agreement.job, meter=meter, on_progress=on_progress),
             meter=meter,
-            closing_seconds=CLOSING_SECONDS,
             log=log,
         )
         error: SecFCError | None = None

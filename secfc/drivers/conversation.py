@@ -66,8 +66,6 @@ class Conversation:
     identity : Identity
         The coordinator's.
     terms : RunTerms
-    closing_seconds : float
-        That it has to answer the call that closes the run, at most.
     """
 
     def __init__(
@@ -81,11 +79,10 @@ class Conversation:
         place: Place,
         identity: Identity,
         terms: RunTerms,
-        closing_seconds: float,
     ) -> None:
         self._number, self.name, self._send, self._deadline = number, name, send, deadline
         self._events, self._place, self._identity = events, place, identity
-        self._terms, self._closing_seconds = terms, closing_seconds
+        self._terms = terms
         self._outgoing = Outgoing()
         self._changed = threading.Condition()
         self._calls = 0  # that were answered
@@ -227,7 +224,7 @@ class Conversation:
             kind=kind, number=self._calls, position=self._outgoing.position, place=self._place, body=body
         )
         data = call.signed(self._identity)
-        limit = min(self._deadline, self._closing_seconds) if kind is Kind.CLOSE else self._deadline
+        limit = min(self._deadline, CLOSING_SECONDS) if kind is Kind.CLOSE else self._deadline
         self._asked = tried = time.monotonic()
         until = tried + limit
         while (answer := self._send(self.name, data, _bounded(until - tried))) is None:

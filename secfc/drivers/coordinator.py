@@ -46,7 +46,7 @@ _COMPARE_SECONDS = 30.0
 """How long sites may wait for others to confirm the result."""
 
 _LOST_SECONDS = 5.0
-"""How long a site that the run went on without may take to hear how it ended."""
+"""How long a site that the run went on without, or that is interrupted, may take to hear how it ended."""
 
 
 class Coordinator:
@@ -70,9 +70,6 @@ class Coordinator:
         Whether the transport gives up: nothing can be sent then.
     on_progress : callable, optional
     meter : Meter, optional
-    closing_seconds : float, optional
-        How long a site that hangs can keep the others from an ended run, by default
-        `secfc.drivers.conversation.CLOSING_SECONDS`.
     log : CoordinatorLog, optional
         Of this run. With one a run that lacks sites which do not answer is interrupted and not ended: it goes
         on from the log.
@@ -108,7 +105,6 @@ class Coordinator:
         aborted: Callable[[], bool] = lambda: False,
         on_progress: OnProgress | None = None,
         meter: Meter | None = None,
-        closing_seconds: float | None = None,
         log: CoordinatorLog | None = None,
     ) -> None:
         self._terms, self._job = terms, terms.job
@@ -121,7 +117,6 @@ class Coordinator:
             salt=salt,
         )
         self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
-        self._closing_seconds = closing_seconds or conversations.CLOSING_SECONDS
         # The work of the thread that takes answers; others carry calls meanwhile.
         self.meter = meter or Meter(clock=time.thread_time)
         self.lost: dict[int, SecFCError] = {}
@@ -151,7 +146,6 @@ class Coordinator:
                 place=Place(run=run, agreement=terms.digest, recipient=j),
                 identity=identity,
                 terms=terms,
-                closing_seconds=self._closing_seconds,
             )
             for j, name in enumerate(terms.names, start=1)
         }
@@ -184,9 +178,10 @@ class Coordinator:
                 for one in self._conversations.values():
                     one.stop()
             else:
-                self._close(Told.of(told).to_json(), now=True)
+                patience = conversations.CLOSING_SECONDS if isinstance(error, Exception) else _LOST_SECONDS
+                self._close(Told.of(told).to_json(), now=True, patience=patience)
             raise
-        self._close({"ended": COMPLETE}, now=False)
+        self._close({"ended": COMPLETE}, now=False, patience=conversations.CLOSING_SECONDS)
         if self._log is not None and self._aborted():
             self.interrupted = True  # sites that were not closed have their labels in memory only
             raise self._abortion()
@@ -240,11 +235,18 @@ class Coordinator:
                 self._take(answers)
             if failed is not None and failed[0] not in self.lost:
                 self._vanished(*failed)
-            if not answers and failed is None and time.monotonic() - heard_at > self._patience:
+            silent = not answers and failed is None and not self._works
+            if silent and time.monotonic() - heard_at > self._patience:
                 self._overdue()
                 heard_at = time.monotonic()
         if not self._done:
             raise self._unconfirmed(list(self._conversations))
+
+    @property
+    def _works(self) -> bool:
+        """Whether a site has a call to answer at the end: taking its log again is no silence."""
+        left = self._conversations.keys() - self._done - self.lost.keys()
+        return self.server.state is State.DONE and any(self._conversations[j].waiting for j in left)
 
     def _take(self, answers: list[tuple[int, Answer]]) -> None:
         """Write answers down, then let them take effect in their order."""
@@ -497,12 +499,12 @@ class Coordinator:
         _LOG.warning("%s (phase %s); the run goes on without it", shown(text), phase)
         self._go_on(replies)
 
-    def _close(self, ended: dict[str, Any], *, now: bool) -> None:
+    def _close(self, ended: dict[str, Any], *, now: bool, patience: float) -> None:
         """Tell every site how the run ended and wait for them, but not for long."""
         for one in self._conversations.values():
             one.close(to_json(ended), now=now)
         begun = time.monotonic()
-        soon = begun + (0.0 if self._aborted() else self._closing_seconds)
+        soon = begun + (0.0 if self._aborted() else patience)
         lost = min(soon, begun + _LOST_SECONDS)
         later = soon if now or self._aborted() else max(soon, begun + self._deadline)
         for j, conversation in self._conversations.items():

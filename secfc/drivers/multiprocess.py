@@ -36,9 +36,6 @@ from secfc.psu.tokens import SALT_BYTES
 from secfc.row_layout import Layout
 from secfc.sealing.identity import KEY_BYTES, Identity, Roster
 
-CLOSING_SECONDS = 5.0
-"""How long a process that hangs can keep the others from an ended run."""
-
 FOR_EVER = threading.TIMEOUT_MAX / 4
 """Seconds of a deadline that does not come."""
 
@@ -130,7 +127,6 @@ def _coordinator(
         deadline=setup.deadline or FOR_EVER,
         on_progress=Watch(run=run.hex(), job=setup.job, meter=meter, on_progress=on_progress),
         meter=meter,
-        closing_seconds=CLOSING_SECONDS,
         log=log,
     )
 

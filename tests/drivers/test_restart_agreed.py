@@ -177,11 +177,11 @@ def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, ca
     assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in here.labels]
 
 
-def test_a_run_that_is_stopped_without_a_log_leaves_no_summary(organisations):
+def test_a_run_that_is_stopped_without_a_log_says_so_in_its_summary(organisations):
     def stop(progress):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(organisations, on_progress=stop)
-    assert not (organisations.folder / "summary.json").exists()
+    assert read_summary(organisations.folder / "summary.json").coordinator["ended"] == "PartyError: stopped"
     assert not organisations.job.with_suffix(".logs").exists()

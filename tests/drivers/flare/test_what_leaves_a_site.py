@@ -162,8 +162,8 @@ def test_the_words_of_the_coordinator_are_not_stated(tmp_path):
     network = Network(made, spoil=spoil)
     close = network.coordinator._close
 
-    def lies(ended, *, now):
-        close({"ended": "x\x1b[2J", "error": "I owe you 5", "code": "\u202e", "party": "north"}, now=now)
+    def lies(ended, **how):
+        close({"ended": "x\x1b[2J", "error": "I owe you 5", "code": "\u202e", "party": "north"}, **how)
 
     network.coordinator._close = lies
     network.coordinator._until_done = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
