@@ -51,8 +51,10 @@ class EarlyShares:
 
     def hold(self, message: Share, *, job: Job) -> None:
         """As `EarlyDeals.hold`; where shares are checked, one that is too large counts as one that cannot be
-        read.
+        read, and one that is repeated is dropped.
         """
+        if covers_of(job) and message.part < _parts_of(message.sender, self.held):
+            return
         most = most_share_bytes(len(PRIMES) * job.width) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
         if job.reveal_spread is not None:
             most += packed_bytes((len(PRIMES), job.width, job.k))
@@ -64,10 +66,14 @@ class EarlyShares:
 
 def _check_next(message: Share | UnionDeal, held: list[Share] | list[UnionDeal], *, most: int) -> None:
     kind, size = type(message).__name__, len(message.sealed.payload)
-    known = sum(one.sender == message.sender for one in held)
+    known = _parts_of(message.sender, held)
     if message.part != known or known == WINDOW:
         raise MessageError(f"{kind}: part {message.part} from client {message.sender} out of turn")
     if size > most:
         raise MessageError(
             f"{kind}: {size} sealed bytes from client {message.sender}, no part has more than {most}"
         )
+
+
+def _parts_of(sender: int, held: list[Share] | list[UnionDeal]) -> int:
+    return sum(one.sender == sender for one in held)

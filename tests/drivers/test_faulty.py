@@ -255,6 +255,18 @@ def within_the_bound(draw):
     return n, t, ell, liars, faults
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_share_that_is_repeated_costs_its_sender_nothing(setup_of, part_rows, seed):
+    part_rows(1)
+    counts = tuple((3, 5, 4, 2, 6)[j % 5] for j in range(8))
+    setup = setup_of(counts, t=1, ell=2, max_liars=1, seed=seed, max_iter=6)
+    ending = run(setup, fault("lie", 1, at=0, count=1000), fault("duplicate", 2, at=2), seed=seed)
+    assert ending.error is None
+    assert_exact(setup, ending)
+    assert ending.faults.unread == ()
+    assert set(ending.faults.liars) | set(ending.faults.cheats) <= {1}
+
+
 @searches
 @given(
     case=within_the_bound(),
