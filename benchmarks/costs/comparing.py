@@ -18,7 +18,7 @@ from secfc.array_types import Ints, Labels
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Member, Outgoing, Role
+from secfc.comparing.role import Comparer, Role, Sending
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError, SecFCError
@@ -88,21 +88,21 @@ class ComparingRow:
 class Played:
     """What a round cost."""
 
-    seconds: dict[Member, float]
-    sent: dict[tuple[Member, Member], list[int]]
+    seconds: dict[Comparer, float]
+    sent: dict[tuple[Comparer, Comparer], list[int]]
     labels: Labels
 
 
-def play(roles: dict[Member, Role]) -> Played:
+def play(roles: dict[Comparer, Role]) -> Played:
     """Carry the mail of a round."""
     played = Played(
         seconds=dict.fromkeys(roles, 0.0),
         sent={(a, b): [] for a in roles for b in roles},
         labels=np.empty(0, dtype=np.int32),
     )
-    waiting: list[tuple[Member, Outgoing]] = []
+    waiting: list[tuple[Comparer, Sending]] = []
 
-    def step(me: Member, sender: Member | None = None, data: bytes = b"") -> None:
+    def step(me: Comparer, sender: Comparer | None = None, data: bytes = b"") -> None:
         before = time.process_time()
         sent = roles[me].begin() if sender is None else roles[me].take(sender, data)
         played.seconds[me] += time.process_time() - before
@@ -116,7 +116,7 @@ def play(roles: dict[Member, Role]) -> Played:
         at = next(at for at, (sender, one) in enumerate(waiting) if sender in roles[one.recipient].awaited)
         sender, one = waiting.pop(at)
         step(one.recipient, sender, bytes(one.data))
-    first = roles[Member.E0]
+    first = roles[Comparer.E0]
     assert isinstance(first, Evaluator)
     played.labels = first.labels
     return played
@@ -140,7 +140,7 @@ class Rounds:
         modulo = np.array(self.primes)[:, np.newaxis, np.newaxis]
         self.masked = self._packed((distances % modulo + masks) % modulo)
         self.kernels = choose(m * k * PRIMES * 1000)
-        self.arenas = {party: Arena() for party in Member}
+        self.arenas = {party: Arena() for party in Comparer}
         self._rounds = count(1)
         self.labels = self.play(None, WIDTHS[0]).labels
         rows = blobs(Case(m=m, d=COLUMNS, k=k, n=3, t=1, ell=1))
@@ -167,16 +167,16 @@ class Rounds:
         def keys(secret: int) -> Keys:
             return Keys(bytes([secret]) * 32, run=_RUN, round_=number, attempt=0, phase="iterate")
 
-        roles: dict[Member, Role] = {
-            Member.DEALER: Dealer(
+        roles: dict[Comparer, Role] = {
+            Comparer.DEALER: Dealer(
                 question=question,
                 masks=self.masks,
                 keys=(keys(0), keys(1)),
                 kernels=self.kernels,
-                arena=self.arenas[Member.DEALER],
+                arena=self.arenas[Comparer.DEALER],
             )
         }
-        for secret, me in enumerate((Member.E0, Member.E1)):
+        for secret, me in enumerate((Comparer.E0, Comparer.E1)):
             roles[me] = Evaluator(
                 me=me,
                 question=question,
@@ -225,7 +225,7 @@ def _measure(
     if any(not np.array_equal(each.labels, rounds.labels) for each in played):
         raise SecFCError("a round ended with other labels")
     one = played[0]
-    seconds = {party: median(np.array([each.seconds[party] for each in played])) for party in Member}
+    seconds = {party: median(np.array([each.seconds[party] for each in played])) for party in Comparer}
     return ComparingRow(
         m=rounds.m,
         k=rounds.k,
@@ -236,12 +236,12 @@ def _measure(
         fan=widths.fan,
         changed=changed,
         rounds=repeats,
-        dealer_seconds=seconds[Member.DEALER],
-        first_seconds=seconds[Member.E0],
-        second_seconds=seconds[Member.E1],
-        dealt_bytes=sum(one.sent[Member.DEALER, Member.E1]),
-        each_way_bytes=sum(one.sent[Member.E0, Member.E1]),
-        exchanges=len(one.sent[Member.E0, Member.E1]),
+        dealer_seconds=seconds[Comparer.DEALER],
+        first_seconds=seconds[Comparer.E0],
+        second_seconds=seconds[Comparer.E1],
+        dealt_bytes=sum(one.sent[Comparer.DEALER, Comparer.E1]),
+        each_way_bytes=sum(one.sent[Comparer.E0, Comparer.E1]),
+        exchanges=len(one.sent[Comparer.E0, Comparer.E1]),
         plaintext_seconds=median(plaintext),
         ratio=median(ratios),
         ratio_quartiles=quartiles(ratios),

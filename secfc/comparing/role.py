@@ -7,7 +7,7 @@ from enum import Enum
 from secfc.errors import MessageError, SecFCError
 
 
-class Member(Enum):
+class Comparer(Enum):
     """Who compares. No two of them may collude."""
 
     DEALER = "dealer"
@@ -19,17 +19,17 @@ Data = bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outgoing:
+class Sending:
     """Bytes for another party of the trio."""
 
-    recipient: Member
+    recipient: Comparer
     data: Data = field(repr=False)
 
 
-Turn = tuple[tuple[Outgoing, ...], Mapping[Member, int]]
+Turn = tuple[tuple[Sending, ...], Mapping[Comparer, int]]
 """What is sent, and how many bytes of whom are awaited."""
 
-Steps = Generator[Turn, Mapping[Member, Data], None]
+Steps = Generator[Turn, Mapping[Comparer, Data], None]
 """Yields turns and is sent the bytes that each awaits; ends after a turn that awaits nothing."""
 
 
@@ -38,20 +38,20 @@ class Role:
 
     Parameters
     ----------
-    me : Member
+    me : Comparer
     steps : Steps
 
     Attributes
     ----------
-    awaited : mapping from Member to int
+    awaited : mapping from Comparer to int
         Bytes that the next step takes, empty at the end.
     """
 
-    def __init__(self, me: Member, steps: Steps) -> None:
+    def __init__(self, me: Comparer, steps: Steps) -> None:
         self.me, self._steps = me, steps
-        self.awaited: Mapping[Member, int] = {}
+        self.awaited: Mapping[Comparer, int] = {}
         self._begun = self.ended = False
-        self._held: dict[Member, Data] = {}
+        self._held: dict[Comparer, Data] = {}
 
     def __repr__(self) -> str:
         waits = ", ".join(f"{size} bytes of the {party.value}" for party, size in self.awaited.items())
@@ -60,14 +60,14 @@ class Role:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError(f"{type(self).__name__} cannot be copied or pickled: masks would repeat")
 
-    def begin(self) -> tuple[Outgoing, ...]:
+    def begin(self) -> tuple[Sending, ...]:
         """Make the first step: what is sent before anything is taken. Once."""
         if self._begun:
             raise SecFCError(f"the {self.me.value} has begun")
         self._begun = True
         return self._advance(None)
 
-    def take(self, sender: Member, data: Data) -> tuple[Outgoing, ...]:
+    def take(self, sender: Comparer, data: Data) -> tuple[Sending, ...]:
         """Take bytes of another party, in the order in which it sent them; what is sent then.
 
         Raises
@@ -91,8 +91,8 @@ class Role:
         taken, self._held = self._held, {}
         return self._advance(taken)
 
-    def _advance(self, taken: Mapping[Member, Data] | None) -> tuple[Outgoing, ...]:
-        sent: tuple[Outgoing, ...] = ()
+    def _advance(self, taken: Mapping[Comparer, Data] | None) -> tuple[Sending, ...]:
+        sent: tuple[Sending, ...] = ()
         self.awaited = {}
         try:
             sent, self.awaited = self._steps.send(taken)  # type: ignore[arg-type]  # None begins

@@ -16,7 +16,7 @@ from secfc.comparing.gates import Words
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import Bracket
 from secfc.comparing.question import Question
-from secfc.comparing.role import Data, Member, Outgoing, Role, Steps, Turn
+from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
 from secfc.comparing.slicing import to_rows
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
@@ -53,29 +53,29 @@ class Dealer(Role):
         _check(question, masks)
         self._question, self._masks, self._keys = question, masks.planes(), keys
         self._kernels, self._arena = kernels, arena
-        super().__init__(Member.DEALER, self._play())
+        super().__init__(Comparer.DEALER, self._play())
 
     def _play(self) -> Steps:
         question = self._question
         if question.candidates.size == 1:
             return
-        masks, own, sent = self._masks, question.own, tuple[Outgoing, ...]()
+        masks, own, sent = self._masks, question.own, tuple[Sending, ...]()
         if question.champions is not None:
             sent = (self._deal("champion", Bracket.champion(question.slots), masks, own),)
             if question.slots == 1:
                 yield sent, {}
                 return
             size = -(-question.rows // 8)
-            told = yield sent, {Member.E0: size, Member.E1: size}
-            if bytes(told[Member.E0]) != bytes(told[Member.E1]):
+            told = yield sent, {Comparer.E0: size, Comparer.E1: size}
+            if bytes(told[Comparer.E0]) != bytes(told[Comparer.E1]):
                 raise CheatError("the evaluators told the dealer of different rows", code=Code.BAD_MESSAGE)
-            changed = _changed(told[Member.E0], question.rows)
+            changed = _changed(told[Comparer.E0], question.rows)
             if not changed.size:
                 return
             masks, own = _rows_of(masks, changed), own[changed]
         yield (self._deal("pairs", Bracket.all_pairs(question.slots), masks, own),), {}
 
-    def _deal(self, stage: str, bracket: Bracket, masks: Bytes, own: Labels) -> Outgoing:
+    def _deal(self, stage: str, bracket: Bracket, masks: Bytes, own: Labels) -> Sending:
         plans = self._question.plans(bracket, own)
         dealt = np.empty(sum(plan.dealt for plan in plans), dtype=np.uint64)
         start = at = 0
@@ -92,7 +92,7 @@ class Dealer(Role):
                 out=dealt[at : at + plan.dealt],
             )
             start, at = start + plan.rows, at + plan.dealt
-        return Outgoing(recipient=Member.E1, data=dealt.view(np.uint8).data)
+        return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
 
 
 class Evaluator(Role):
@@ -100,7 +100,7 @@ class Evaluator(Role):
 
     Parameters
     ----------
-    me : Member
+    me : Comparer
         E0 or E1.
     question : Question
     masked : PackedResidues
@@ -119,19 +119,19 @@ class Evaluator(Role):
     def __init__(
         self,
         *,
-        me: Member,
+        me: Comparer,
         question: Question,
         masked: PackedResidues,
         keys: Keys,
         kernels: Kernels,
         arena: Arena,
     ) -> None:
-        if me is Member.DEALER:
+        if me is Comparer.DEALER:
             raise ParameterError("me: the dealer is no evaluator")
         _check(question, masked)
         self._question, self._masked, self._keys = question, masked.planes(), keys
         self._kernels, self._arena = kernels, arena
-        self._first, self._peer = me is Member.E0, Member.E1 if me is Member.E0 else Member.E0
+        self._first, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
         self._labels: Labels | None = None
         super().__init__(me, self._play())
 
@@ -150,7 +150,7 @@ class Evaluator(Role):
 
     def _play(self) -> Steps:
         question = self._question
-        own, masked, sent = question.own, self._masked, tuple[Outgoing, ...]()
+        own, masked, sent = question.own, self._masked, tuple[Sending, ...]()
         if question.candidates.size == 1:
             self._labels = np.full(question.rows, question.candidates[0], dtype=np.int32)
             return
@@ -162,7 +162,7 @@ class Evaluator(Role):
             changed = np.flatnonzero(~holds[0])
             if question.slots > 1:
                 told = np.packbits(holds[0], bitorder="little").tobytes()
-                sent = (Outgoing(recipient=Member.DEALER, data=told),)
+                sent = (Sending(recipient=Comparer.DEALER, data=told),)
             masked, own = _rows_of(masked, changed), own[changed]
         if changed.size and question.slots == 1:
             labels[changed] = question.winners(np.ones((1, changed.size), dtype=np.bool_), own)
@@ -179,14 +179,14 @@ class Evaluator(Role):
             yield sent, {}
 
     def _stage(
-        self, stage: str, bracket: Bracket, masked: Bytes, own: Labels, sent: Sequence[Outgoing]
-    ) -> Generator[Turn, Mapping[Member, Data], Bools]:
+        self, stage: str, bracket: Bracket, masked: Bytes, own: Labels, sent: Sequence[Sending]
+    ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
         """Open a bracket's outputs for rows, shape (outputs, rows); `sent` goes out with the first words."""
         plans = self._question.plans(bracket, own)
         dealt, waiting = np.empty(0, dtype=np.uint64), tuple(sent)
         if not self._first:
-            told = yield waiting, {Member.DEALER: _WORD * sum(plan.dealt for plan in plans)}
-            dealt, waiting = np.frombuffer(told[Member.DEALER], dtype=np.uint64), ()
+            told = yield waiting, {Comparer.DEALER: _WORD * sum(plan.dealt for plan in plans)}
+            dealt, waiting = np.frombuffer(told[Comparer.DEALER], dtype=np.uint64), ()
         batches, start, at = [], 0, 0
         for batch, plan in enumerate(plans):
             batches.append(
@@ -207,7 +207,7 @@ class Evaluator(Role):
         opened: list[Words] = []
         while not opened:
             data = b"".join(words.data for words in shares)
-            told = yield (*waiting, Outgoing(recipient=self._peer, data=data)), {self._peer: len(data)}
+            told = yield (*waiting, Sending(recipient=self._peer, data=data)), {self._peer: len(data)}
             others, waiting = np.frombuffer(told[self._peer], dtype=np.uint64), ()
             ends = np.cumsum([words.size for words in shares])[:-1]
             shares = []

@@ -22,12 +22,12 @@ class NoFrameError(EOFError):
     """Bytes that are no frame of ours; the end of a stream inside a frame is another EOFError."""
 
 
-Kind = Literal[b"M", b"J", b"A", b"C", b"R"]
-MESSAGE: Kind = b"M"
-JSON: Kind = b"J"
-ARRAY: Kind = b"A"
-CALL: Kind = b"C"
-ANSWER: Kind = b"R"
+FrameKind = Literal[b"M", b"J", b"A", b"C", b"R"]
+MESSAGE: FrameKind = b"M"
+JSON: FrameKind = b"J"
+ARRAY: FrameKind = b"A"
+CALL: FrameKind = b"C"
+ANSWER: FrameKind = b"R"
 
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
@@ -41,7 +41,7 @@ _MOST_BYTES = {
 """Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 
-def write_frame(stream: BinaryIO, kind: Kind, payload: bytes | bytearray | memoryview) -> None:
+def write_frame(stream: BinaryIO, kind: FrameKind, payload: bytes | bytearray | memoryview) -> None:
     """Write a frame and flush it."""
     stream.write(_HEAD.pack(kind, len(payload)))
     stream.write(payload)

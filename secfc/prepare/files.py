@@ -272,7 +272,7 @@ class _Parties:
             raise PartyError(f"{self._name(party)}: a forged sender or unknown recipient")
         self._tell(header.recipient, framing.MESSAGE, payload)
 
-    def _tell(self, party: int, kind: framing.Kind, payload: bytes) -> None:
+    def _tell(self, party: int, kind: framing.FrameKind, payload: bytes) -> None:
         with suppress(OSError, ValueError):  # it has ended, which is told where its output ends
             framing.write_frame(cast(BinaryIO, self._processes[party].stdin), kind, payload)
 

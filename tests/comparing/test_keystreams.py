@@ -12,7 +12,7 @@ from support.trio import SECRETS, Trio, keys, true_labels
 from secfc import keystream
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Member
+from secfc.comparing.role import Comparer
 from secfc.errors import SecFCError
 from secfc.field.primes import primes_of
 from secfc.keystream import BitStream
@@ -34,14 +34,14 @@ def test_every_purpose_of_a_round_once(monkeypatch):
     trio = played()
     used = {pair: ring.used for pair, ring in trio.keys.items()}
     batches = {"champion": 2, "pairs": 9}
-    for other, purposes in ((Member.E0, ("products", "wires")), (Member.E1, ("wires",))):
+    for other, purposes in ((Comparer.E0, ("products", "wires")), (Comparer.E1, ("wires",))):
         expected = [
             (f"{stage} {purpose}", batch)
             for stage, count in batches.items()
             for batch in range(count)
             for purpose in purposes
         ]
-        assert used[Member.DEALER, other] == expected
+        assert used[Comparer.DEALER, other] == expected
         assert used[other, other] == expected
 
 
@@ -68,8 +68,8 @@ def test_no_word_of_a_keystream_is_drawn_twice(monkeypatch):
 
 def test_opened_wires_are_balanced_bits():
     trio = played(m=4096, k=3)
-    for sender in (Member.E0, Member.E1):
-        for data in [data for a, b, data in trio.mail if a is sender and b is not Member.DEALER][:-1]:
+    for sender in (Comparer.E0, Comparer.E1):
+        for data in [data for a, b, data in trio.mail if a is sender and b is not Comparer.DEALER][:-1]:
             bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
             assert abs(bits.mean() - 0.5) < 5 * 0.5 * bits.size**-0.5
 
@@ -79,7 +79,7 @@ PLACE = {"run": bytes(16), "round_": 1, "attempt": 0, "phase": "iterate"}
 
 class TestKeys:
     def test_a_key_is_derived_once(self):
-        ring = keys(Member.E0)
+        ring = keys(Comparer.E0)
         ring.key("wires", 3)
         with pytest.raises(SecFCError, match="the key for wires 3 was used"):
             ring.key("wires", 3)
@@ -109,7 +109,7 @@ class TestKeys:
             Keys(bytes(length), **PLACE)
 
     @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
-    @pytest.mark.parametrize("one", [keys(Member.E0), BitStream(KEY)], ids=["keys", "stream"])
+    @pytest.mark.parametrize("one", [keys(Comparer.E0), BitStream(KEY)], ids=["keys", "stream"])
     def test_copies_are_refused(self, duplicate, one):
         with pytest.raises(SecFCError, match="cannot be copied or pickled"):
             duplicate(one)

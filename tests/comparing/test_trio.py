@@ -14,7 +14,7 @@ from support.trio import Trio, packed, to_words, true_labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.question import Question, comparison_residues
-from secfc.comparing.role import Member
+from secfc.comparing.role import Comparer
 from secfc.comparing.slicing import at_most, to_rows
 from secfc.comparing.trio import Evaluator
 from secfc.comparing.widths import GateWidths
@@ -148,10 +148,10 @@ def test_the_dealer_is_told_which_champions_hold_and_nothing_else():
     champions = np.roll(labels, 1)
     question = Question(primes=primes_of(4), sizes=sizes, rows=70, champions=champions)
     mail = trio_of(distances, question).play().mail
-    told = {sender: data for sender, recipient, data in mail if recipient is Member.DEALER}
+    told = {sender: data for sender, recipient, data in mail if recipient is Comparer.DEALER}
     holds = np.packbits(champions == labels, bitorder="little").tobytes()
-    assert told == {Member.E0: holds, Member.E1: holds}
-    assert sum(recipient is Member.DEALER for _, recipient, _ in mail) == 2
+    assert told == {Comparer.E0: holds, Comparer.E1: holds}
+    assert sum(recipient is Comparer.DEALER for _, recipient, _ in mail) == 2
 
 
 def test_sets_without_rows_are_not_compared():
@@ -170,7 +170,7 @@ def test_all_champions_or_none_fall(k, changes):
     question = Question(primes=primes_of(4), sizes=sizes, rows=130, champions=champions)
     trio = trio_of(distances, question).play()
     assert np.array_equal(trio.labels, labels)
-    dealt = [data for sender, _, data in trio.mail if sender is Member.DEALER]
+    dealt = [data for sender, _, data in trio.mail if sender is Comparer.DEALER]
     assert len(dealt) == (2 if changes == "all" and k > 2 else 1)
 
 
@@ -198,7 +198,7 @@ def test_exchanges_of_a_round_without_changes(k, widths, exchanges):
     sizes, distances, labels = sample(k, 70)
     question = Question(primes=primes_of(5), sizes=sizes, rows=70, champions=labels, widths=widths)
     trio = trio_of(distances, question).play()
-    for me, other in ((Member.E0, Member.E1), (Member.E1, Member.E0)):
+    for me, other in ((Comparer.E0, Comparer.E1), (Comparer.E1, Comparer.E0)):
         assert len([one for one in trio.mail if one[:2] == (me, other)]) == exchanges
 
 
@@ -245,35 +245,35 @@ class TestMail:
         for role in roles.values():
             role.begin()
         with pytest.raises(MessageError, match="awaits nothing of the first evaluator"):
-            roles[Member.E1].take(Member.E0, b"")
+            roles[Comparer.E1].take(Comparer.E0, b"")
         with pytest.raises(MessageError, match="awaits nothing of the dealer"):
-            roles[Member.E0].take(Member.DEALER, b"")
+            roles[Comparer.E0].take(Comparer.DEALER, b"")
 
     def test_a_second_answer_is_refused(self):
-        dealer = self.fresh().roles[Member.DEALER]
+        dealer = self.fresh().roles[Comparer.DEALER]
         dealer.begin()
-        assert dealer.take(Member.E0, bytes(9)) == ()
+        assert dealer.take(Comparer.E0, bytes(9)) == ()
         with pytest.raises(MessageError, match="awaits nothing of the first evaluator"):
-            dealer.take(Member.E0, bytes(9))
+            dealer.take(Comparer.E0, bytes(9))
 
     def test_a_role_begins_once(self):
-        role = self.fresh().roles[Member.E0]
+        role = self.fresh().roles[Comparer.E0]
         role.begin()
         with pytest.raises(SecFCError, match="has begun"):
             role.begin()
 
     def test_there_are_no_labels_before_the_end(self):
-        role = self.fresh().roles[Member.E0]
+        role = self.fresh().roles[Comparer.E0]
         role.begin()
         with pytest.raises(SecFCError, match="has no labels"):
             _ = role.labels
 
-    @pytest.mark.parametrize("liar", [Member.E0, Member.E1])
+    @pytest.mark.parametrize("liar", [Comparer.E0, Comparer.E1])
     def test_what_is_not_one_hot_ends_the_run(self, liar):
         sent = []
 
         def change(sender, recipient, data):
-            if sender is liar and recipient is not Member.DEALER:
+            if sender is liar and recipient is not Comparer.DEALER:
                 sent.append(data)
                 if len(sent) == 10:  # the last of two stages of five
                     return bytes([data[0] ^ 1]) + data[1:]
@@ -298,13 +298,13 @@ class TestMail:
             trio.play(change)
         except (CheatError, MessageError):
             return
-        for me in (Member.E0, Member.E1):
+        for me in (Comparer.E0, Comparer.E1):
             assert set(trio.roles[me].labels) <= set(range(4))
 
-    @pytest.mark.parametrize("liar", [Member.E0, Member.E1])
+    @pytest.mark.parametrize("liar", [Comparer.E0, Comparer.E1])
     def test_evaluators_that_tell_of_different_rows_are_dealt_nothing(self, liar):
         def change(sender, recipient, data):
-            return bytes([data[0] ^ 1]) + data[1:] if (sender, recipient) == (liar, Member.DEALER) else data
+            return bytes([data[0] ^ 1]) + data[1:] if (sender, recipient) == (liar, Comparer.DEALER) else data
 
         with pytest.raises(CheatError, match="told the dealer of different rows"):
             self.fresh().play(change)
@@ -334,7 +334,7 @@ class TestQuestion:
         other = packed(np.zeros((3, 4), dtype=object), question.primes)
         with pytest.raises(MessageError, match="residues of shape"):
             Evaluator(
-                me=Member.E0, question=question, masked=other, keys=None, kernels=BOTH[0], arena=Arena()
+                me=Comparer.E0, question=question, masked=other, keys=None, kernels=BOTH[0], arena=Arena()
             )
 
     @pytest.mark.parametrize("change", [{"chunk": 0}, {"chunk": 7}, {"first_fan": 2}, {"fan": 2}, {"fan": 7}])

@@ -8,7 +8,7 @@ import numpy as np
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Member, Role
+from secfc.comparing.role import Comparer, Role
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.field.packing import PackedResidues, pack
 from secfc.kernels import Kernels
@@ -23,9 +23,11 @@ def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
     return PackedResidues(shape=(len(primes), *values.shape), payload=planes.tobytes())
 
 
-def keys(party: Member, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS) -> Keys:
+def keys(
+    party: Comparer, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS
+) -> Keys:
     """What the dealer shares with an evaluator."""
-    secret = secrets[0] if party is Member.E0 else secrets[1]
+    secret = secrets[0] if party is Comparer.E0 else secrets[1]
     return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
 
 
@@ -38,7 +40,7 @@ class Trio:
     masks: np.ndarray
     kernels: Kernels = field(default_factory=VectorisedKernels)
     secrets: tuple[bytes, bytes] = SECRETS
-    mail: list[tuple[Member, Member, bytes]] = field(default_factory=list)
+    mail: list[tuple[Comparer, Comparer, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         primes = self.question.primes
@@ -46,19 +48,21 @@ class Trio:
         masked = packed(self.distances + self.masks, primes)
         self.keys = {
             pair: keys(pair[1], secrets=self.secrets)
-            for pair in [(me, other) for other in (Member.E0, Member.E1) for me in (Member.DEALER, other)]
+            for pair in [
+                (me, other) for other in (Comparer.E0, Comparer.E1) for me in (Comparer.DEALER, other)
+            ]
         }
-        of_dealer = self.keys[Member.DEALER, Member.E0], self.keys[Member.DEALER, Member.E1]
-        self.roles: dict[Member, Role] = {
-            Member.DEALER: Dealer(**shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena())
+        of_dealer = self.keys[Comparer.DEALER, Comparer.E0], self.keys[Comparer.DEALER, Comparer.E1]
+        self.roles: dict[Comparer, Role] = {
+            Comparer.DEALER: Dealer(**shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena())
         } | {
             me: Evaluator(me=me, **shared, masked=masked, keys=self.keys[me, me], arena=Arena())
-            for me in (Member.E0, Member.E1)
+            for me in (Comparer.E0, Comparer.E1)
         }
 
     def play(self, change=lambda sender, recipient, data: data) -> "Trio":
         """Carry all mail; `change` may change it on its way."""
-        waiting = deque[tuple[Member, Member, bytes]]()
+        waiting = deque[tuple[Comparer, Comparer, bytes]]()
 
         def post(sender, sent):
             for one in sent:
@@ -83,7 +87,7 @@ class Trio:
     @property
     def labels(self) -> np.ndarray:
         """What both evaluators found."""
-        first, second = (self.roles[me].labels for me in (Member.E0, Member.E1))
+        first, second = (self.roles[me].labels for me in (Comparer.E0, Comparer.E1))
         assert np.array_equal(first, second)
         return first
 
