@@ -146,12 +146,13 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(
         assert "waits for nobody" not in str(ending.error)
 
 
-def test_a_process_per_party_checks_the_same(eight):
+def test_a_process_per_party_checks_the_same(eight, part_rows):
     setup = eight()
+    part_rows(100)  # other processes do not know of smaller parts
     ours, here = run_multiprocess(setup), run_in_process(setup)
     for one, other in zip(ours.labels, here.labels, strict=True):
         np.testing.assert_array_equal(one, other)
-    # Processes cut parts as they are: all rows are one. Eight are challenged and report, each tells seven.
+    # All rows are one part. Eight are challenged and report, each tells seven.
     kinds = Counter(one.kind for one in ours.costs.messages)
     assert (kinds["Challenge"], kinds["Echo"], kinds["Report"]) == (8, 56, 8)
     assert not kinds["Dispute"] + kinds["Evidence"]
