@@ -5,6 +5,7 @@ from collections.abc import Callable
 from secfc.errors import MessageError
 from secfc.protocol.client import Client
 from secfc.protocol.messages import KINDS, SERVER, Message, Share
+from secfc.protocol.turns import RepeatedError
 from secfc.protocol.wire import Envelope
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
@@ -43,4 +44,5 @@ def take(
         if header.sender == SERVER or (header.kind in _NEEDED and not tolerant):
             raise
         note(f"dropped what client {header.sender} sent: {error}")
-        return client.unreadable(header.sender) if tolerant else []
+        spoilt = tolerant and not isinstance(error, RepeatedError)
+        return client.unreadable(header.sender) if spoilt else []

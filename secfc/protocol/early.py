@@ -9,6 +9,7 @@ from secfc.params import Job
 from secfc.protocol.bounds import MOST_DEALT_BYTES
 from secfc.protocol.dealing import covers_of, proof_bytes
 from secfc.protocol.messages import Share, UnionDeal
+from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, most_share_bytes
 from secfc.sealing.channel import TAG_BYTES, Sealed
 
@@ -51,10 +52,8 @@ class EarlyShares:
 
     def hold(self, message: Share, *, job: Job) -> None:
         """As `EarlyDeals.hold`; where shares are checked, one that is too large counts as one that cannot be
-        read, and one that is repeated is dropped.
+        read.
         """
-        if covers_of(job) and message.part < _parts_of(message.sender, self.held):
-            return
         most = most_share_bytes(len(PRIMES) * job.width) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
         if job.reveal_spread is not None:
             most += packed_bytes((len(PRIMES), job.width, job.k))
@@ -66,14 +65,11 @@ class EarlyShares:
 
 def _check_next(message: Share | UnionDeal, held: list[Share] | list[UnionDeal], *, most: int) -> None:
     kind, size = type(message).__name__, len(message.sealed.payload)
-    known = _parts_of(message.sender, held)
+    known = sum(one.sender == message.sender for one in held)
     if message.part != known or known == WINDOW:
-        raise MessageError(f"{kind}: part {message.part} from client {message.sender} out of turn")
+        text = f"{kind}: part {message.part} from client {message.sender} out of turn"
+        raise turn_error(message.part, known)(text)
     if size > most:
         raise MessageError(
             f"{kind}: {size} sealed bytes from client {message.sender}, no part has more than {most}"
         )
-
-
-def _parts_of(sender: int, held: list[Share] | list[UnionDeal]) -> int:
-    return sum(one.sender == sender for one in held)

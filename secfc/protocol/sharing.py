@@ -18,6 +18,7 @@ from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.summed import SummedShares
 from secfc.protocol.testimony import Testimony
+from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout
 
 
@@ -125,10 +126,8 @@ class ClientSharing:
         """
         if message.sender in self.left_out or self._number in self.left_out:
             return []  # on its way when the sender, or this client, was left out
-        if covers_of(self._job) and message.part < self.received[message.sender]:
-            return []  # whoever carries messages repeats one: that is no fault of its sender
         if message.part != self.received[message.sender]:
-            raise MessageError(
+            raise turn_error(message.part, self.received[message.sender])(
                 f"Share: part {message.part} from client {message.sender}, expected part "
                 f"{self.received[message.sender]}"
             )

@@ -7,6 +7,16 @@ from secfc.errors import MessageError
 from secfc.protocol.messages import KINDS, SERVER, FromServer, Message, ToServer
 from secfc.protocol.states import State
 
+
+class RepeatedError(MessageError):
+    """A part came before: whoever carries messages repeated one, which is no fault of its sender."""
+
+
+def turn_error(part: int, expected: int) -> type[MessageError]:
+    """The error of a part that is not the one expected."""
+    return RepeatedError if part < expected else MessageError
+
+
 Takes = dict[State, frozenset[type[Message]]]
 """Types of messages that a role takes in each state."""
 
