@@ -228,9 +228,16 @@ def serve(path):
                     _tell(children.pop(pid), os.waitstatus_to_exitcode(status))
         if listening in ready:
             connection, _ = listening.accept()
-            (length,) = struct.unpack("=Q", _receive(connection, 8))
-            _, descriptors, _, _ = socket.recv_fds(connection, 1, 16)
-            request = json.loads(_receive(connection, length))
+            descriptors = []
+            try:
+                (length,) = struct.unpack("=Q", _receive(connection, 8))
+                _, descriptors, _, _ = socket.recv_fds(connection, 1, 16)
+                request = json.loads(_receive(connection, length))
+            except OSError:  # who asks was killed as it asked
+                for one in (connection.fileno(), *descriptors):
+                    os.close(one)
+                connection.detach()
+                continue
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
