@@ -31,9 +31,6 @@ How = Literal[
     "false", "unsigned", "uncalled",
 ]  # fmt: skip
 
-SEALED = ("Share", "Echo", "Witness", "CentreShare", "UnionCheck")
-"""Types of messages from client to client, whose lies are sealed."""
-
 _BY_PURPOSE = {kind.purpose: kind.__name__ for kind in KINDS if kind.purpose}
 
 HOWS: dict[str, tuple[How, ...]] = {

@@ -13,9 +13,6 @@ from secfc.errors import ParameterError
 KEY_FINGERPRINT_BYTES = 16
 """12 words. Who wants a key of their own with another's words has to try 2**128."""
 
-ROSTER_FINGERPRINT_BYTES = 32
-"""24 words. Whoever writes the roster could look for two with the same words, 2**(bits / 2) tries."""
-
 _GROUP = 4
 
 

@@ -11,7 +11,7 @@ from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.primes import PRIMES
+from secfc.field.primes import primes_above
 from secfc.field.residues import centred
 from secfc.kernels.interface import Differences
 
@@ -42,15 +42,7 @@ def comparison_residues(radius: int, sizes: Ints) -> int:
     """
     largest = sorted(map(int, sizes))[-2:]  # Python's: NumPy's would overflow
     limit = 2 * (2 * prod(size for size in largest if size) * radius) ** 2
-    for count in range(1, len(PRIMES) + 1):
-        if prod(prime.p for prime in PRIMES[:count]) > limit:
-            return count
-    available = prod(prime.p for prime in PRIMES).bit_length() - 1
-    raise ParameterError(
-        f"comparisons of sets of {' and '.join(map(str, largest))} rows take {limit.bit_length()} bits, the "
-        f"modulus has {available}: lower precision by {(limit.bit_length() - available + 2) // 2} bits or "
-        "use fewer rows"
-    )
+    return primes_above(limit, what=f"comparisons of sets of {' and '.join(map(str, largest))} rows")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,12 +68,30 @@ def residues_needed(radius: int, largest_set: int) -> int:
         When all primes together are not enough.
     """
     limit = (2 * int(largest_set) * radius) ** 2 << MARGIN_BITS  # a NumPy integer would overflow
+    return primes_above(
+        limit, what=f"distances of sets of up to {largest_set} rows, with a margin of {MARGIN_BITS} bits,"
+    )
+
+
+def primes_above(limit: int, *, what: str) -> int:
+    """Number of primes whose product exceeds a limit that is quadratic in the radius.
+
+    Parameters
+    ----------
+    limit : int
+    what : str
+        Takes so many bits, for the error.
+
+    Raises
+    ------
+    ParameterError
+        When all primes together are not enough.
+    """
     for count in range(1, len(PRIMES) + 1):
-        if prod(prime.p for prime in PRIMES[:count]) > limit:
+        if prod(primes_of(count)) > limit:
             return count
-    available = prod(prime.p for prime in PRIMES).bit_length() - 1
+    bits, available = limit.bit_length(), prod(primes_of(len(PRIMES))).bit_length() - 1
     raise ParameterError(
-        f"distances of sets of up to {largest_set} rows take {limit.bit_length()} bits with a margin of "
-        f"{MARGIN_BITS}, the modulus has "
-        f"{available}: lower precision by {(limit.bit_length() - available + 2) // 2} bits or use fewer rows"
+        f"{what} take {bits} bits, the modulus has {available}: lower precision by "
+        f"{(bits - available + 2) // 2} bits or use fewer rows"
     )

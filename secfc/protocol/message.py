@@ -59,9 +59,6 @@ class Message:
     needed: ClassVar[bool] = False
     """Whether a run ends for a client that refuses one: nobody can replace it, unless liars are tolerated."""
 
-    waited_for: ClassVar[bool] = False
-    """Whether other clients wait for it, so that whoever carries messages counts how many there were."""
-
     run: bytes = field(repr=False)
     sender: int
     recipient: int

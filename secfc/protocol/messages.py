@@ -98,7 +98,7 @@ class Share(BetweenClients):
     # from one that does not know yet.
     states = frozenset({State.IDENTIFY, State.UNION, State.SHARE, State.DONE})
     purpose = b"share"
-    needed = waited_for = True
+    needed = True
     body = Body(part=COUNT, sealed=sealed(lambda of: of.share))
 
     part: int
@@ -403,7 +403,7 @@ class Echo(BetweenClients):
     phase = work = "check"
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"echo"
-    rounds = waited_for = True
+    rounds = True
     body = Body(sealed=sealed(lambda of: SHOWN_BYTES))
 
     sealed: Sealed
@@ -418,7 +418,7 @@ class Introduce(BetweenClients):
 
     number = 22
     phase = work = "prepare"
-    needed = waited_for = True
+    needed = True
     body = Body(agreement=octets(DIGEST_BYTES), introduction=INTRODUCTION)
 
     agreement: bytes = field(repr=False)
@@ -432,7 +432,7 @@ class Holds(BetweenClients):
     number = 23
     phase = work = "prepare"
     purpose = b"prepare holds"
-    needed = waited_for = True
+    needed = True
     body = Body(sealed=PREPARED)
 
     sealed: Sealed
@@ -445,7 +445,7 @@ class Deal(BetweenClients):
     number = 24
     phase = work = "prepare"
     purpose = b"prepare deal"
-    needed = waited_for = True
+    needed = True
     body = Body(sealed=PREPARED)
 
     sealed: Sealed
@@ -458,7 +458,7 @@ class Complete(BetweenClients):
     number = 25
     phase = work = "prepare"
     purpose = b"prepare complete"
-    needed = waited_for = True
+    needed = True
     body = Body(sealed=PREPARED)
 
     sealed: Sealed
@@ -471,7 +471,7 @@ class Opening(BetweenClients):
     number = 26
     phase = work = "prepare"
     purpose = b"prepare opening"
-    needed = waited_for = True
+    needed = True
     body = Body(sealed=PREPARED)
 
     sealed: Sealed

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Collection
 
-from secfc.protocol.messages import KINDS, PREPARING
+from secfc.protocol.messages import PREPARING
 
 Carried = Callable[[str, int, int], int]
 """How many messages of a type, given by name, have been carried from one client to another."""
-
-WAITED_FOR = frozenset(kind.__name__ for kind in KINDS if kind.waited_for)
-"""Types whose numbers `overdue` asks for."""
 
 
 def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tuple[int, ...]:

@@ -37,11 +37,6 @@ def add(a: Elements, b: Elements) -> Elements:
     return np.where(total >= _P, total - _P, total)
 
 
-def subtract(a: Elements, b: Elements) -> Elements:
-    """Difference a - b."""
-    return np.where(a >= b, a - b, a + (_P - b))
-
-
 def multiply(a: Elements | np.uint64, b: Elements | np.uint64) -> Elements:
     """Product a b, elementwise.
 

@@ -5,6 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from support.kernel_samples import BOTH, each_kernels
+from support.rank import rank
 
 from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
@@ -162,22 +163,6 @@ def test_r_and_the_code_are_uniform_given_the_masks_of_colluders(n, ell, t):
             assert rank(seen, p) == size
             assert rank(np.vstack([seen, total]), p) == size + 1
     assert t <= recovery - ell
-
-
-def rank(matrix, p) -> int:
-    rows = [[int(x) % p for x in row] for row in matrix]
-    found = 0
-    for column in range(len(rows[0])):
-        pivot = next((i for i in range(found, len(rows)) if rows[i][column]), None)
-        if pivot is None:
-            continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        inverse = pow(rows[found][column], -1, p)
-        for i in range(found + 1, len(rows)):
-            factor = rows[i][column] * inverse % p
-            rows[i] = [(a - factor * b) % p for a, b in zip(rows[i], rows[found], strict=True)]
-        found += 1
-    return found
 
 
 def test_views_of_e0_and_a_colluder_are_equal_for_all_distances():

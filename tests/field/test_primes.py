@@ -133,7 +133,7 @@ def test_too_much_is_an_error_from_the_boundary_on() -> None:
 
 def test_error_shows_the_rows_and_both_sizes() -> None:
     with pytest.raises(
-        ParameterError, match=r"up to 77 rows take 239 bits with a margin of 24, the modulus has 191"
+        ParameterError, match=r"up to 77 rows, with a margin of 24 bits, take 239 bits, the modulus has 191"
     ):
         residues_needed(2**100, 77)
 

@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from support.rank import rank
 
 from secfc import row_layout
 from secfc.array_types import Floats
@@ -57,22 +58,6 @@ TINY = [
     pytest.param(Tiny(13, t=2, ell=2), id="p=13,t=2,ell=2"),
 ]
 each_tiny = pytest.mark.parametrize("tiny", TINY)
-
-
-def rank(matrix: list[list[int]], p: int) -> int:
-    """Rank modulo p by Gaussian elimination on Python integers."""
-    rows, found = [list(row) for row in matrix], 0
-    for column in range(len(rows[0])):
-        pivot = next((i for i in range(found, len(rows)) if rows[i][column] % p), None)
-        if pivot is None:
-            continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        scale = pow(rows[found][column], -1, p)
-        for i in range(found + 1, len(rows)):
-            factor = rows[i][column] * scale % p
-            rows[i] = [(x - factor * y) % p for x, y in zip(rows[i], rows[found], strict=True)]
-        found += 1
-    return found
 
 
 def chi_square(counts: np.ndarray) -> float:

@@ -6,6 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from support.rank import rank
 
 from secfc.errors import LimitError, MessageError, ParameterError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, pack, unpack
@@ -301,21 +302,6 @@ class TestRefused:
         for total, square in ((2, 1), (2, 11), (0, 2 * job.radius**2 + 2)):
             with pytest.raises(TooManyFaultsError, match=r"^spreads: no 2 rows of cluster 0"):
                 deviations([[total]], [[square]], job=job, sizes=sizes)
-
-
-def rank(matrix, p):
-    """Of a matrix of residues, by elimination."""
-    lines, found = [[int(one) % p for one in line] for line in matrix], 0
-    for column in range(len(lines[0])):
-        pivot = next((line for line in lines if line[column]), None)
-        if pivot is None:
-            continue
-        lines.remove(pivot)
-        found, inverse = found + 1, pow(pivot[column], -1, p)
-        lines = [
-            [(x - line[column] * inverse * y) % p for x, y in zip(line, pivot, strict=True)] for line in lines
-        ]
-    return found
 
 
 class TestZeros:
