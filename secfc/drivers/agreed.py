@@ -1,7 +1,6 @@
 """A run of an agreed job on this machine: a process per party, each acting by its own files."""
 
 import secrets
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -17,12 +16,10 @@ from secfc.agreement.statement import write_summary
 from secfc.drivers import framing
 from secfc.drivers.coordinator import Coordinator, as_told
 from secfc.drivers.coordinator_log import CoordinatorLog, log_name
-from secfc.drivers.costs import Meter
 from secfc.drivers.multiprocess import FOR_EVER
 from secfc.drivers.pipes import PartyProcess, Pipes
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
-from secfc.drivers.watch import Watch
 from secfc.errors import AgreementError, SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 
@@ -74,7 +71,7 @@ def run_agreed(
     key = (key or file.with_name(COORDINATOR_KEY)).absolute()
     identity = read_key(key)
     agreement.consortium.check_coordinator(identity.public, file=key)
-    terms, meter = RunTerms.of(agreement), Meter(clock=time.thread_time)
+    terms = RunTerms.of(agreement)
     processes = {
         client: partial(_start, terms, client, path)
         for client, path in enumerate(in_order(agreement, sites), start=1)
@@ -89,8 +86,7 @@ def run_agreed(
             identity=identity,
             send=pipes.send,
             deadline=deadline or FOR_EVER,
-            on_progress=Watch(run=run.hex(), job=agreement.job, meter=meter, on_progress=on_progress),
-            meter=meter,
+            on_progress=on_progress,
             log=log,
         )
         error: SecFCError | None = None
@@ -108,7 +104,7 @@ def run_agreed(
     return report.outcome(
         {},
         [0] * agreement.job.n if hidden else report.counts,
-        meter.costs(),
+        coordinator.meter.costs(),
         {} if hidden else None,
         run_id=run.hex(),
         lost=coordinator.lost,

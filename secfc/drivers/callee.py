@@ -79,10 +79,6 @@ class Taking(Protocol):
         """How the run ended with an error of this party."""
         ...
 
-    def leave(self) -> None:
-        """Forget the run and leave its log, for a process that goes on with it."""
-        ...
-
 
 class CalledParty(Protocol):
     """What a callee is told of the party that it answers for."""
@@ -191,7 +187,8 @@ class Callee:
                 one, error = self._participant, self._error
                 goes_on = error is None or isinstance(error, StorageError)
                 if self._log is not None and one is not None and goes_on and not one.done:
-                    one.leave()
+                    self._log.close()
+                    self._log = self._participant = None
                     return
                 self._state(Told(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
             except Exception as error:

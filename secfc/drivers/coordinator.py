@@ -25,6 +25,7 @@ from secfc.drivers.costs import Meter, seconds_of
 from secfc.drivers.failures import as_error, ends_run
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
 from secfc.drivers.terms import RunTerms
+from secfc.drivers.watch import Watch
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
 from secfc.escaping import shown
 from secfc.protocol.decoding import ResidueError
@@ -69,7 +70,6 @@ class Coordinator:
     aborted : callable
         Whether the transport gives up: nothing can be sent then.
     on_progress : callable, optional
-    meter : Meter, optional
     log : CoordinatorLog, optional
         Of this run. With one a run that lacks sites which do not answer is interrupted and not ended: it goes
         on from the log.
@@ -104,7 +104,6 @@ class Coordinator:
         deadline: float,
         aborted: Callable[[], bool] = lambda: False,
         on_progress: OnProgress | None = None,
-        meter: Meter | None = None,
         log: CoordinatorLog | None = None,
     ) -> None:
         self._terms, self._job = terms, terms.job
@@ -116,9 +115,10 @@ class Coordinator:
             prepares=terms.prepares,
             salt=salt,
         )
-        self._deadline, self._aborted, self._on_progress = deadline, aborted, on_progress
+        self._deadline, self._aborted = deadline, aborted
         # The work of the thread that takes answers; others carry calls meanwhile.
-        self.meter = meter or Meter(clock=time.thread_time)
+        self.meter = Meter(clock=time.thread_time)
+        self._watch = Watch(run=run.hex(), job=terms.job, meter=self.meter, on_progress=on_progress)
         self.lost: dict[int, SecFCError] = {}
         self.ended: dict[int, str] = {}
         self.statements: dict[int, SignedStatement] = {}
@@ -169,7 +169,6 @@ class Coordinator:
             self._until_done()
             report = ServerReport.of(self.server, self._job)
         except BaseException as error:
-            told = as_told(error)
             if self._log is not None and (
                 isinstance(error, StorageError) or not isinstance(error, Exception)
             ):
@@ -179,7 +178,7 @@ class Coordinator:
                     one.stop()
             else:
                 patience = conversations.CLOSING_SECONDS if isinstance(error, Exception) else _LOST_SECONDS
-                self._close(Told.of(told).to_json(), now=True, patience=patience)
+                self._close(Told.of(as_told(error)).to_json(), now=True, patience=patience)
             raise
         self._close({"ended": COMPLETE}, now=False, patience=conversations.CLOSING_SECONDS)
         if self._log is not None and self._aborted():
@@ -462,8 +461,8 @@ class Coordinator:
             self.meter.sent(envelope(data), len(data))
             self._conversations[message.recipient].put(data)
         self._mark()
-        if self._on_progress is not None and not self._again:
-            self._on_progress(self.server.progress)
+        if not self._again:
+            self._watch(self.server.progress)
 
     def _mark(self) -> None:
         standing = self.server.progress

@@ -12,15 +12,13 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-import secfc
 from secfc.drivers.calls import Answer, decode_answer
-from secfc.errors import SecFCError, StorageError
+from secfc.errors import SecFCError
 from secfc.journal.run_log import Entry, RunLog
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.standing import pack, unpack
@@ -108,8 +106,6 @@ class CoordinatorLog:
             When it cannot be written.
         """
         header = {
-            "version": secfc.__version__,
-            "began": datetime.now(UTC).isoformat(timespec="seconds"),
             "run": run.hex(),
             "secret": secrets.token_hex(KEY_BYTES),
             "seed": secrets.token_hex(_SEED_BYTES),
@@ -129,15 +125,7 @@ class CoordinatorLog:
             When the log is not as it was written, or of another version of secfc.
         """
         log = RunLog.resume(path)
-        if log is None:
-            return None
-        if log.header["version"] != secfc.__version__:
-            log.close()
-            raise StorageError(
-                f"{path}: it was begun by version {log.header['version']}, this is {secfc.__version__}; "
-                f"go on with that version, or delete the file"
-            )
-        return cls(log)
+        return None if log is None else cls(log)
 
     @classmethod
     def of_job(cls, folder: Path, agreement: "Agreement") -> Self:

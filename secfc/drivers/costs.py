@@ -62,7 +62,7 @@ class Costs:
     messages : tuple of MessageRecord
         Every message, in no particular order.
     wall_seconds : float
-        From start to end of the driver, processes' start included.
+        From start to end of the driver.
     """
 
     phases: tuple[PhaseCost, ...]

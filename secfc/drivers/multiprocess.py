@@ -13,7 +13,6 @@ every client its private key: sealing hides nothing from it.
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import BinaryIO
@@ -21,13 +20,11 @@ from typing import BinaryIO
 import numpy as np
 
 from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.costs import Meter
 from secfc.drivers.pipes import PartyProcess, Pipes
 from secfc.drivers.run_folder import RunFolder, run_folder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
-from secfc.drivers.watch import Watch
 from secfc.kernels import choose
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.psu.plan import UnionPlan
@@ -52,16 +49,26 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     _compile(setup)
     folder = None if setup.storage is None else run_folder(setup)
     if folder is None:
-        run, keys = (
-            secrets.token_bytes(RUN_ID_BYTES),
-            [secrets.token_bytes(KEY_BYTES) for _ in _parties(setup)],
-        )
+        run = secrets.token_bytes(RUN_ID_BYTES)
+        keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.n + 1)]
     else:
         run, keys = folder.log.run, folder.identities
+    server, *clients = (Identity(key).public for key in keys)
+    terms = RunTerms.of_simulation(setup.job, tuple(setup.names), Roster(tuple(clients), server))
     coordinator = None
     try:
-        with Pipes(_processes(setup, keys, folder), setup.names) as pipes:
-            coordinator = _coordinator(setup, run, keys, folder, pipes, on_progress)
+        with Pipes(_processes(setup, terms, keys, folder), setup.names) as pipes:
+            coordinator = Coordinator(
+                terms=terms,
+                run=run,
+                seed=setup.seed,
+                salt=setup.salt,
+                identity=Identity(keys[SERVER]),
+                send=pipes.send,
+                deadline=setup.deadline or FOR_EVER,
+                on_progress=on_progress,
+                log=None if folder is None else folder.log,
+            )
             report = coordinator.run()
     except BaseException as error:
         if folder is not None:
@@ -82,21 +89,11 @@ def _compile(setup: Setup) -> None:
         kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES)))
 
 
-def _parties(setup: Setup) -> range:
-    """The server and the clients."""
-    return range(setup.job.n + 1)
-
-
-def _terms(setup: Setup, keys: Sequence[bytes]) -> RunTerms:
-    server, *clients = (Identity(key).public for key in keys)
-    return RunTerms.of_simulation(setup.job, tuple(setup.names), Roster(tuple(clients), server))
-
-
 def _processes(
-    setup: Setup, keys: Sequence[bytes], folder: RunFolder | None
+    setup: Setup, terms: RunTerms, keys: Sequence[bytes], folder: RunFolder | None
 ) -> dict[int, Callable[[], PartyProcess]]:
     """What starts the process of each client."""
-    terms, path = _terms(setup, keys), None if folder is None else folder.path
+    path = None if folder is None else folder.path
 
     def start(client: int) -> PartyProcess:
         def tell(stream: BinaryIO) -> None:
@@ -104,31 +101,7 @@ def _processes(
 
         return PartyProcess(number=client, terms=terms, give=tell, keeps=path is not None)
 
-    return {client: partial(start, client) for client in _parties(setup)[1:]}
-
-
-def _coordinator(
-    setup: Setup,
-    run: bytes,
-    keys: Sequence[bytes],
-    folder: RunFolder | None,
-    pipes: Pipes,
-    on_progress: OnProgress | None,
-) -> Coordinator:
-    terms, meter = _terms(setup, keys), Meter(clock=time.thread_time)
-    log = None if folder is None else folder.log
-    return Coordinator(
-        terms=terms,
-        run=run,
-        seed=setup.seed,
-        salt=setup.salt,
-        identity=Identity(keys[SERVER]),
-        send=pipes.send,
-        deadline=setup.deadline or FOR_EVER,
-        on_progress=Watch(run=run.hex(), job=setup.job, meter=meter, on_progress=on_progress),
-        meter=meter,
-        log=log,
-    )
+    return {client: partial(start, client) for client in range(1, setup.job.n + 1)}
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:

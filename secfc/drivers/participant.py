@@ -113,7 +113,7 @@ class Participant:
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
         self._session: Session
-        self._log: RunLog | None = None
+        self._logged = False
         self._secrets: dict[str, bytes] = {}  # of its log, until they are used
         self._introductions: str | None = None
         self._took_part: list[str] = []
@@ -183,15 +183,15 @@ class Participant:
         names = ["ephemeral", "masks"]
         if self.agreement.opened:
             names += ["prepare-ephemeral", "prepare-masks"]
-        self._log, self._secrets = open_log(
+        log, self._secrets = open_log(
             path,
             run=self._run.hex(),
             party=self.number,
             given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
             sizes=dict.fromkeys(names, KEY_BYTES),
         )
-        self._began = self._log.header["began"]
-        return self._log
+        self._began, self._logged = log.header["began"], True
+        return log
 
     def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
         """Take part in a run; return its first messages, encoded.
@@ -212,7 +212,7 @@ class Participant:
         DataError
             When its rows cannot be used.
         """
-        if self._log is None:
+        if not self._logged:
             self._read(run, digest, number)
         storage = self._site.storage
         if storage is not None:
@@ -371,7 +371,7 @@ class Participant:
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         results = self._site.results
-        if self._log is not None:  # it may have been killed when it had written the run down
+        if self._logged:  # it may have been killed when it had written the run down
             written = written_statement(results, run, name=self.name)
             if written is not None:
                 self._end()
@@ -406,12 +406,6 @@ class Participant:
     def ending(self, error: SecFCError) -> str:
         """How the run ended with an error of this party."""
         return replace(Told.of(error), party=self.number).ending(self.agreement.names)
-
-    def leave(self) -> None:
-        """Forget the run and leave its log, for a process that goes on with it."""
-        if self._log is not None:
-            self._log.close()
-        self._end()
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
         return self._counted([encode(message, k=self.agreement.job.k) for message in messages])

@@ -195,9 +195,6 @@ class SimulatedParty:
         """How the run ended with an error of this party."""
         return Told.of(error).ending(self.terms.names)
 
-    def leave(self) -> None:
-        """Nothing: its log stays where it is."""
-
 
 def _note(text: str) -> None:
     logger.warning("%s", text)

@@ -3,12 +3,10 @@
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import secfc
 from secfc.errors import StorageError
 from secfc.journal.disk import Buffer
 from secfc.journal.run_log import RunLog
@@ -44,10 +42,8 @@ def open_log(
         drawn = {name: secrets.token_bytes(size) for name, size in sizes.items()}
         drawn["digest"] = secrets.token_bytes(_DIGEST_KEY_BYTES)
         header = {
-            "version": secfc.__version__,
             "run": run,
             "party": party,
-            "began": datetime.now(UTC).isoformat(timespec="seconds"),
             "given": _digest(given, drawn["digest"]),
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }
@@ -63,10 +59,9 @@ def _checked(
     log: RunLog, *, run: str, party: int, given: Iterable[Buffer], names: Iterable[str]
 ) -> dict[str, bytes]:
     header: dict[str, Any] = log.header
-    expected = {"version": secfc.__version__, "run": run, "party": party}
-    for name, value in expected.items():
-        if header.get(name) != value:
-            raise StorageError(f"{log.path}: {name} {header.get(name)!r}, not {value!r}")
+    for name, value in {"run": run, "party": party}.items():
+        if header[name] != value:
+            raise StorageError(f"{log.path}: {name} {header[name]!r}, not {value!r}")
     drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
     if header["given"] != _digest(given, drawn["digest"]):
         raise StorageError(

@@ -15,10 +15,12 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
+import secfc
 from secfc.codes import Code, code_of_write
 from secfc.errors import StorageError
 from secfc.journal.disk import make_folder
@@ -64,7 +66,7 @@ class RunLog:
     ----------
     path : Path
     header : dict
-        What the run was begun with, secrets included.
+        What the run was begun with, secrets included; "version" of secfc, and "began", in UTC.
     """
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
@@ -96,9 +98,11 @@ class RunLog:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
             log = cls(path, _connect(path))
             try:
-                log._key, log.header = secrets.token_bytes(_KEY_BYTES), header
+                began = datetime.now(UTC).isoformat(timespec="seconds")
+                log._key = secrets.token_bytes(_KEY_BYTES)
+                log.header = {"version": secfc.__version__, "began": began} | header
                 log._database.executescript(f"BEGIN EXCLUSIVE; {_TABLES}")
-                text = json.dumps(header).encode()
+                text = json.dumps(log.header).encode()
                 row = log._key, text, log._tag(-1, Entry(kind=_HEADER, body=text))
                 log._database.execute("INSERT INTO header VALUES (?, ?, ?)", row)
                 log.commit()
@@ -118,7 +122,7 @@ class RunLog:
         InUseError
             When another process has it open.
         StorageError
-            When it is not as it was written.
+            When it is not as it was written, or of another version of secfc.
         """
         if not path.exists():
             return None
@@ -149,6 +153,11 @@ class RunLog:
         if tag != self._tag(-1, Entry(kind=_HEADER, body=text)):
             raise StorageError(f"{self.path}: its header is not as it was written")
         self.header = json.loads(text)
+        if self.header["version"] != secfc.__version__:
+            raise StorageError(
+                f"{self.path}: it was begun by version {self.header['version']}, "
+                f"this is {secfc.__version__}; go on with that version, or delete the file"
+            )
         (last,) = self._database.execute("SELECT max(at) FROM entries").fetchone()
         self._next = 0 if last is None else last + 1
         return True

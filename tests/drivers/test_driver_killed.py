@@ -12,9 +12,10 @@ import pytest
 from support.killing import dying_at_step, process
 from support.sweeps import sweep
 
+import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import row_layout
-from secfc.drivers import coordinator_log, pipes
+from secfc.drivers import pipes
 from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.in_process import run_in_process
@@ -307,7 +308,7 @@ def test_another_number_of_parties_is_refused(stored):
 def test_another_version_is_refused(stored, monkeypatch):
     setup = stored()
     begun(setup)
-    monkeypatch.setattr(coordinator_log.secfc, "__version__", "9.9")
+    monkeypatch.setattr(secfc, "__version__", "9.9")
     with pytest.raises(StorageError, match=r"it was begun by version \S+, this is 9\.9;"):
         run_multiprocess(replace(setup, resume=True))
 
