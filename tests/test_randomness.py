@@ -286,7 +286,6 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "drivers/simulated.py: MaskSource(",
         "keystream.py: modes.GCM",
         "prepare/memory.py: MaskSource(",
-        "prepare/party.py: MaskSource(",
         "protocol/dealing.py: MaskSource(",
         "protocol/pairwise.py: mask_key(",
         "protocol/server.py: MaskSource(",

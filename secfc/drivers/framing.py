@@ -1,8 +1,8 @@
 """How a party's process and the process that started it talk: frames over pipes.
 
-A frame is one byte of kind, eight bytes of length, and that many bytes: an encoded protocol message, a JSON
-object, an array in NumPy's .npy format (read without pickle), a call or its answer (`secfc.drivers.calls`),
-which is empty for a call that was dropped.
+A frame is one byte of kind, eight bytes of length, and that many bytes: a JSON object, an array in NumPy's
+.npy format (read without pickle), a call or its answer (`secfc.drivers.calls`), which is empty for a call
+that was dropped.
 """
 
 import io
@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc.drivers.calls import MAX_CALL_BYTES
-from secfc.row_layout import MAX_MESSAGE_BYTES
 
 
 class NoFrameError(EOFError):
     """Bytes that are no frame of ours; the end of a stream inside a frame is another EOFError."""
 
 
-FrameKind = Literal[b"M", b"J", b"A", b"C", b"R"]
-MESSAGE: FrameKind = b"M"
+FrameKind = Literal[b"J", b"A", b"C", b"R"]
 JSON: FrameKind = b"J"
 ARRAY: FrameKind = b"A"
 CALL: FrameKind = b"C"
@@ -32,7 +30,6 @@ ANSWER: FrameKind = b"R"
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
 _MOST_BYTES = {
-    MESSAGE: MAX_MESSAGE_BYTES,
     JSON: 1 << 26,
     ARRAY: 1 << 40,
     CALL: MAX_CALL_BYTES,

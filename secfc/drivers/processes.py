@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,26 +32,6 @@ def start_program(module: str) -> subprocess.Popen[bytes]:
         env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
         start_new_session=True,
     )
-
-
-def end_programs(processes: Iterable[subprocess.Popen[bytes]], *, kindly: bool) -> None:
-    """End every process, by itself where `kindly`, else by force."""
-    left = list(processes)
-    for process in left:
-        if process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
-        if kindly:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(GRACE_SECONDS)
-        if process.poll() is None:
-            process.terminate()
-    for process in left:
-        try:
-            process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def how_it_ended(process: subprocess.Popen[bytes]) -> str:

@@ -80,13 +80,24 @@ def prepare(
     tables = [
         checked(as_table(party, name), schema, name=name) for party, name in zip(parties, called, strict=True)
     ]
+    preparation = open_totals(terms, tables)
+    rows = [preparation.apply(table, name=name) for table, name in zip(tables, called, strict=True)]
+    return Prepared(rows=rows, preparation=preparation)
+
+
+def open_totals(terms: Terms, tables: Sequence[Checked]) -> Preparation:
+    """Open means and deviations among parties that are objects in this process; what they prepare by.
+
+    Raises
+    ------
+    LimitError
+        Too few parties hold values of a column.
+    """
     preparers = _preparers(terms, tables)
     _deliver(preparers)
     statistics = preparers[1].statistics
     assert statistics is not None
-    preparation = Preparation(schema=schema, statistics=statistics)
-    rows = [preparation.apply(table, name=name) for table, name in zip(tables, called, strict=True)]
-    return Prepared(rows=rows, preparation=preparation)
+    return Preparation(schema=terms.schema, statistics=statistics)
 
 
 def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:

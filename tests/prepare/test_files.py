@@ -1,4 +1,4 @@
-"""A process per party: prepared files, whole or not at all, and what every command says."""
+"""Prepared files, whole or not at all, and what every command says."""
 
 import csv
 import json
@@ -15,12 +15,9 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.errors import CheatError
-from secfc.prepare import Schema, files, prepare
+from secfc.prepare import Schema, prepare
 from secfc.prepare.files import prepare_by, prepare_files
 from secfc.prepare.summary import SUMMARY, read_summary, summary_of
-
-pytestmark = pytest.mark.processes
 
 TOML = """
 [[column]]
@@ -262,81 +259,6 @@ def test_a_folder_that_holds_something_is_left_alone(folder):
     with pytest.raises(secfc.ParameterError, match=r"--out: .*ready already holds something"):
         prepare_files(paths(folder), Schema.read(folder / "schema.toml"), t=1, out=folder / "ready")
     assert listing(folder / "ready") == ["mine"]
-
-
-class Carrier(files._Parties):
-    """What carries the messages goes wrong: by what a test does with each of them."""
-
-    act = None
-
-    def _carry(self, party, payload):
-        super()._carry(party, type(self).act(self, party, payload))
-
-
-def carried_by(monkeypatch, act):
-    monkeypatch.setattr(files, "_Parties", type("Wrong", (Carrier,), {"act": act}))
-
-
-def run(folder):
-    return prepare_files(
-        paths(folder),
-        Schema.read(folder / "schema.toml"),
-        t=1,
-        out=folder / "ready",
-        drop=["patient", "note"],
-    )
-
-
-def test_a_party_that_dies_is_named_and_nothing_left_behind(folder, monkeypatch):
-    def kill(self, party, payload):
-        if party == 2:
-            self._processes[2].kill()
-        return payload
-
-    before = listing(folder)
-    carried_by(monkeypatch, kill)
-    with pytest.raises(
-        secfc.PartyError, match=r"south\.csv: its process ended without a result \(signal 9\)"
-    ):
-        run(folder)
-    assert listing(folder) == before
-
-
-def test_messages_that_are_changed_on_their_way_are_refused(folder, monkeypatch):
-    def flip(_, party, payload):
-        changed = bytearray(payload)
-        if party == 1 and payload[4] == 24:  # sealed shares
-            changed[-1] ^= 1
-        return bytes(changed)
-
-    before = listing(folder)
-    carried_by(monkeypatch, flip)
-    with pytest.raises(secfc.SealError, match=r"prepare deal: .* from client 1 was not sealed by it"):
-        run(folder)
-    assert listing(folder) == before
-
-
-def test_a_forged_sender_is_refused(folder, monkeypatch):
-    def forge(_, party, payload):
-        other = 3 if party == 2 else party
-        return payload[:21] + other.to_bytes(2, "little") + payload[23:]
-
-    carried_by(monkeypatch, forge)
-    with pytest.raises(secfc.PartyError, match=r"south\.csv: a forged sender or unknown recipient"):
-        run(folder)
-
-
-def test_parties_that_end_with_different_statistics_are_noticed(folder, monkeypatch):
-    class Liar(files._Parties):
-        def _collect(self, key):
-            said, wrong = super()._collect(key)
-            if key == "statistics":
-                said[2]["statistics"]["age"]["mean"] += 1
-            return said, wrong
-
-    monkeypatch.setattr(files, "_Parties", Liar)
-    with pytest.raises(CheatError, match="the parties have different statistics"):
-        run(folder)
 
 
 # The command

@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from support import warm
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "prepare.md").read_text()
 
 
-@pytest.mark.processes
 def test_commands_of_the_page_work_with_its_schema(tmp_path):
     (schema,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     (tmp_path / "schema.toml").write_text(schema)

@@ -43,7 +43,6 @@ IMPORTED = (
     "secfc.drivers.site_files",
     "secfc.drivers.site_log",
     "secfc.prepare.files",
-    "secfc.prepare.party",
     "secfc.tables",
 )
 """Modules that start no thread when they are imported; a process with threads cannot be forked."""
@@ -157,7 +156,6 @@ def start_program(module):
 def patch(monkeypatch):
     """Have the processes of parties forked, wherever secfc starts some."""
     monkeypatch.setattr("secfc.drivers.pipes.start_program", start_program)
-    monkeypatch.setattr("secfc.prepare.files.start_program", start_program)
 
 
 @cache
@@ -206,7 +204,6 @@ def serve(path):
     gc.freeze()  # no page is copied because an object of ours is counted
     os.environ[ADDRESS] = path
     import_module("secfc.drivers.pipes").start_program = start_program
-    import_module("secfc.prepare.files").start_program = start_program
     listening, children = socket.socket(socket.AF_UNIX), {}
     listening.bind(path)
     listening.listen(64)
