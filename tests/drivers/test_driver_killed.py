@@ -370,15 +370,16 @@ def test_processes_of_the_killed_driver_are_waited_for(left, monkeypatch):
     assert dropped == [2]
 
 
-def flip(path, at=0.5):
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * at)] ^= 1
-    path.write_bytes(data)
+def spoil(path):
+    """Change the body of an entry."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE entries SET body = zeroblob(9) WHERE at = (SELECT max(at) FROM entries)")
+        database.commit()
 
 
 def test_a_changed_log_of_the_driver_is_named_and_stays(left):
     setup, folder = left
-    flip(folder / "driver.log")
+    spoil(folder / "driver.log")
     with pytest.raises(StorageError, match=r"driver\.log: "):
         run_multiprocess(replace(setup, resume=True))
     with pytest.raises(StorageError, match=r"driver\.log: "):
@@ -386,13 +387,6 @@ def test_a_changed_log_of_the_driver_is_named_and_stays(left):
     assert (folder / "driver.log").exists()
     run_multiprocess(replace(setup, resume=False))
     assert list(setup.storage.iterdir()) == []
-
-
-def spoil(path):
-    """Change the body of an entry."""
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("UPDATE entries SET body = zeroblob(9) WHERE at = 2")
-        database.commit()
 
 
 @pytest.mark.parametrize("damage", [spoil, lambda path: path.unlink()])
