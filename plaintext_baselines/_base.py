@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 class FederatedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no stubs
     """Base of the estimators: validation, pooling, and prediction by the nearest centre.
 
-    A subclass stores its constructor's arguments unchanged, and its ``fit`` sets the attributes below.
+    A subclass is a dataclass of its parameters, kept unchanged, and its ``fit`` sets the attributes below.
 
     Attributes
     ----------

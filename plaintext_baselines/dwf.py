@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -115,39 +116,24 @@ def request_score(parties: Sequence[FloatArray], centres: FloatArray) -> float:
     return float(np.mean(scores))
 
 
+@dataclass(eq=False, repr=False)
 class WeightedFederated(FederatedMethod):
     """Algorithm 1; a subclass chooses the weights omega_ij and documents the parameters."""
 
-    converged_: bool
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        init: Any = "k-fed",
-        learning_rate: float = 0.01,
-        momentum: float = 0.8,
-        local_iter: int = 5,
-        n_clients: int | None = None,
-        n_init: int = 1,
-        max_iter: int = 10_000,
-        min_iter: int = 1,
-        tol: float = 1e-8,
-        window: int | None = 300,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.local_iter = local_iter
-        self.n_clients = n_clients
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.min_iter = min_iter
-        self.tol = tol
-        self.window = window
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    init: Any = "k-fed"
+    learning_rate: float = 0.01
+    momentum: float = 0.8
+    local_iter: int = 5
+    n_clients: int | None = None
+    n_init: int = 1
+    max_iter: int = 10_000
+    min_iter: int = 1
+    tol: float = 1e-8
+    window: int | None = 300
+    random_state: int | None = None
+    converged_: bool = field(init=False)
 
     @abc.abstractmethod
     def _weights(self, rows: FloatArray, update: Update) -> FloatArray:
@@ -220,6 +206,7 @@ class WeightedFederated(FederatedMethod):
         return Fit(centres, history, attributes={"converged_": converged})
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DWF(WeightedFederated):
     """DWF k-means [1]_: local k-means steps, averaged with the sizes of the local clusters as weights.
 
@@ -290,38 +277,7 @@ class DWF(WeightedFederated):
     [1.0, 11.0]
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        init: Any = "k-fed",
-        learning_rate: float = 0.01,
-        momentum: float = 0.8,
-        local_iter: int = 5,
-        weights: Literal["received", "updated"] = "received",
-        n_clients: int | None = None,
-        n_init: int = 1,
-        max_iter: int = 10_000,
-        min_iter: int = 1,
-        tol: float = 1e-8,
-        window: int | None = 300,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            init=init,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            local_iter=local_iter,
-            n_clients=n_clients,
-            n_init=n_init,
-            max_iter=max_iter,
-            min_iter=min_iter,
-            tol=tol,
-            window=window,
-            random_state=random_state,
-        )
-        self.weights = weights
+    weights: Literal["received", "updated"] = "received"
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         super()._check_parameters(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from plaintext_baselines._rounds import run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 
 
+@dataclass(eq=False, repr=False)
 class ExactLloyd(PooledClusterer):
     """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers has to reproduce.
 
@@ -71,26 +73,17 @@ class ExactLloyd(PooledClusterer):
     (0, 1.0, [[0, 1], [0, 1]])
     """
 
-    bound_: float
-    exponent_: int
-    _arithmetic = ExactRows
+    n_clusters: int
+    _: KW_ONLY
+    init: Any = "random"
+    max_iter: int = 300
+    precision: int = 32
+    bound: float | None = None
+    random_state: int | None = None
+    bound_: float = field(init=False)
+    exponent_: int = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        init: Any = "random",
-        max_iter: int = 300,
-        precision: int = 32,
-        bound: float | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.precision = precision
-        self.bound = bound
-        self.random_state = random_state
+    _arithmetic = ExactRows
 
     def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
         """Cluster the rows of all parties.

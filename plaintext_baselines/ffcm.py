@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ SERVER_TOL = 1e-4
 LOCAL_LIMIT = 1000
 
 
+@dataclass(eq=False, repr=False)
 class FFCM(FederatedMethod):
     """FFCM [1]_: local fuzzy c-means updates, averaged by weight (avg_1) or by k-means (avg_2).
 
@@ -108,41 +110,23 @@ class FFCM(FederatedMethod):
     [0.8, 9.8]
     """
 
-    converged_: bool
-    local_centers_: list[FloatArray]
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        averaging: Literal["weighted", "kmeans"] = "weighted",
-        fuzziness: float = 2.0,
-        init: Any = "uniform",
-        local_iter: int | None = 1,
-        local_tol: float = 1e-4,
-        weights: Literal["powers", "memberships"] = "powers",
-        exponent: Literal["bezdek", "printed"] = "bezdek",
-        normalise: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        movement: Literal["sum", "frobenius"] = "sum",
-        n_init: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.averaging = averaging
-        self.fuzziness = fuzziness
-        self.init = init
-        self.local_iter = local_iter
-        self.local_tol = local_tol
-        self.weights = weights
-        self.exponent = exponent
-        self.normalise = normalise
-        self.max_iter = max_iter
-        self.tol = tol
-        self.movement = movement
-        self.n_init = n_init
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    averaging: Literal["weighted", "kmeans"] = "weighted"
+    fuzziness: float = 2.0
+    init: Any = "uniform"
+    local_iter: int | None = 1
+    local_tol: float = 1e-4
+    weights: Literal["powers", "memberships"] = "powers"
+    exponent: Literal["bezdek", "printed"] = "bezdek"
+    normalise: bool = False
+    max_iter: int = 1000
+    tol: float = 1e-4
+    movement: Literal["sum", "frobenius"] = "sum"
+    n_init: int = 10
+    random_state: int | None = None
+    converged_: bool = field(init=False)
+    local_centers_: list[FloatArray] = field(init=False)
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         check_choice("averaging", self.averaging, ("weighted", "kmeans"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
 from plaintext_baselines._method import FederatedMethod, Fit, check_init, check_number, total_inertia
 
 
+@dataclass(eq=False, repr=False)
 class FKM(FederatedMethod):
     """FKM [1]_: rounds of one local k-means step and a weighted k-means of all local means at the server.
 
@@ -88,34 +90,19 @@ class FKM(FederatedMethod):
     [1.0, 10.5, 31.0]
     """
 
-    centers_history_: list[FloatArray]
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        init: Any = "k-means++",
-        max_iter: int = 100,
-        local_iter: int = 1,
-        initial_iter: int = 0,
-        min_cluster_size: int = 2,
-        counts: Literal["updated", "received"] = "updated",
-        n_init: int = 10,
-        server_iter: int = 300,
-        server_tol: float = 1e-4,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.local_iter = local_iter
-        self.initial_iter = initial_iter
-        self.min_cluster_size = min_cluster_size
-        self.counts = counts
-        self.n_init = n_init
-        self.server_iter = server_iter
-        self.server_tol = server_tol
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    init: Any = "k-means++"
+    max_iter: int = 100
+    local_iter: int = 1
+    initial_iter: int = 0
+    min_cluster_size: int = 2
+    counts: Literal["updated", "received"] = "updated"
+    n_init: int = 10
+    server_iter: int = 300
+    server_tol: float = 1e-4
+    random_state: int | None = None
+    centers_history_: list[FloatArray] = field(init=False)
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         check_init(self.init, ("k-means++", "random"))

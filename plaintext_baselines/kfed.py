@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from plaintext_baselines._method import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class KFED(FederatedMethod):
     """k-FED [1]_: every party sends the centres of its own k'-means once, and the server clusters them.
 
@@ -97,30 +99,17 @@ class KFED(FederatedMethod):
     [1.0, 10.5, 30.0]
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        local_clusters: int | Sequence[int] | None = None,
-        variant: Literal["paper", "dwf"] = "paper",
-        init: Any = "auto",
-        n_init: int = 1,
-        n_clients: int | None = None,
-        max_iter: int = 300,
-        tol: float = 0.0,
-        assignment: Literal["nearest", "induced"] = "nearest",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.local_clusters = local_clusters
-        self.variant = variant
-        self.init = init
-        self.n_init = n_init
-        self.n_clients = n_clients
-        self.max_iter = max_iter
-        self.tol = tol
-        self.assignment = assignment
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    local_clusters: int | Sequence[int] | None = None
+    variant: Literal["paper", "dwf"] = "paper"
+    init: Any = "auto"
+    n_init: int = 1
+    n_clients: int | None = None
+    max_iter: int = 300
+    tol: float = 0.0
+    assignment: Literal["nearest", "induced"] = "nearest"
+    random_state: int | None = None
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         self._local_clusters(data)

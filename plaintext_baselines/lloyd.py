@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -16,6 +17,7 @@ from plaintext_baselines._rounds import run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 
 
+@dataclass(eq=False, repr=False)
 class Lloyd(PooledClusterer):
     """Lloyd's algorithm [1]_ on the concatenation of all parties' rows: k-means as if nothing were federated.
 
@@ -68,22 +70,13 @@ class Lloyd(PooledClusterer):
     ([0.5, 10.5], [[0, 1], [0, 1]])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        init: Any = "random",
-        max_iter: int = 300,
-        tol: float = 0.0,
-        empty: Literal["relocate", "keep"] = "relocate",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.empty = empty
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    init: Any = "random"
+    max_iter: int = 300
+    tol: float = 0.0
+    empty: Literal["relocate", "keep"] = "relocate"
+    random_state: int | None = None
 
     def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
         """Cluster the rows of all parties.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from plaintext_baselines._method import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class ParentChildKMeans(FederatedMethod):
     """One-shot k-means of [1]_: children cluster and update their own rows, a parent clusters their centres.
 
@@ -79,26 +81,15 @@ class ParentChildKMeans(FederatedMethod):
     [1.75, 10.5]
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        child_clusters: int | None = None,
-        update_fraction: float = 0.25,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.child_clusters = child_clusters
-        self.update_fraction = update_fraction
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    child_clusters: int | None = None
+    update_fraction: float = 0.25
+    init: Any = "k-means++"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-4
+    random_state: int | None = None
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         check_optional_count("child_clusters", self.child_clusters)
