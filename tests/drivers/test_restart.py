@@ -124,7 +124,7 @@ def test_a_party_killed_in_a_round_is_started_again(stored, starts, caplog, roun
 
     def kill(progress):
         if progress.round == round_ and started[1].poll() is None:
-            os.kill(started[1].pid, signal.SIGKILL)
+            started[1].send_signal(signal.SIGKILL)
 
     setup = stored("random")
     assert_exact(setup, run_multiprocess(setup, kill))

@@ -56,7 +56,7 @@ def test_an_error_of_the_server_ends_the_run(setup_of):
 def test_a_killed_party_is_named_with_the_signal(long, started, number):
     def kill(progress):
         if progress.round == 2 and started[1].poll() is None:
-            os.kill(started[1].pid, number)
+            started[1].send_signal(number)
 
     text = (
         r"^too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; clients absent: 2; lost of 3: "
@@ -73,7 +73,7 @@ def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_
 
     def kill(progress):
         if progress.phase == "union" and started[1].poll() is None:
-            os.kill(started[1].pid, signal.SIGKILL)
+            started[1].send_signal(signal.SIGKILL)
 
     text = (
         r"^client 2 is absent before all rows were shared; .*the union of the new run would show how "
@@ -91,7 +91,7 @@ def test_a_client_that_hangs_in_the_union_stops_the_run_after_the_deadline(setup
 
     def stop(progress):
         if progress.phase == "union" and started[1].poll() is None:
-            os.kill(started[1].pid, signal.SIGSTOP)
+            started[1].send_signal(signal.SIGSTOP)
 
     with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[1\]: no answer within 15 s"):
         run_multiprocess(setup, stop)
@@ -219,7 +219,7 @@ def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_t
 def test_a_killed_client_leaves_its_rows_in_when_enough_are_left(setup_of, started, round_):
     def kill(progress):
         if progress.round == round_ and started[3].poll() is None:
-            os.kill(started[3].pid, signal.SIGKILL)
+            started[3].send_signal(signal.SIGKILL)
 
     setup = setup_of((4, 3, 5, 6, 2))
     outcome, whole = run_multiprocess(setup, kill), run_in_process(setup)
@@ -250,7 +250,7 @@ def test_a_client_that_dies_while_sharing_is_left_out_as_a_whole(setup_of, sabot
 def test_a_client_that_hangs_is_given_up_after_the_deadline(setup_of, started):
     def stop(progress):
         if progress.round == 2 and started[0].poll() is None:
-            os.kill(started[0].pid, signal.SIGSTOP)
+            started[0].send_signal(signal.SIGSTOP)
 
     setup = replace(setup_of((4, 3, 5, 6, 2), max_liars=1), deadline=5.0)
     outcome = run_multiprocess(setup, stop)
