@@ -86,8 +86,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     ----------
     labels_ : list of ndarray of shape (m_j,), int32
         One array a party; a pandas Series where the party was a DataFrame.
-    inertia_ : float
-        Sum of squared distances of the rows to their centres, in the data's units squared.
+    inertia_ : float or None
+        Sum of squared distances of the rows to their centres, in the data's units squared; None with
+        disclosure "labels".
     n_iter_ : int
     converged_ : bool
     cluster_centers_ : ndarray of shape (n_clusters, d), float64
@@ -114,7 +115,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     __delattr__ = object.__delattr__
 
     labels_: list[Any]
-    inertia_: float
+    inertia_: float | None
     n_iter_: int
     converged_: bool
     cluster_centers_: Floats
@@ -246,9 +247,13 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         ------
         DataError
             When the parties have other shapes than those of the fit.
+        ParameterError
+            When the disclosure was "labels": nobody knows the inertia.
         """
         check_is_fitted(self)
         self._check_parties(parties)
+        if self.inertia_ is None:
+            raise ParameterError("score: nobody knows the inertia with disclosure='labels'")
         return -self.inertia_
 
     def _check_parties(self, parties: Sequence[ArrayLike]) -> None:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:  # both are built on the job, which has options
 Comparison = Literal["end", "rounds"]
 """When clients compare what the server gave them: when the run ends, or also in each round."""
 
-Disclosure = Literal["coded", "distances"]
-"""What the server receives; "distances": these alone; "coded": every client's coded distances."""
+Disclosure = Literal["coded", "distances", "labels"]
+"""What is learnt of distances: "labels": nothing but labels; "distances": these, by the server alone;
+"coded": every client's coded distances."""
 
 Driver = Literal["in-process", "multiprocess"]
 """Drivers that run on one machine."""
@@ -151,11 +152,13 @@ class Agreed:
     )
     disclosure: Disclosure = option(
         "distances",
-        '{"distances", "coded"}',
+        '{"distances", "coded", "labels"}',
         'What the server receives. "distances": answers under masks that cancel in their sum, which leave it '
         'the distances alone. "coded": every client\'s coded distances, as in the paper, from which it can '
-        "compute more than distances; needed, and to be asked for, where `max_liars` > 0.",
-        help="What the server receives: distances alone, or coded distances (needed with --max-liars).",
+        'compute more than distances; needed, and to be asked for, where `max_liars` > 0. "labels": labels '
+        "alone, which the first three parties find together; no two of these three may collude, with each "
+        "other or one of them and another through the server (docs/threat-model.md).",
+        help="What the server receives: distances, coded distances (needed with --max-liars) or labels.",
     )
     max_liars: int = option(
         0,

@@ -12,9 +12,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.array_types import Ints, Labels
 from secfc.called_with import documented
 from secfc.codes import Code
+from secfc.comparing.question import comparison_residues
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
@@ -31,6 +32,9 @@ PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 SMALLEST_SPREAD = 10
 """Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
+
+COMPARERS = 3
+"""A dealer and two evaluators."""
 
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
@@ -121,6 +125,9 @@ class Job(AgreedClustering):
     predict : bool
         A prediction: start labels are kept, and rows whose label is -1 get that of the nearest mean, in one
         round; every client must consent (`Limits.predict`).
+    comparers : tuple of three int
+        With disclosure "labels" the trio: dealer, first and second evaluator; clients 1, 2 and 3 by default.
+        () with another disclosure.
     reveal_spread : int, optional
         Opens the spread of each column in each cluster too, to the same clients, if each cluster has at least
         so many rows that are not a recipient's own, `SMALLEST_SPREAD` or more; every client must consent
@@ -143,9 +150,12 @@ class Job(AgreedClustering):
     reveal_to: tuple[int, ...] = ()
     predict: bool = False
     reveal_spread: int | None = None
+    comparers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("compared", "reveal_to"):
+        if self.disclosure == "labels" and not self.comparers:
+            object.__setattr__(self, "comparers", (1, 2, 3))
+        for name in ("compared", "reveal_to", "comparers"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
         for name in ("n", "k", "t", "ell", "d"):
             check_positive(name, getattr(self, name))
@@ -164,6 +174,7 @@ class Job(AgreedClustering):
         if self.ids_cap is not None:
             self._check_membership()
         self._check_liars()
+        self._check_comparers()
         self._check_compared()
         self._check_recipients()
         self._check_predict()
@@ -183,10 +194,28 @@ class Job(AgreedClustering):
             raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
 
     def _check_liars(self) -> None:
-        if self.max_liars and self.disclosure == "distances":
+        if self.max_liars and self.disclosure != "coded":
             raise ParameterError(
                 f"max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "
-                f"disclosure='distances' and {self.max_liars} were given"
+                f"disclosure={self.disclosure!r} and {self.max_liars} were given"
+            )
+
+    def _check_comparers(self) -> None:
+        comparers = self.comparers
+        if self.disclosure != "labels":
+            if comparers:
+                raise ParameterError(f"comparers: with disclosure {self.disclosure!r} nobody compares")
+            return
+        for client in comparers:
+            check_positive("comparers", client)
+        if len(comparers) != COMPARERS or len(set(comparers)) != COMPARERS or max(comparers) > self.n:
+            raise ParameterError(
+                f"comparers: three different clients of 1 to {self.n} are needed, {comparers} were given"
+            )
+        if self.init not in ("random", "labels") or self.n_init != 1 or self.compared:
+            raise ParameterError(
+                "disclosure: 'labels' takes one start, from a random partition or given labels, and one k; "
+                f"init={self.init!r}, n_init={self.n_init}, compared={self.compared} were given"
             )
 
     def _check_compared(self) -> None:
@@ -273,9 +302,18 @@ class Job(AgreedClustering):
         """An integer that no quantised row's norm exceeds."""
         return quantised_radius(self.bound, self.precision, self.d)
 
-    def residues(self, largest_set: int) -> int:
-        """Primes that a round needs whose largest set has this many rows."""
-        return residues_needed(self.radius, largest_set)
+    def residues(self, m: int) -> int:
+        """Primes that every round about sets of m rows in all can do with."""
+        if self.disclosure == "labels":
+            halves, whole = np.array([m - m // 2, m // 2]), np.array([m])
+            return max(comparison_residues(self.radius, halves), comparison_residues(self.radius, whole))
+        return residues_needed(self.radius, m)
+
+    def round_residues(self, sizes: Ints) -> int:
+        """Primes that a round needs about sets of these sizes, shape (k,)."""
+        if self.disclosure == "labels":
+            return comparison_residues(self.radius, sizes)
+        return residues_needed(self.radius, int(sizes.max()))
 
     def in_data_units(self, inertia: Fraction) -> float:
         """A sum of squared quantised distances in the data's units squared, correctly rounded."""
@@ -329,6 +367,11 @@ class Job(AgreedClustering):
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""
+        if self.disclosure == "labels" and self.t > 1:
+            return PrivacyWarning(
+                f"disclosure 'labels': any two of clients {', '.join(map(str, self.comparers))} together "
+                f"learn what the server learns with 'distances', though t={self.t} may collude"
+            )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return None
         columns = "one column" if self.width == 1 else "two columns"

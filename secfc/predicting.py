@@ -28,7 +28,7 @@ class Prediction:
     ----------
     labels : list of ndarray of shape (new rows of the party,), int32
         One array a party; a pandas Series with the DataFrame's index where the party gave a DataFrame.
-    near_ties : int
+    near_ties : int or None
         Comparisons that floating point could not decide and exact integers did.
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
@@ -41,7 +41,7 @@ class Prediction:
     """
 
     labels: list[Any] = field(repr=False)
-    near_ties: int
+    near_ties: int | None
     faults: Faults
     costs: Costs
     job: Job

@@ -26,12 +26,13 @@ class Result:
         Iterations of the best start, as scikit-learn counts them.
     converged : bool
         Whether two assignments in a row were equal; False at `max_iter`.
-    inertia : float
-        Sum of squared distances of the quantised rows to their centres, in the data's units squared.
+    inertia : float or None
+        Sum of squared distances of the quantised rows to their centres, in the data's units squared; None
+        with disclosure "labels", which tells nobody.
     sizes : ndarray of shape (k,), int64
         Rows of each cluster.
     history : ndarray of shape (n_iter,), float64
-        Inertia of each iteration.
+        Inertia of each iteration; empty likewise.
     start : list of ndarray of shape (m_j,), int32
         The sets whose means were the first centres (-1: in no set), one array a party.
     ids : list of list, or None
@@ -44,12 +45,13 @@ class Result:
     cluster_std : ndarray of shape (k, d), float64, or None
         Population standard deviations of each column in each cluster, in the data's units, if they were
         revealed (`reveal_spread`); NaN for a cluster without rows.
-    near_ties : int
-        Comparisons of the best start that floating point could not decide and exact integers did.
+    near_ties : int or None
+        Comparisons of the best start that floating point could not decide and exact integers did; None
+        likewise.
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
     distance_counts : ndarray of shape (24,), int64
-        Rows by distance to their centre, in equal bins.
+        Rows by distance to their centre, in equal bins; empty likewise.
     distance_edges : ndarray of shape (25,), float64
         Ends of the bins, from 0 to the largest distance, in the data's units.
     costs : Costs
@@ -63,7 +65,7 @@ class Result:
     labels: list[Any] = field(repr=False)
     n_iter: int
     converged: bool
-    inertia: float
+    inertia: float | None
     sizes: Ints
     history: Floats = field(repr=False)
     start: list[Labels] = field(repr=False)
@@ -71,7 +73,7 @@ class Result:
     union_rows: list[Ints] | None = field(repr=False)
     cluster_centers: Floats | None = field(repr=False)
     cluster_std: Floats | None = field(repr=False)
-    near_ties: int
+    near_ties: int | None
     faults: Faults
     distance_counts: Ints = field(repr=False)
     distance_edges: Floats = field(repr=False)

@@ -20,8 +20,8 @@ from secfc.kernels import choose
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.decoding import Weights
-from secfc.protocol.disclosure import question_digest
 from secfc.protocol.pairwise import PairwiseMasks
+from secfc.protocol.question import question_digest
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout
 from secfc.sealing.channel import Channel

@@ -148,7 +148,7 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
         turns = sorted(clock.plain)[1:]
         times += [(clock.plain[turn], clock.client[turn], clock.server[turn]) for turn in turns]
         moved += [clock.moved[turn] for turn in turns]
-        near_ties += outcome.near_ties
+        near_ties += outcome.near_ties or 0
         primes = primes_of_rounds(outcome.costs.messages, m=rows.shape[0], k=job.k)
         residues = max([residues, *primes[1:]])
     plaintext, client, server = np.array(times).T

@@ -102,12 +102,13 @@ def measure_runs(
     ratios = secure / plain
     differing = max(int((np.concatenate(one[0].labels) != one[2].labels_).sum()) for one in taken)
     primes = primes_of_rounds(result.costs.messages, m=case.m, k=case.k)
+    assert result.inertia is not None
     return RunRow(
         **stated(result.job, m=case.m, residues=primes[-1]),
         driver=driver,
         repeats=repeats,
         n_iter=result.n_iter,
-        near_ties=result.near_ties,
+        near_ties=result.near_ties or 0,
         labels_equal=differing == 0,
         differing_rows=differing,
         inertia=result.inertia,

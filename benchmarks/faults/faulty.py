@@ -20,7 +20,7 @@ from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
-from secfc.kmeans.search import SearchResult
+from secfc.kmeans.search import LabelResult
 from secfc.protocol.client import Client
 from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER, CodedDistances, Message
@@ -84,7 +84,7 @@ class Ending:
     ----------
     error : SecFCError or None
         What stopped it.
-    clustering : SearchResult or None
+    clustering : LabelResult or None
         The server's result.
     layout : Layout or None
         Whose rows it is about.
@@ -104,7 +104,7 @@ class Ending:
     """
 
     error: SecFCError | None
-    clustering: SearchResult | None
+    clustering: LabelResult | None
     layout: Layout | None
     labels: dict[int, Labels] = field(repr=False)
     faults: Faults

@@ -166,6 +166,7 @@ def secure_run(
             exact = ExactLloyd(k, init="separation", random_state=number, max_iter=max_iter).fit(joined)
         found = np.concatenate([np.asarray(own, dtype=np.int64) for own in result.labels])
         same += int((found == np.concatenate(exact.labels_)).sum())
+        assert result.inertia is not None
         if result.inertia < best:
             best, labels = result.inertia, found
     return SecureRun(

@@ -23,7 +23,9 @@ def inertias(rows: Floats, k: int, starts: int) -> dict[str, Floats]:
     found: dict[str, list[float]] = {"random": [], "k-means++": [], "scikit-learn": []}
     for seed in range(starts):
         for init in ("random", "k-means++"):
-            found[init].append(secfc.run(parties, k, 1, 1, init=init, seed=seed).inertia)
+            inertia = secfc.run(parties, k, 1, 1, init=init, seed=seed).inertia
+            assert inertia is not None
+            found[init].append(inertia)
         floats = KMeans(k, init="k-means++", n_init=1, algorithm="lloyd", tol=0, random_state=seed)
         found["scikit-learn"].append(float(floats.fit(rows).inertia_))
     return {name: np.array(values) for name, values in found.items()}

@@ -64,5 +64,12 @@ def _comparison(result: Result, pooled: PooledComparison, classes: Ints) -> Tabl
     )
     for name, labels, inertia, n_iter, seconds, identical in rows:
         agreement = adjusted_rand_score(classes, labels)  # with the digits' classes
-        table.add_row(name, f"{agreement:.3f}", f"{inertia:.6g}", str(n_iter), f"{seconds:.2f}", identical)
+        table.add_row(
+            name,
+            f"{agreement:.3f}",
+            "" if inertia is None else f"{inertia:.6g}",
+            str(n_iter),
+            f"{seconds:.2f}",
+            identical,
+        )
     return table

@@ -154,17 +154,50 @@ class MaskDealer:
 
     def _combined(self, drawn: list[Bytes], weights: Floats, shape: tuple[int, int, int]) -> PackedResidues:
         """The weighted sum of the bearers' masks."""
-        _, columns, rows = shape
-        combined = PackedResidues.empty(shape)
-        planes, step = combined.planes(), max(1, _BLOCK_ELEMENTS // columns)
-        for start in range(0, rows, step):
-            stop = min(start + step, rows)
-            sums = np.empty((shape[0], columns, stop - start))
-            refused = self._kernels.decode(drawn, weights, self._primes, start, stop, sums)
-            assert refused < 0  # the keystream gives residues
-            for plane, residues, p in zip(planes, sums, self._primes, strict=True):
-                plane[:, 3 * start : 3 * stop] = pack(residues, p)
+        combined, refused = weighted_sum(
+            drawn, weights, shape=shape, primes=self._primes, kernels=self._kernels
+        )
+        assert refused < 0  # the keystream gives residues
         return combined
+
+
+def weighted_sum(
+    packed: list[Bytes],
+    weights: Floats,
+    *,
+    shape: tuple[int, int, int],
+    primes: Sequence[int],
+    kernels: Kernels,
+) -> tuple[PackedResidues, int]:
+    """Residues of one shape, times a weight each modulo each prime, added up; canonical.
+
+    Parameters
+    ----------
+    packed : list of R ndarrays of shape (P, k, 3 * rows), uint8
+    weights : ndarray of shape (P, R), float64
+        Reduced residues.
+    shape : tuple of three ints
+        (P, k, rows).
+    primes : sequence of P ints
+    kernels : Kernels
+
+    Returns
+    -------
+    tuple of PackedResidues and int
+        The sum; and which of the R is not below a prime, -1 if all are.
+    """
+    _, columns, rows = shape
+    combined = PackedResidues.empty(shape)
+    planes, step = combined.planes(), max(1, _BLOCK_ELEMENTS // columns)
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        sums = np.empty((shape[0], columns, stop - start))
+        refused = kernels.decode(packed, weights, tuple(primes), start, stop, sums)
+        if refused >= 0:
+            return combined, refused
+        for plane, residues, p in zip(planes, sums, primes, strict=True):
+            plane[:, 3 * start : 3 * stop] = pack(residues, p)
+    return combined, -1
 
 
 def _at_spares(n: int, coded: int, bearers: Sequence[int], spares: Sequence[int], primes: int) -> Floats:

@@ -9,7 +9,10 @@ from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.gates import ONES, Words
 from secfc.comparing.slicing import at_most, words_of
 from secfc.comparing.widths import GateWidths, Group, levels
+from secfc.field.primes import PRIMES
 from secfc.kernels.interface import Differences
+
+_WORD_BYTES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,3 +137,15 @@ class BatchPlan:
         if self.bracket.first[0] >= 0:
             return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
         return at_most(self.own, self.bracket.first.size)[:, np.newaxis]
+
+
+def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
+    """Bytes that the dealer sends of so many rows, all pairs of k centres compared, with the usual widths."""
+    widths, slots = GateWidths(), max(k, 2)
+    chunks = primes * -(-max(prime.p for prime in PRIMES).bit_length() // widths.chunk)
+    leaves = ((1 << widths.chunk) - 1) * chunks
+    nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
+    joins = levels(slots - 1, (widths.fan,))
+    of_pair = leaves + 1 + sum(group.count * group.dealt for groups in nodes for group in groups)
+    of_output = sum(group.count * group.dealt_and for groups in joins for group in groups)
+    return _WORD_BYTES * words_of(rows) * (slots * (slots - 1) // 2 * of_pair + slots * of_output)

@@ -60,6 +60,11 @@ class Role:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError(f"{type(self).__name__} cannot be copied or pickled: masks would repeat")
 
+    @property
+    def wanted(self) -> frozenset[Comparer]:
+        """Who is to send something before the next step."""
+        return frozenset(self.awaited.keys() - self._held.keys())
+
     def begin(self) -> tuple[Sending, ...]:
         """Make the first step: what is sent before anything is taken. Once."""
         if self._begun:

@@ -11,7 +11,7 @@ import numpy as np
 from secfc.array_types import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, SecFCError
-from secfc.kmeans.search import SearchResult
+from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.params import Job
@@ -105,9 +105,10 @@ class Outcome:
         The sets whose means were the first centres, -1 for a row in none.
     faults : Faults
     n_iter, converged, inertia, history, near_ties
-        Of the best start; inertia in the data's units squared.
+        Of the best start; inertia in the data's units squared. None, and no history, with disclosure
+        "labels".
     histogram : list of int
-        Rows by distance to their centre, in equal bins up to `largest`, in the data's units.
+        Rows by distance to their centre, in equal bins up to `largest`, in the data's units; empty likewise.
     found : list of dict
         For each k compared: k, n_iter, converged, inertia, sizes and measures; else for k alone.
     found_labels : ndarray of shape (len(found), m), int32
@@ -127,9 +128,9 @@ class Outcome:
     start: Labels = field(repr=False)
     n_iter: int
     converged: bool
-    inertia: float
+    inertia: float | None
     history: list[float]
-    near_ties: int
+    near_ties: int | None
     faults: Faults
     histogram: list[int]
     largest: float
@@ -182,9 +183,9 @@ class ServerReport:
     counts: list[int]
     n_iter: int
     converged: bool
-    inertia: float
+    inertia: float | None
     history: list[float]
-    near_ties: int
+    near_ties: int | None
     faults: Faults
     histogram: list[int]
     largest: float
@@ -196,7 +197,8 @@ class ServerReport:
         """The report of a server that is done."""
         clustering = server.outcome
         assert clustering is not None
-        counts, largest = clustering.histogram
+        measured = clustering if isinstance(clustering, SearchResult) else None
+        counts, largest = measured.histogram if measured else ([], 0.0)
         return cls(
             histogram=counts,
             largest=job.distance_in_data_units(largest),
@@ -207,9 +209,9 @@ class ServerReport:
             counts=list(server.layout.counts),
             n_iter=clustering.n_iter,
             converged=clustering.converged,
-            inertia=job.in_data_units(clustering.inertia),
-            history=[job.in_data_units(inertia) for inertia in clustering.history],
-            near_ties=clustering.near_ties,
+            inertia=job.in_data_units(measured.inertia) if measured else None,
+            history=[job.in_data_units(inertia) for inertia in measured.history] if measured else [],
+            near_ties=measured.near_ties if measured else None,
             faults=server.faults,
         )
 
@@ -277,14 +279,15 @@ class ServerReport:
         return [part if part.size else out for part, out in zip(parts, outside, strict=True)]
 
 
-def _figures(clustering: SearchResult, job: Job) -> dict[str, Any]:
+def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
     """What there is to say of a clustering, as JSON takes it."""
-    measures = {} if clustering.measures is None else asdict(clustering.measures)
+    measured = clustering if isinstance(clustering, SearchResult) else None
+    measures = asdict(measured.measures) if measured and measured.measures else {}
     return {
         "k": clustering.k,
         "n_iter": clustering.n_iter,
         "converged": clustering.converged,
-        "inertia": job.in_data_units(clustering.inertia),
+        "inertia": job.in_data_units(measured.inertia) if measured else None,
         "sizes": set_sizes(clustering.labels, clustering.k).tolist(),
         **measures,
     }

@@ -33,28 +33,18 @@ class _Step(Enum):
 
 
 @dataclass(kw_only=True)
-class SearchResult:
-    """What one start ended in.
+class LabelResult:
+    """What one start ended in, as labels tell it.
 
     Attributes
     ----------
     start : ndarray of shape (m,), int32
         The sets that the first iteration's centres were the means of; -1: in no set.
     labels : ndarray of shape (m,), int32
+    k : int
     n_iter : int
         As scikit-learn counts: the last iteration included, which changes no label or moves no centre.
     converged : bool
-    inertia : Fraction
-        In squared quantised units.
-    history : list of Fraction
-        Inertia of each iteration.
-    near_ties : int
-        Comparisons that floats could not decide.
-    k : int
-    histogram : tuple of list of int and float
-        Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
-    measures : Measures or None
-        Where several k are compared.
     """
 
     start: Labels = field(repr=False)
@@ -62,6 +52,26 @@ class SearchResult:
     k: int
     n_iter: int = 0
     converged: bool = False
+
+
+@dataclass(kw_only=True)
+class SearchResult(LabelResult):
+    """What one start ended in, where distances are known.
+
+    Attributes
+    ----------
+    inertia : Fraction
+        In squared quantised units.
+    history : list of Fraction
+        Inertia of each iteration.
+    near_ties : int
+        Comparisons that floats could not decide.
+    histogram : tuple of list of int and float
+        Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
+    measures : Measures or None
+        Where several k are compared.
+    """
+
     inertia: Fraction = Fraction(0)
     history: list[Fraction] = field(default_factory=list)
     near_ties: int = 0

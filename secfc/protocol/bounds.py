@@ -5,7 +5,8 @@ The bounds follow from the job alone until the rows are known, and from these th
 
 from dataclasses import dataclass
 
-from secfc.field.packing import packed_bytes
+from secfc.comparing.plan import most_dealt_bytes
+from secfc.field.packing import BYTES_PER_RESIDUE, packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.options import MAX_ROWS
 from secfc.params import Job
@@ -73,6 +74,15 @@ class Bounds:
         """Residues of a part of an answer."""
         columns = self.primes * self.job.k
         return min(most_answer_bytes(columns), packed_bytes((columns, self.rows, 1)))
+
+    @property
+    def compared(self) -> int:
+        """What the dealer sends of a part."""
+        if self.job.disclosure != "labels":
+            return 0
+        columns = self.primes * self.job.k
+        rows = min(self.rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
+        return most_dealt_bytes(rows, self.job.k, self.primes)
 
     @property
     def columns(self) -> int:

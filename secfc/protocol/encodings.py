@@ -6,6 +6,7 @@ All integers are little endian. There is one encoding of every value: whatever e
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,25 @@ def _one(layout: str) -> Encoding:
 
 COUNT = _one("<I")
 CLIENT = _one("<H")
-REAL = _one("<d")
+
+_REAL = struct.Struct("<d")
+_NONE = _REAL.pack(nan)
+
+
+def _unpack_real(reader: Reader, k: int) -> float | None:
+    data = bytes(reader.take(_REAL.size))
+    (value,) = _REAL.unpack(data)
+    if not isnan(value):
+        return float(value)
+    if data != _NONE:
+        raise MessageError("a number that is none")
+    return None
+
+
+REAL = Encoding(
+    lambda value, k: _NONE if value is None else _REAL.pack(value), _unpack_real, lambda of: _REAL.size
+)
+"""A float, or the one NaN that stands for None."""
 
 
 def flag(name: str) -> Encoding:
@@ -169,6 +188,17 @@ def clients(most: Most) -> Encoding:
         unpack,
         lambda of: _CLIENT.size * (1 + most(of)),
     )
+
+
+def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
+    count, more = divmod(reader.left, SIGNATURE_BYTES)
+    if more:
+        raise MessageError(f"signatures of {reader.left} bytes, {SIGNATURE_BYTES} each are needed")
+    return tuple(bytes(reader.take(SIGNATURE_BYTES)) for _ in range(count))
+
+
+SIGNATURES = Encoding(lambda value, k: b"".join(value), _unpack_signatures, lambda of: 2 * SIGNATURE_BYTES)
+"""All that is left: none or those of both evaluators."""
 
 
 def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:

@@ -22,6 +22,7 @@ from secfc.protocol.encodings import (
     REAL,
     REPORTS,
     SETS,
+    SIGNATURES,
     START,
     Body,
     clients,
@@ -138,7 +139,8 @@ class Assignment(FromServer):
     """The sets whose centres are asked about, -1 for a row in no set.
 
     With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
-    and who was left out, ascending, is in it too.
+    and who was left out, ascending, is in it too. With "labels", from the second round on, the evaluators'
+    endorsements.
     """
 
     number = 5
@@ -149,11 +151,13 @@ class Assignment(FromServer):
         sets=SETS,
         responders=clients(lambda of: of.job.threshold),
         left_out=clients(lambda of: of.job.n),
+        endorsements=SIGNATURES,
     )
 
     sets: Labels | PackedLabels = field(repr=False)
     responders: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+    endorsements: tuple[bytes, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -175,7 +179,8 @@ class CodedDistances(ToServer):
 class Finish(FromServer):
     """The labels of all rows and how the search ended.
 
-    Who was left out is in it, as in an Assignment.
+    Who was left out is in it, and the evaluators' endorsements, as in an Assignment. `inertia` is None where
+    nobody knows it.
     """
 
     number = 7
@@ -188,13 +193,15 @@ class Finish(FromServer):
         inertia=REAL,
         labels=LABELS,
         left_out=clients(lambda of: of.job.n),
+        endorsements=SIGNATURES,
     )
 
     labels: Labels | PackedLabels = field(repr=False)
     n_iter: int
     converged: bool
-    inertia: float
+    inertia: float | None
     left_out: tuple[int, ...] = ()
+    endorsements: tuple[bytes, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -475,6 +482,126 @@ class Opening(BetweenClients):
     body = Body(sealed=PREPARED)
 
     sealed: Sealed
+
+
+_COMPARED = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
+"""What travels among clients in a round may come when the result has overtaken it; it is dropped then."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpareMasks(BetweenClients):
+    """The dealer's masks for a part of a spare client's answer, (primes, k, rows)."""
+
+    number = 27
+    phase = work = "iterate"
+    states = _COMPARED
+    purpose = b"spare masks"
+    rounds = True
+    body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
+
+    part: int
+    sealed: Sealed
+
+    @property
+    def place(self) -> int:
+        """Among the sender's messages of this type and round."""
+        return self.part
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MaskedAnswer(BetweenClients):
+    """Coded distances of some rows under the dealer's masks, (primes, k, rows), to the first evaluator."""
+
+    number = 28
+    phase = work = "iterate"
+    states = _COMPARED
+    purpose = b"masked answer"
+    rounds = True
+    body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
+
+    part: int
+    sealed: Sealed
+
+    @property
+    def place(self) -> int:
+        """Among the sender's messages of this type and round."""
+        return self.part
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MaskedDistances(BetweenClients):
+    """What the first evaluator decoded of a part, (primes, k, rows), to the second."""
+
+    number = 29
+    phase = work = "iterate"
+    states = _COMPARED
+    purpose = b"masked distances"
+    rounds = needed = True
+    body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
+
+    part: int
+    sealed: Sealed
+
+    @property
+    def place(self) -> int:
+        """Among the sender's messages of this type and round."""
+        return self.part
+
+
+def place_of(index: int, part: int) -> int:
+    """The place of a `Compared`: it binds both, and ascends with the index."""
+    return index << 32 | part
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared(BetweenClients):
+    """What one of the trio sends another to compare the rows of a part.
+
+    `index` counts the sender's messages to the recipient in this round.
+    """
+
+    number = 30
+    phase = work = "iterate"
+    states = _COMPARED
+    purpose = b"compared"
+    rounds = needed = True
+    body = Body(part=COUNT, index=COUNT, sealed=sealed(lambda of: of.compared))
+
+    part: int
+    index: int
+    sealed: Sealed
+
+    @property
+    def place(self) -> int:
+        """Among the sender's messages to the recipient in this round, and the part, for it alone."""
+        return place_of(self.index, self.part)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenedLabels(ToServer):
+    """The labels of the rows of a part, as an evaluator opened them."""
+
+    number = 31
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    rounds = True
+    body = Body(part=COUNT, labels=LABELS)
+
+    part: int
+    labels: Labels | PackedLabels = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Endorsement(ToServer):
+    """An evaluator's signature of what follows from a round's labels: the next question, or the result."""
+
+    number = 32
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    rounds = True
+    body = Body(signature=octets(SIGNATURE_BYTES))
+
+    signature: bytes = field(repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(

@@ -6,13 +6,13 @@ import numpy as np
 
 from secfc.errors import ParameterError, SecFCError
 from secfc.kernels import Choose, choose
-from secfc.kmeans.search import Search, SearchResult
+from secfc.kmeans.search import LabelResult, Search
 from secfc.params import Job
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.phases.server_identify import ServerIdentify
-from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
+from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.sizes import Sizes
 from secfc.protocol.states import State
@@ -88,12 +88,12 @@ class Server:
         return self.phase.state
 
     @property
-    def outcome(self) -> SearchResult | None:
+    def outcome(self) -> LabelResult | None:
         """Once the run has ended: what the clients are told."""
         return self.phase.outcome
 
     @property
-    def found(self) -> Sequence[SearchResult]:
+    def found(self) -> Sequence[LabelResult]:
         """Once the run has ended: one for each k that was compared, or the outcome alone."""
         return self.phase.found
 
@@ -212,7 +212,7 @@ class Server:
         return self._iterate.stand(state)
 
     @property
-    def _iterate(self) -> ServerIterate:
-        if not isinstance(self.phase, ServerIterate):
+    def _iterate(self) -> ServerRounds:
+        if not isinstance(self.phase, ServerRounds):
             raise SecFCError(f"server: no question is asked in state {self.state.value}")
         return self.phase

@@ -14,9 +14,8 @@ from secfc.errors import AgreementError, DataError
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job
 from secfc.public_errors import COMPLETE
-from secfc.report.charts import curve
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
-from secfc.report.html import Figures, Page, write_page
+from secfc.report.html import Figures, Page, convergence, write_page
 from secfc.report.learned import who_learned_what
 from secfc.tables import load_table
 
@@ -108,5 +107,5 @@ def _figures(result: ResultSchema, job: Job, own: list[int] | None) -> Figures:
         counts=result.counts,
         part=result.faults.faults().parts(job.n),
         own=own,
-        convergence=curve(result.history, x_label="iteration", y_label="inertia"),
+        convergence=convergence(result.history),
     )

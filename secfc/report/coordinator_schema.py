@@ -68,9 +68,9 @@ class ResultSchema(_Part):
 
     n_iter: Count
     converged: bool
-    inertia: Amount
-    history: Annotated[list[Amount], Field(min_length=1)]
-    near_ties: Count
+    inertia: Amount | None
+    history: list[Amount]
+    near_ties: Count | None
     faults: FaultsSchema
     counts: list[Count] | None
     sizes: list[Count]

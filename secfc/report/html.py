@@ -40,7 +40,8 @@ class Figures:
         Rows of each party, for the table of parties; None with membership privacy.
     part : list of str
         What each party failed to do; empty for one that took part to the end.
-    convergence : Chart
+    convergence : Chart or None
+        Where the inertia of iterations is known.
     distances : Chart or None
         For the server's copy.
     own : list of int or None
@@ -51,12 +52,12 @@ class Figures:
 
     n_iter: int
     converged: bool
-    inertia: float
-    near_ties: int
+    inertia: float | None
+    near_ties: int | None
     sizes: list[int]
     counts: list[int] | None
     part: list[str]
-    convergence: Chart
+    convergence: Chart | None
     distances: Chart | None = None
     own: list[int] | None = None
     revealed: list[dict[str, Any]] = field(default_factory=list)
@@ -163,7 +164,7 @@ def page_of(
     gone = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
     told = party is not None and party + 1 in job.reveal_to and party + 1 not in gone
     distances = None
-    if party is None:
+    if party is None and result.distance_counts.size:
         distances = bars(
             result.distance_counts.tolist(),
             result.distance_edges.tolist(),
@@ -183,7 +184,7 @@ def page_of(
             sizes=result.sizes.tolist(),
             counts=None if job.ids_cap is not None else [len(labels) for labels in result.labels],
             part=result.faults.parts(job.n),
-            convergence=curve(result.history.tolist(), x_label="iteration", y_label="inertia"),
+            convergence=convergence(result.history.tolist()),
             distances=distances,
             own=None if own is None else set_sizes(own[own >= 0], job.k).tolist(),
             revealed=result.cluster_report() if told and result.cluster_centers is not None else [],
@@ -193,6 +194,11 @@ def page_of(
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
     )
+
+
+def convergence(history: Sequence[float]) -> Chart | None:
+    """The inertia of each iteration, where it is known."""
+    return curve(history, x_label="iteration", y_label="inertia") if history else None
 
 
 def render(page: Page) -> str:
@@ -231,7 +237,7 @@ def summary_table(result: "Result") -> str:
         ("clusters", f"{job.k} of {sizes} rows"),
         ("iterations", f"{result.n_iter}, {end}"),
         *([("faults", faults)] if faults else []),
-        ("inertia", f"{result.inertia:.6g}"),
+        *([] if result.inertia is None else [("inertia", f"{result.inertia:.6g}")]),
         (
             "costs",
             f"{bytes_text(sum(phase.sent_bytes for phase in result.costs.phases))} in "

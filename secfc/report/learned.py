@@ -25,8 +25,6 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
         Columns whose mean and deviation were opened first.
     """
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
-    centres = "the centres of all sets it asked about"
-    server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
     if job.ids_cap is None:
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
@@ -34,24 +32,17 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
             "the number of IDs in all and a keyed hash of each, and the cluster of every ID in each of "
             f"{rounds} rounds; not who holds it"
         )
+    inertia = "" if job.disclosure == "labels" else "; the inertia"
     lines = [
-        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}; the inertia"),
+        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}{inertia}"),
         *_opened(opened),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(
             f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
         ),
-        Learned("the server", server),
+        *(_of_comparers(job, rounds) if job.disclosure == "labels" else _of_server(job, rounds)),
     ]
-    if job.disclosure == "coded":
-        lines.append(
-            Learned(
-                "the server, because the disclosure is 'coded'",
-                "also every client's coded distances, hence squared distances per segment of "
-                f"{job.width} columns, and products that involve masks",
-            )
-        )
     for client in job.reveal_to:
         lines.append(
             Learned(
@@ -67,27 +58,49 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
                     f"rows in it, which are at least {job.reveal_spread}",
                 )
             )
-    if job.init == "k-means++":
+    return lines
+
+
+def _of_server(job: Job, rounds: int) -> list[Learned]:
+    """Where the server decodes distances."""
+    centres = "the centres of all sets it asked about"
+    server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
+    lines = [Learned("the server", server)]
+    if job.disclosure == "coded":
         lines.append(
             Learned(
-                "the server, because of the start",
-                "the distance of every row to each candidate row",
+                "the server, because the disclosure is 'coded'",
+                "also every client's coded distances, hence squared distances per segment of "
+                f"{job.width} columns, and products that involve masks",
             )
         )
-    lines.append(
+    if job.init == "k-means++":
+        lines.append(
+            Learned("the server, because of the start", "the distance of every row to each candidate row")
+        )
+    return [
+        *lines,
         Learned(
             "the server, from exact distances",
             "possibly by how much any two rows differ in each column: once centres span all columns, columns "
             "are fixed but for their order, sign and shift",
-        )
-    )
-    lines.append(
+        ),
         Learned(
             "the server with a client that owns two rows, or with two opened centres",
             "possibly every row: known points fix order, signs and shifts",
-        )
-    )
-    return lines
+        ),
+    ]
+
+
+def _of_comparers(job: Job, rounds: int) -> list[Learned]:
+    """Where three clients compare."""
+    dealer, first, second = job.comparers
+    distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
+    return [
+        Learned("the server", "nothing else"),
+        Learned(f"client {dealer} with client {first}", "what the server learns with disclosure 'coded'"),
+        Learned(f"client {second} with client {dealer} or client {first}", distances),
+    ]
 
 
 def _opened(columns: Sequence[str]) -> list[Learned]:

@@ -1,6 +1,5 @@
 """With storage a party that is killed is started again and goes on: real processes, real SIGKILL."""
 
-import os
 import signal
 import stat
 import threading

@@ -6,18 +6,20 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError, SealError
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import UNMASKED, disclosure_of
+from secfc.protocol.disclosure import client_side
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import (
-    SERVER,
     Assignment,
     Challenge,
-    CodedDistances,
+    Compared,
     Continue,
     Dispute,
     Finish,
     LeaveOut,
+    MaskedAnswer,
+    MaskedDistances,
     Message,
+    SpareMasks,
     Witness,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
@@ -42,8 +44,10 @@ class ClientIterate(ClientPhase):
     ----------
     round : int
         The last one asked, from 1; 0 before any.
+    begun : bool
+        Whether this round's answer may be sent, or need not be.
     sent : int
-        Parts of this round's answer that were sent.
+        Parts of it that were sent.
     asked : int
         Those that the server asked for: at first `WINDOW`, more than were sent until the answer begins.
     """
@@ -57,14 +61,9 @@ class ClientIterate(ClientPhase):
         self._left_out = frozenset(held.sharing.left_out)
         self._layout = held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
-        self._disclosure = disclosure_of(self._job).client(context, peers, held.sharing)
-        self._masked = UNMASKED  # how this round's answer leaves
+        self._disclosure = client_side(context, peers, held)
         self.round = self.sent = self.asked = 0
-
-    @property
-    def due(self) -> bool:
-        """Whether the round's answer is to begin."""
-        return self.round > 0 and self.sent == 0
+        self.begun = True
 
     def step(self, message: Message) -> ClientStep:
         """Answer what is asked; the result ends the iterations."""
@@ -79,6 +78,8 @@ class ClientIterate(ClientPhase):
                 return self._on_finish(message)
             case Witness():
                 return self, self.held.take(message) + self._confirmed()
+            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+                return self, self._disclosure.deliver(message) + self._answers()
         return self, self.held.take(message)
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
@@ -97,17 +98,18 @@ class ClientIterate(ClientPhase):
             raise MessageError("Assignment: every set is empty")
         if self._job.init == "labels" and (message.round == 1 or self._job.predict):
             self._check_start(message.round, sets)
-        self._disclosure.check(message.responders)
+        self._disclosure.check(message, sets)
         smallest = int(sizes[sizes > 0].min())
         self._context.limits.enforce(
             self._job, client=self._context.number, smallest=smallest, round_=message.round
         )
         self._close()
-        self._ask(message, sets, sizes)
+        messages = self._ask(message, sets, sizes)
         self._witnesses.note(message)
         if self._job.comparison == "end":
-            return self._begin() if self.due else []
-        messages = self._witnesses.tell(message.round, self._left_out)
+            self.begun = True
+            return messages + self._answers()
+        messages += self._witnesses.tell(message.round, self._left_out)
         self._witnesses.settle(message.round)
         return messages + self._confirmed()
 
@@ -129,26 +131,24 @@ class ClientIterate(ClientPhase):
         if self.round == 0:
             self._sharing.close()
 
-    def _ask(self, message: Assignment, sets: Labels, sizes: Ints) -> None:
+    def _ask(self, message: Assignment, sets: Labels, sizes: Ints) -> list[Message]:
         """Prepare to answer; a client that is not asked has nothing left to send."""
-        self.round, self.sent = message.round, 0
+        self.round, self.sent, self.begun = message.round, 0, False
         self.asked = min(WINDOW, self._parts.answers)
-        residues = self._job.residues(int(sizes.max()))
-        masked = self._disclosure.masked(message, residues)
-        if masked is None:
-            self.sent = self.asked = self._parts.answers
-            return
-        self._masked = masked
-        self._sharing.points.ask(sets, sizes[: asked_about(sizes)], residues, masked.factors)
+        residues, disclosure = self._job.round_residues(sizes), self._disclosure
+        if not disclosure.ask(message, sets, sizes, residues):
+            self.sent, self.begun = self._parts.answers, True
+            self.asked = self.sent
+            return []
+        self._sharing.points.ask(sets, sizes[: asked_about(sizes)], residues, disclosure.factors)
+        return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
     def _confirmed(self) -> list[Message]:
         """The first parts of an answer that waits until the other clients were asked the same."""
-        ready = self.due and self._witnesses.confirmed(self.round, clients=self._job.threshold)
-        return self._begin() if ready else []
-
-    def _begin(self) -> list[Message]:
-        """The parts of this round's answer that were asked for by now."""
-        return [message for part in range(self.asked) for message in self._answer_part(part)]
+        if not self.begun and self._witnesses.confirmed(self.round, clients=self._job.threshold):
+            self.begun = True
+            return self._answers()
+        return []
 
     def _on_continue(self, round_: int, part: int) -> list[Message]:
         """Answer the next part; before the answer begins, note that it was asked for.
@@ -161,25 +161,20 @@ class ClientIterate(ClientPhase):
             )
         if part >= self._parts.answers:
             raise MessageError(f"Continue: part {part}, there are {self._parts.answers}")
-        due = self.due
+        messages = self._disclosure.begin(part)
         self.asked += 1
-        return [] if due else self._answer_part(part)
+        return messages + self._answers()
 
-    def _answer_part(self, part: int) -> list[Message]:
-        self.sent += 1
-        rows = self._parts.answer_rows(part)
-        residues = self._sharing.points.answer(rows.start, rows.stop)
-        self._masked.hide(residues)
-        return [
-            CodedDistances(
-                run=self._context.session.run,
-                sender=self._context.number,
-                recipient=SERVER,
-                round=self.round,
-                part=part,
-                residues=residues,
-            )
-        ]
+    def _answers(self) -> list[Message]:
+        """The parts of this round's answer that can be sent by now."""
+        messages: list[Message] = []
+        while self.begun and self.sent < self.asked and self._disclosure.can_leave(self.sent):
+            part = self.sent
+            self.sent += 1
+            rows = self._parts.answer_rows(part)
+            residues = self._sharing.points.answer(rows.start, rows.stop)
+            messages += self._disclosure.leave(part, residues)
+        return messages
 
     def _on_finish(self, message: Finish) -> ClientStep:
         check_outcome(message, self._job)
@@ -192,6 +187,7 @@ class ClientIterate(ClientPhase):
         message = replace(message, labels=labels)
         if labels.min() < 0:
             raise MessageError("Finish: a row has no label")
+        self._disclosure.check_end(message, labels)
         context = self._context
         context.limits.check_revealed(self._job, name=context.name, layout=self._layout, labels=labels)
         own = self._sharing.own_labels(labels)
@@ -199,6 +195,7 @@ class ClientIterate(ClientPhase):
         if self._job.predict and start is not None and (own != start)[start >= 0].any():
             raise MessageError("Finish: a prediction has another label for a row that has one")
         self._close()  # who was excluded was asked nothing
+        self.held.mail.close()
         self._witnesses.note(message)
         messages = self._witnesses.tell(END, self._left_out)
         self._witnesses.settle(END)

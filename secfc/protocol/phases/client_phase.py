@@ -4,7 +4,18 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from secfc.array_types import Floats, Ints, Labels
-from secfc.protocol.messages import CentreShare, Echo, Message, Share, Witness
+from secfc.protocol.mail import Mail
+from secfc.protocol.messages import (
+    CentreShare,
+    Compared,
+    Echo,
+    MaskedAnswer,
+    MaskedDistances,
+    Message,
+    Share,
+    SpareMasks,
+    Witness,
+)
 from secfc.protocol.revealing import CentreOpening
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.states import State
@@ -58,6 +69,7 @@ class Held:
     sharing : ClientSharing
     witnesses : Witnesses
     opening : CentreOpening
+    mail : Mail
     """
 
     planned: Layout
@@ -65,6 +77,7 @@ class Held:
     sharing: ClientSharing
     witnesses: Witnesses
     opening: CentreOpening
+    mail: Mail
 
     def take(self, message: Message) -> list[Message]:
         """Take what another client sends when it is ahead, or behind."""
@@ -77,6 +90,8 @@ class Held:
                 self.witnesses.take(message)
             case CentreShare():
                 self.opening.take(message)
+            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+                self.mail.hold(message)
             case _:
                 raise AssertionError(type(message))
         return []

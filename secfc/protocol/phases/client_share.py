@@ -3,6 +3,7 @@
 from secfc.array_types import Ints
 from secfc.errors import MessageError, ParameterError
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.mail import Mail
 from secfc.protocol.messages import Assignment, Challenge, Continue, Dispute, Finish, LeaveOut, Message
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_iterate import ClientIterate
@@ -58,6 +59,7 @@ class ClientShare(ClientPhase):
             sharing=self.sharing,
             witnesses=Witnesses(context, peers),
             opening=CentreOpening(context, peers, self.sharing),
+            mail=Mail(context.job, context.number, peers.channels),
         )
 
     @property

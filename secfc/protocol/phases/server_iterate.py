@@ -1,5 +1,7 @@
 """The phase *iterate* of the server: it asks, decodes the answers part by part and moves the sets."""
 
+from dataclasses import replace
+
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
@@ -7,43 +9,32 @@ from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.search import silhouette
+from secfc.kmeans.search import Search, silhouette
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
-from secfc.protocol.disclosure import disclosure_of
+from secfc.protocol.disclosure import server_side
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Continue, Finish, Message
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.messages import CodedDistances, Message
+from secfc.protocol.phases.server_phase import ServerContext, ServerStep
+from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Progress
 from secfc.protocol.standing import pack, unpack
-from secfc.protocol.states import State
 from secfc.protocol.unread import Pair
 from secfc.row_layout import WINDOW, Layout
 
 
-class ServerIterate(ServerPhase):
-    """The rounds of a run, and its result.
+class ServerIterate(ServerRounds):
+    """The rounds of a run whose server decodes distances, and its result.
 
-    Parameters
-    ----------
-    context : ServerContext
-    introductions : Introductions
-    planned : Layout
-        With the rows of clients that were left out.
-    cheats : tuple of int
-        Clients that lied about shares.
-    unread : tuple of (dealer, recipient)
+    Parameters and errors are those of `ServerRounds`.
 
     Attributes
     ----------
     search : Search
-
-    Raises
-    ------
-    ParameterError
-        The rows of those who are left do not fit the job.
     """
+
+    search: Search
 
     def __init__(
         self,
@@ -54,10 +45,8 @@ class ServerIterate(ServerPhase):
         cheats: tuple[int, ...],
         unread: tuple[Pair, ...],
     ) -> None:
-        super().__init__(context, introductions, planned=planned)
-        job = context.job
-        self.layout = layout = planned.without(context.gathering.left_out)
-        self.check(layout)
+        super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
+        job, layout = context.job, self.layout
         kernels = context.kernels(layout.answer_residues(job))
         self.search = context.search(
             m=layout.m,
@@ -72,23 +61,10 @@ class ServerIterate(ServerPhase):
             start=introductions.start(layout) if job.init == "labels" else None,
             predict=job.predict,
         )
-        self.unread, self._cheats = unread, cheats
-        self._job, self._run, self._gathering = job, context.session.run, context.gathering
-        self._parts = layout.parts(job)
-        self._disclosure = disclosure_of(job).server(job)
+        self._disclosure = server_side(job)
         self._decoder = Decoder(self._disclosure.weights, kernels)
         self._check = ConsistencyCheck(job, context.secret, kernels)
         self._primes, self._asked = self._question()
-
-    @property
-    def state(self) -> State:
-        """ITERATE, DONE when the search has ended."""
-        return State.ITERATE if self.outcome is None else State.DONE
-
-    @property
-    def cheats(self) -> tuple[int, ...]:
-        """Clients that lied about shares."""
-        return self._cheats
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -99,12 +75,9 @@ class ServerIterate(ServerPhase):
     def progress(self) -> Progress:
         """Where the search stands."""
         history = self.search.current.history
-        return Progress(
-            phase="iterate" if self.outcome is None else "reveal",
+        return replace(
+            super().progress,
             waiting_for=self._gathering.waiting_for if self.outcome is None else 0,
-            round=self._gathering.round,
-            iteration=len(history),
-            moved=self.search.moved,
             inertia=self._job.in_data_units(history[-1]) if history else None,
         )
 
@@ -141,23 +114,12 @@ class ServerIterate(ServerPhase):
     def _questions(self) -> list[Message]:
         """The question of this round, to everybody."""
         self._primes, self._asked = self._question()
-        return [
-            Assignment(
-                run=self._run,
-                sender=SERVER,
-                recipient=j,
-                round=self._gathering.round,
-                sets=self.search.sets,
-                responders=self._gathering.responders,
-                left_out=tuple(sorted(self._gathering.left_out)),
-            )
-            for j in self._gathering.members
-        ]
+        return self._assignments()
 
     def _question(self) -> tuple[tuple[int, ...], int]:
         """The primes of the answers, and how many sets they are about."""
         sizes = self.search.sizes()
-        return primes_of(self._job.residues(int(sizes.max()))), asked_about(sizes)
+        return primes_of(self._job.round_residues(sizes)), asked_about(sizes)
 
     def _take(self, message: CodedDistances) -> list[Message]:
         """Take a part of an answer, and decode what can be; as `_advance`.
@@ -208,33 +170,20 @@ class ServerIterate(ServerPhase):
             part = self._gathering.head
             self._gathering.advance()
             if self._gathering.head < self._parts.answers:
-                messages += self._continue(part + WINDOW)
+                messages += self._continue(
+                    part + WINDOW, self._gathering.responders or self._gathering.members
+                )
             elif self.search.end_round():
                 messages += self.ask()
             else:
-                messages += self._finish()
+                messages += self._end()
         return messages
 
-    def _finish(self) -> list[Message]:
+    def _end(self) -> list[Message]:
         # Of several k the one whose simplified silhouette is greatest, the least of equals.
         best = max(self.search.found, key=silhouette)
-        self.outcome, self.found = best, self.search.found
-        self._gathering.close()
-        left_out = self._gathering.left_out
-        return [
-            Finish(
-                run=self._run,
-                sender=SERVER,
-                recipient=j,
-                labels=best.labels,
-                n_iter=best.n_iter,
-                converged=best.converged,
-                inertia=self._job.in_data_units(best.inertia),
-                left_out=tuple(sorted(left_out)),
-            )
-            for j in range(1, self._job.n + 1)
-            if j not in left_out
-        ]
+        self.found = self.search.found
+        return self._finish(best, self._job.in_data_units(best.inertia))
 
     def _decode_head(self, answers: dict[int, PackedResidues]) -> bool:
         """Decode from R answers that agree with all others; False when more answers must tell which do."""
@@ -261,12 +210,3 @@ class ServerIterate(ServerPhase):
             residues = self._decoder.decode(answers, start, stop, self._primes)
             distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
             self.search.add(slice(first.start + start, first.start + stop), distances)
-
-    def _continue(self, part: int) -> list[Message]:
-        """Ask everybody who answers for another part, if there is one."""
-        gathering = self._gathering
-        return [
-            Continue(run=self._run, sender=SERVER, recipient=j, round=gathering.round, part=part)
-            for j in gathering.responders or gathering.members
-            if part < self._parts.answers
-        ]

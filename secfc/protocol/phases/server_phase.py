@@ -10,7 +10,7 @@ import numpy as np
 from secfc.codes import Code
 from secfc.errors import TooManyFaultsError
 from secfc.kernels import Choose
-from secfc.kmeans.search import Search, SearchResult
+from secfc.kmeans.search import LabelResult, Search
 from secfc.params import Job
 from secfc.protocol.checks import UNION_IS_OPEN
 from secfc.protocol.gathering import Gathering
@@ -61,8 +61,8 @@ class ServerPhase(ABC):
     """
 
     unread: tuple[Pair, ...] = ()
-    outcome: SearchResult | None = None
-    found: Sequence[SearchResult] = ()
+    outcome: LabelResult | None = None
+    found: Sequence[LabelResult] = ()
 
     def __init__(
         self, context: ServerContext, introductions: Introductions, *, planned: Layout | None = None

@@ -9,6 +9,7 @@ from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
 from secfc.protocol.phases.server_iterate import ServerIterate
+from secfc.protocol.phases.server_labels import ServerLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.states import State
 from secfc.protocol.unread import Pair, apart, open_pairs
@@ -176,7 +177,8 @@ class ServerShare(ServerPhase):
 
     def _begin(self, messages: list[Message], unread: list[Pair]) -> ServerStep:
         """Everybody who is in holds everything: ask for the first time."""
-        iterate = ServerIterate(
+        rounds = ServerLabels if self.context.job.disclosure == "labels" else ServerIterate
+        iterate = rounds(
             self.context, self.introductions, planned=self.layout, cheats=self.cheats, unread=tuple(unread)
         )
         return iterate, messages + iterate.ask()

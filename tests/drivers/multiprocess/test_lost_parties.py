@@ -1,6 +1,5 @@
 """Parties that are killed, hang or break: named, and done without where that is possible."""
 
-import os
 import signal
 from dataclasses import replace
 

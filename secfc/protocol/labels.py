@@ -1,0 +1,173 @@
+"""Disclosure "labels" at a client: one round after the other, and at an evaluator what follows from each."""
+
+import numpy as np
+
+from secfc.array_types import Ints, Labels
+from secfc.codes import Code
+from secfc.errors import CheatError, MessageError, SecFCError
+from secfc.field.packing import PackedResidues
+from secfc.kmeans.label_search import LabelSearch
+from secfc.params import Job
+from secfc.protocol.client_side import ClientCoded
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.label_round import Asked, LabelRound
+from secfc.protocol.mail import RoundMessage
+from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
+from secfc.protocol.phases.client_phase import Held
+from secfc.protocol.question import endorsed, question_digest
+from secfc.randomness import KEY_BYTES
+from secfc.sealing.handshake import Session
+
+
+def label_search(job: Job, sets: Labels) -> LabelSearch:
+    """The search of a job that begins with these sets."""
+    return LabelSearch(
+        sets=sets,
+        k=job.k,
+        max_iter=job.max_iter,
+        guessed=job.init == "labels",
+        predict=job.predict,
+    )
+
+
+def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, session: Session) -> None:
+    """Refuse a question, or result, that does not follow from opened labels, as both evaluators sign.
+
+    Parameters
+    ----------
+    message : Assignment or Finish
+    labels : ndarray of shape (m,), int32
+        Those in it.
+    job : Job
+    session : Session
+
+    Raises
+    ------
+    MessageError
+        It has no two signatures, or one is not the evaluator's.
+    """
+    evaluators = job.comparers[1:]
+    signed, needed = len(message.endorsements), len(evaluators)
+    if signed != needed:
+        raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
+    ended = (message.n_iter, message.converged) if isinstance(message, Finish) else None
+    statement = endorsed(session, labels, round_=message.round, left_out=message.left_out, ended=ended)
+    for client, signature in zip(evaluators, message.endorsements, strict=True):
+        session.roster.verify(client, signature, statement, what="what follows from the labels")
+
+
+class ClientLabels(ClientCoded):
+    """Answers leave under the dealer's masks; the trio compares what they decode to.
+
+    Attributes are those of `ClientCoded`; one that is no comparer answers and nothing else.
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
+        super().__init__(context, peers, held)
+        self._peers, self._mail, self._layout = peers, held.mail, held.sharing.remaining()
+        self._parts = self._layout.parts(self._job)
+        dealer, *evaluators = self._job.comparers
+        self._evaluates = self._number in evaluators
+        # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
+        self._own_secret = context.masks.octets(KEY_BYTES) if self._number == dealer else bytes(KEY_BYTES)
+        self._search: LabelSearch | None = None  # an evaluator's
+        self._endorsed = 0  # the last round
+        self._current: LabelRound | None = None
+
+    def check(self, message: Assignment, sets: Labels) -> None:
+        """The first sets are those of a start; all others follow from opened labels."""
+        if message.responders:
+            raise MessageError(f"Assignment: {len(message.responders)} responders, 'labels' names none")
+        if message.round > 1:
+            check_endorsed(message, sets, job=self._job, session=self._context.session)
+            return
+        if message.endorsements:
+            raise MessageError("Assignment: round 1 is endorsed, and no labels were opened before")
+        if not self._job.predict and (sets.min() < 0 or np.unique(sets).size < self._job.k):
+            raise MessageError("Assignment: round 1 is about no partition of all rows")
+
+    def check_end(self, message: Finish, labels: Labels) -> None:
+        """The result follows from opened labels."""
+        check_endorsed(message, labels, job=self._job, session=self._context.session)
+
+    def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
+        """Begin a round, with keys of all that the question asks."""
+        super().ask(message, sets, sizes, residues)
+        if self._evaluates and self._search is None:
+            self._search = label_search(self._job, sets)
+        left_out = self._sharing.left_out
+        asked = Asked(
+            round=message.round,
+            digest=question_digest(sets, (), left_out),
+            sets=sets,
+            sizes=sizes,
+            champions=message.round > 1 or (self._job.init == "labels" and not self._job.predict),
+            rows=np.flatnonzero(sets < 0) if self._job.predict else np.arange(sets.size),
+            members=tuple(sorted({self._number, *self._channels} - left_out)),
+            parts=self._parts,
+            residues=residues,
+        )
+        self._current = LabelRound(
+            self._context, self._peers, asked, own_secret=self._own_secret, kernels=self._sharing.kernels
+        )
+        return True
+
+    def begin(self, part: int) -> list[Message]:
+        """The dealer deals."""
+        return self._round_now.begin(part) + self._drain()
+
+    def can_leave(self, part: int) -> bool:
+        """Whether the masks of a part are here."""
+        return self._round_now.can_leave(part)
+
+    def leave(self, part: int, residues: PackedResidues) -> list[Message]:
+        """Mask the answer, and send it to the first evaluator."""
+        return self._round_now.leave(part, residues) + self._drain()
+
+    def deliver(self, message: RoundMessage) -> list[Message]:
+        """Take it when its time has come."""
+        self._mail.hold(message)
+        return self._drain()
+
+    @property
+    def _round_now(self) -> LabelRound:
+        assert self._current is not None
+        return self._current
+
+    def _drain(self) -> list[Message]:
+        """Take all mail that can be taken now; then, at an evaluator that has opened all labels, endorse."""
+        current, messages = self._round_now, list[Message]()
+        while (letter := self._mail.take(current.ready)) is not None:
+            try:
+                messages += current.take(letter)
+            except MessageError as error:
+                message = letter.message
+                if isinstance(message, SpareMasks | MaskedAnswer):
+                    continue  # others' answers are enough
+                text = f"client {message.sender}: {error}"
+                raise CheatError(text, code=Code.BAD_MESSAGE) from None
+        if self._search is not None and current.complete and self._endorsed < self._round:
+            self._endorsed = self._round
+            messages.append(self._endorsement(self._search, current))
+        return messages
+
+    def _endorsement(self, search: LabelSearch, current: LabelRound) -> Message:
+        """Sign what follows from the labels of this round."""
+        for part in range(self._parts.answers):
+            search.add(current.rows(part), current.opened[part])
+        if search.emptied.size:
+            raise SecFCError(f"round {self._round}: {search.emptied.size} clusters have no row any more")
+        if search.end_round(np.empty(0, dtype=np.int64)):
+            labels, round_, ended = search.sets, self._round + 1, None
+        else:
+            (result,) = search.found
+            labels, round_, ended = result.labels, 0, (result.n_iter, result.converged)
+        session = self._context.session
+        statement = endorsed(session, labels, round_=round_, left_out=self._sharing.left_out, ended=ended)
+        return Endorsement(
+            run=session.run,
+            sender=self._number,
+            recipient=SERVER,
+            round=self._round,
+            signature=self._context.identity.sign(statement),
+        )

@@ -1,0 +1,102 @@
+"""What clients send each other in a round, opened as it comes and kept until this client can take it."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from secfc.errors import MessageError
+from secfc.params import Job
+from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
+from secfc.protocol.turns import turn_error
+from secfc.row_layout import WINDOW
+from secfc.sealing.channel import Channel
+
+RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
+"""What clients send each other in a round."""
+
+_MOST = 4 * WINDOW
+"""Messages kept of each sender and type. In each part that is asked for the dealer sends two at most before
+it is answered, and every other client one; as much of the next round may be here."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Letter:
+    """A message and what was sealed in it."""
+
+    message: RoundMessage
+    data: bytes = field(repr=False)
+
+
+class Mail:
+    """A client's mail of rounds.
+
+    Parameters
+    ----------
+    job : Job
+    me : int
+    channels : mapping from client to Channel
+    """
+
+    def __init__(self, job: Job, me: int, channels: Mapping[int, Channel]) -> None:
+        self._job, self._me, self._channels = job, me, channels
+        self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
+        self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"Mail(held={sum(map(len, self._held.values()))})"
+
+    def hold(self, message: RoundMessage) -> None:
+        """Open a message and keep it behind the others of its sender.
+
+        Raises
+        ------
+        MessageError
+            Its sender does not send this to this client, did not seal it, sent a later one before, or is too
+            many messages ahead.
+        """
+        kind, sender = type(message), message.sender
+        if self._closed:
+            return
+        if not self._expected(message):
+            raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
+        at, last = (message.round, message.place), self._last.get((sender, kind), (0, -1))
+        if at <= last:
+            raise turn_error(0, 1)(
+                f"{kind.__name__}: message {at[1]} of round {at[0]} from client {sender}, after message "
+                f"{last[1]} of round {last[0]}"
+            )
+        held = self._held.setdefault((sender, kind), deque())
+        if len(held) == _MOST:
+            raise MessageError(f"{kind.__name__}: client {sender} is {_MOST} messages ahead")
+        data = self._channels[sender].open(
+            kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
+        )
+        self._last[sender, kind] = at
+        held.append(Letter(message=message, data=data))
+
+    def take(self, ready: Callable[[RoundMessage], bool]) -> Letter | None:
+        """The first of some sender's that is ready to be taken."""
+        for held in self._held.values():
+            if held and ready(held[0].message):
+                return held.popleft()
+        return None
+
+    def close(self) -> None:
+        """Drop what is held and what comes: the result is here."""
+        self._closed = True
+        self._held.clear()
+
+    def _expected(self, message: RoundMessage) -> bool:
+        if self._job.disclosure != "labels" or message.sender not in self._channels:
+            return False
+        dealer, first, second = self._job.comparers
+        match message:
+            case SpareMasks():
+                return message.sender == dealer
+            case MaskedAnswer():
+                return self._me == first
+            case MaskedDistances():
+                return (message.sender, self._me) == (first, second)
+            case Compared():
+                return message.sender in self._job.comparers and self._me in self._job.comparers

@@ -1,0 +1,184 @@
+"""The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
+
+from secfc.array_types import Labels
+from secfc.codes import Code
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
+from secfc.kmeans.label_search import LabelSearch
+from secfc.kmeans.start import random_partition
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.labels import label_search
+from secfc.protocol.messages import Endorsement, Message, OpenedLabels
+from secfc.protocol.phases.server_phase import ServerContext, ServerStep
+from secfc.protocol.phases.server_rounds import ServerRounds
+from secfc.protocol.question import endorsed
+from secfc.protocol.standing import pack, unpack
+from secfc.protocol.unread import Pair
+from secfc.row_layout import WINDOW, Layout
+
+
+class ServerLabels(ServerRounds):
+    """The rounds of a run whose trio opens labels, and its result.
+
+    Parameters and errors are those of `ServerRounds`.
+    """
+
+    search: LabelSearch
+
+    def __init__(
+        self,
+        context: ServerContext,
+        introductions: Introductions,
+        *,
+        planned: Layout,
+        cheats: tuple[int, ...],
+        unread: tuple[Pair, ...],
+    ) -> None:
+        super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
+        job, layout = context.job, self.layout
+        if job.init == "labels":
+            sets = introductions.start(layout)
+        else:
+            sets = random_partition(context.rng, layout.m, job.k)
+        self.search = label_search(job, sets)
+        self._evaluators = job.comparers[1:]
+        self._check_comparers()
+        self._endorsements: tuple[bytes, ...] = ()  # of the present question
+        self._clear()
+
+    def _clear(self) -> None:
+        self._opened: dict[int, dict[int, Labels]] = {j: {} for j in self._evaluators}  # by part
+        self._signed: dict[int, bytes] = {}
+        self._parts_done = 0
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Evaluators that are behind."""
+        if self.outcome is not None:
+            return ()
+        least = min(map(len, self._opened.values()))
+        if least < self._parts.answers:
+            return tuple(j for j, opened in self._opened.items() if len(opened) == least)
+        return tuple(j for j in self._evaluators if j not in self._signed)
+
+    def step(self, message: Message) -> ServerStep:
+        """Take labels of a part, or the signature of what follows; go on when both evaluators sent it."""
+        match message:
+            case OpenedLabels():
+                return self, self._take(message)
+            case Endorsement():
+                return self, self._on_endorsement(message)
+        raise MessageError(f"{type(message).__name__}: nobody answers the server with disclosure 'labels'")
+
+    def absent(self, client: int) -> ServerStep:
+        """Go on without its answers; nobody takes the place of a comparer."""
+        self._gathering.absent.add(client)
+        self._check_comparers()
+        self._gathering.require(len([j for j in self._gathering.members if j not in self._gathering.absent]))
+        return self, []
+
+    def _check_comparers(self) -> None:
+        gone = [
+            j for j in self._job.comparers if j in self._gathering.absent or j not in self._gathering.members
+        ]
+        if gone:
+            raise TooManyFaultsError(
+                f"client {gone[0]} is absent, who compares; {self._gathering.describe()}", clients=gone
+            )
+
+    def standing(self) -> memoryview:
+        """See `ServerRounds`."""
+        return pack(
+            {
+                "gathering": self._gathering.standing(),
+                "search": self.search.standing(),
+                "endorsements": list(self._endorsements),
+                "generator": self.context.rng.bit_generator.state,
+            }
+        )
+
+    def stand(self, state: bytes) -> list[Message]:
+        """See `ServerRounds`."""
+        standing = unpack(state)
+        self._gathering.stand(standing["gathering"])
+        self.search.stand(standing["search"])
+        self._endorsements = tuple(bytes(one) for one in standing["endorsements"])
+        self.context.rng.bit_generator.state = standing["generator"]
+        self._clear()
+        return self._assignments(self._endorsements)
+
+    def ask(self) -> list[Message]:
+        """Begin a round: its question, to everybody."""
+        self._gathering.begin()
+        self._clear()
+        return self._assignments(self._endorsements)
+
+    def _evaluated(self, message: OpenedLabels | Endorsement) -> None:
+        """Refuse what is of no evaluator, or of another round."""
+        kind = type(message).__name__
+        if message.sender not in self._evaluators:
+            raise MessageError(f"{kind}: client {message.sender} is no evaluator")
+        if message.round != self._gathering.round:
+            raise MessageError(
+                f"{kind}: of round {message.round}, the server is in round {self._gathering.round}"
+            )
+
+    def _take(self, message: OpenedLabels) -> list[Message]:
+        self._evaluated(message)
+        opened, part = self._opened[message.sender], message.part
+        if part in opened or part >= min(self._parts.answers, self._parts_done + WINDOW):
+            raise MessageError(
+                f"OpenedLabels: part {part} of client {message.sender} out of turn; {self._parts_done} of "
+                f"{self._parts.answers} are opened"
+            )
+        rows = self._parts.answer_rows(part)
+        if message.labels.size != rows.stop - rows.start:
+            raise MessageError(
+                f"OpenedLabels: of {message.labels.size} rows, part {part} has {rows.stop - rows.start}"
+            )
+        opened[part] = labels_of(message.labels)
+        messages: list[Message] = []
+        while all(self._parts_done in one for one in self._opened.values()):
+            messages += self._agreed(self._parts_done)
+        return messages
+
+    def _agreed(self, part: int) -> list[Message]:
+        """Both evaluators opened the next part: compare, and ask for another."""
+        first, second = (self._opened[j][part] for j in self._evaluators)
+        if (first != second).any():
+            raise CheatError(
+                f"clients {self._evaluators[0]} and {self._evaluators[1]} opened different labels in round "
+                f"{self._gathering.round}",
+                code=Code.BAD_MESSAGE,
+            )
+        rows = self._parts.answer_rows(part)
+        asked = self.search.asked
+        low, high = asked.searchsorted((rows.start, rows.stop))
+        self.search.add(asked[low:high], first[asked[low:high] - rows.start])
+        self._parts_done += 1
+        return self._continue(part + WINDOW, self._gathering.members)
+
+    def _on_endorsement(self, message: Endorsement) -> list[Message]:
+        self._evaluated(message)
+        if message.sender in self._signed or len(self._opened[message.sender]) < self._parts.answers:
+            raise MessageError(f"Endorsement: of client {message.sender} out of turn")
+        self._signed[message.sender] = message.signature
+        if len(self._signed) < len(self._evaluators):
+            return []
+        round_, left_out = self._gathering.round, self._gathering.left_out
+        more = self.search.end_round(self.search.emptied[:0])
+        labels, ended = self.search.sets, None
+        if not more:
+            (result,) = self.search.found
+            labels, ended = result.labels, (result.n_iter, result.converged)
+        session = self.context.session
+        statement = endorsed(
+            session, labels, round_=round_ + 1 if more else 0, left_out=left_out, ended=ended
+        )
+        for j in self._evaluators:
+            session.roster.verify(j, self._signed[j], statement, what="what follows from the labels")
+        self._endorsements = tuple(self._signed[j] for j in self._evaluators)
+        if more:
+            return self.ask()
+        self.found = self.search.found
+        return self._finish(self.search.found[0], endorsements=self._endorsements)

@@ -1,0 +1,134 @@
+"""What rounds have in common at the server: questions to everybody, until the search has ended."""
+
+from abc import abstractmethod
+from collections.abc import Collection
+
+from secfc.kmeans.label_search import LabelSearch
+from secfc.kmeans.search import LabelResult, Search
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import SERVER, Assignment, Continue, Finish, Message
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
+from secfc.protocol.progress import Progress
+from secfc.protocol.states import State
+from secfc.protocol.unread import Pair
+from secfc.row_layout import Layout
+
+
+class ServerRounds(ServerPhase):
+    """The rounds of a run, and its result.
+
+    Parameters
+    ----------
+    context : ServerContext
+    introductions : Introductions
+    planned : Layout
+        With the rows of clients that were left out.
+    cheats : tuple of int
+        Clients that lied about shares.
+    unread : tuple of (dealer, recipient)
+
+    Raises
+    ------
+    ParameterError
+        The rows of those who are left do not fit the job.
+    """
+
+    search: Search | LabelSearch
+
+    def __init__(
+        self,
+        context: ServerContext,
+        introductions: Introductions,
+        *,
+        planned: Layout,
+        cheats: tuple[int, ...],
+        unread: tuple[Pair, ...],
+    ) -> None:
+        super().__init__(context, introductions, planned=planned)
+        self.layout = planned.without(context.gathering.left_out)
+        self.check(self.layout)
+        self.unread, self._cheats = unread, cheats
+        self._job, self._run, self._gathering = context.job, context.session.run, context.gathering
+        self._parts = self.layout.parts(context.job)
+
+    @property
+    def state(self) -> State:
+        """ITERATE, DONE when the search has ended."""
+        return State.ITERATE if self.outcome is None else State.DONE
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares."""
+        return self._cheats
+
+    @property
+    def progress(self) -> Progress:
+        """Where the search stands."""
+        return Progress(
+            phase="iterate" if self.outcome is None else "reveal",
+            waiting_for=len(self.awaited),
+            round=self._gathering.round,
+            iteration=self.search.current.n_iter,
+            moved=self.search.moved,
+            inertia=None,
+        )
+
+    @abstractmethod
+    def ask(self) -> list[Message]:
+        """Begin a round: its question, to everybody."""
+
+    @abstractmethod
+    def standing(self) -> memoryview:
+        """When it has just asked: what its further messages depend on and the first round did not fix."""
+
+    @abstractmethod
+    def stand(self, state: bytes) -> list[Message]:
+        """Stand where that says; the questions asked there."""
+
+    def _assignments(self, endorsements: tuple[bytes, ...] = ()) -> list[Message]:
+        """The question of this round, to everybody."""
+        gathering = self._gathering
+        return [
+            Assignment(
+                run=self._run,
+                sender=SERVER,
+                recipient=j,
+                round=gathering.round,
+                sets=self.search.sets,
+                responders=gathering.responders,
+                left_out=tuple(sorted(gathering.left_out)),
+                endorsements=endorsements,
+            )
+            for j in gathering.members
+        ]
+
+    def _continue(self, part: int, clients: Collection[int]) -> list[Message]:
+        """Ask for another part, if there is one."""
+        return [
+            Continue(run=self._run, sender=SERVER, recipient=j, round=self._gathering.round, part=part)
+            for j in clients
+            if part < self._parts.answers
+        ]
+
+    def _finish(
+        self, best: LabelResult, inertia: float | None = None, endorsements: tuple[bytes, ...] = ()
+    ) -> list[Message]:
+        """End the run with a result, which everybody is told."""
+        self.outcome = best
+        self._gathering.close()
+        left_out = self._gathering.left_out
+        return [
+            Finish(
+                run=self._run,
+                sender=SERVER,
+                recipient=j,
+                labels=best.labels,
+                n_iter=best.n_iter,
+                converged=best.converged,
+                inertia=inertia,
+                left_out=tuple(sorted(left_out)),
+                endorsements=endorsements,
+            )
+            for j in range(1, self._job.n + 1)
+            if j not in left_out
+        ]
