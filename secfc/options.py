@@ -288,6 +288,12 @@ class Execution:
         "Limits or sequence of Limits, one per party, optional",
         "What each client refuses, and what it consents to.",
     )
+    comparers: Sequence[int] | None = option(
+        None,
+        "sequence of three int, optional",
+        'With disclosure "labels" the parties, by position, that compare: dealer, first and second '
+        "evaluator. By default the first three.",
+    )
     storage: str | os.PathLike[str] | None = option(
         None,
         "path, optional",

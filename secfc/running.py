@@ -203,7 +203,7 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
     else:
         chosen = set()
         for at in given if isinstance(given, list | tuple) else [given]:
-            if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < len(members):
+            if not _is_position(at, members):
                 raise ParameterError(
                     f"reveal_centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
                 )
@@ -211,6 +211,19 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
     if chosen:
         _check_consent("reveal_centres", members, limits)
     return tuple(at + 1 for at in sorted(chosen))
+
+
+def _comparers(given: object, members: list[Party]) -> tuple[int, ...]:
+    """Clients that compare, in order; () for those of the job."""
+    if given is None:
+        return ()
+    if not isinstance(given, list | tuple) or any(not _is_position(at, members) for at in given):
+        raise ParameterError(f"comparers: positions of parties, 0 to {len(members) - 1}, are needed")
+    return tuple(int(at) + 1 for at in given)
+
+
+def _is_position(at: object, members: list[Party]) -> TypeGuard[int]:
+    return not isinstance(at, bool) and isinstance(at, int | np.integer) and at in range(len(members))
 
 
 def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:
@@ -261,6 +274,7 @@ def _setup(
         bound=float(bound),
         init=_start_name(init),
         reveal_to=_recipients(options.reveal_centres, members, limits),
+        comparers=_comparers(options.comparers, members),
         reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
         **agreed,
     )

@@ -43,6 +43,7 @@ DEFAULTS = {
     "driver": "in-process",
     "max_liars": 0,
     "comparison": "end",
+    "comparers": None,
     "deadline": None,
     "seed": None,
     "progress": None,

@@ -47,6 +47,7 @@ class ClusteringSchema(FileSchema):
     t: int
     ell: int
     init: Start = Job.init
+    comparers: list[str] = Field(default=[])
     reveal_centres: list[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
@@ -231,8 +232,12 @@ def _agreement(
     if consortium.coordinator is None:
         raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
-    values = schema.clustering.model_dump(exclude={"seed", "reveal_centres"})
-    values["reveal_to"] = _recipients(schema.clustering.reveal_centres, consortium, fault)
+    values = schema.clustering.model_dump(exclude={"seed", "reveal_centres", "comparers"})
+    numbered = [
+        _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
+        for name in ("reveal_centres", "comparers")
+    ]
+    values["reveal_to"], values["comparers"] = tuple(sorted(numbered[0])), numbered[1]
     try:
         job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(ranges), **values)
     except ParameterError as error:
@@ -269,16 +274,16 @@ def _agreement(
     )
 
 
-def _recipients(parties: list[str], consortium: Consortium, fault: Fault) -> tuple[int, ...]:
-    """Client numbers of the parties that centres are revealed to."""
-    keys = ("clustering", "reveal_centres")
+def _numbers(parties: list[str], consortium: Consortium, fault: Fault, *, name: str) -> tuple[int, ...]:
+    """Client numbers of the parties that a parameter names."""
+    keys = ("clustering", name)
     for party in parties:
         if party not in consortium.names:
             possible = ", ".join(consortium.names)
-            raise fault(f"clustering.reveal_centres: {party!a} is no party of the roster ({possible})", *keys)
+            raise fault(f"clustering.{name}: {party!a} is no party of the roster ({possible})", *keys)
     if len(set(parties)) < len(parties):
-        raise fault("clustering.reveal_centres: each party once", *keys)
-    return tuple(sorted(consortium.names.index(party) + 1 for party in parties))
+        raise fault(f"clustering.{name}: each party once", *keys)
+    return tuple(consortium.names.index(party) + 1 for party in parties)
 
 
 def _columns(

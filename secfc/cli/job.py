@@ -64,6 +64,7 @@ def show(file: JobFile) -> None:
             ("most iterations", f"{task.max_iter} of a start; at most {most_rounds} rounds are answered"),
             ("smallest set", f"{agreement.limits.smallest_set} rows"),
             ("disclosure", task.disclosure),
+            *_comparers(agreement),
             (
                 "centres revealed to",
                 ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
@@ -285,6 +286,13 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
         holders = f"{agreement.job.t + 2} parties hold {schema.smallest} or more values of each"
         opened = f"to all parties, means and deviations of {', '.join(agreement.opened)}, if {holders}"
     return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
+
+
+def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
+    names = [agreement.names[client - 1] for client in agreement.job.comparers]
+    if not names:
+        return []
+    return [("who compares", f"{', '.join(names)}; no two of them may collude")]
 
 
 def _membership(task: "Job") -> str:

@@ -31,9 +31,9 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
 def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
-    derived |= {"reveal_to"}  # from the names of `reveal_centres`
+    derived |= {"reveal_to", "comparers"}  # from the names of `reveal_centres` and `comparers`
     derived |= {"predict"}  # clusters of new rows are found by `secfc.predict` only
-    agreed = set(ClusteringSchema.model_fields) - {"seed", "reveal_centres"}
+    agreed = set(ClusteringSchema.model_fields) - {"seed", "reveal_centres", "comparers"}
     assert agreed == {field.name for field in fields(Job)} - derived
     for field in fields(Job):
         if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
