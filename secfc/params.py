@@ -297,7 +297,7 @@ class Job(AgreedClustering):
         """E: rows are multiplied by 2**E before rounding."""
         return scale_exponent(self.bound, self.precision)
 
-    @property
+    @cached_property
     def radius(self) -> int:
         """An integer that no quantised row's norm exceeds."""
         return quantised_radius(self.bound, self.precision, self.d)

@@ -83,6 +83,7 @@ class LabelRound:
     asked : Asked
     own_secret : bytes of length 32
         What the dealer's masks of its own answer follow from; nobody else has it.
+    weights : Weights
     kernels : Kernels
 
     Attributes
@@ -92,12 +93,19 @@ class LabelRound:
     """
 
     def __init__(
-        self, context: ClientContext, peers: Peers, asked: Asked, *, own_secret: bytes, kernels: Kernels
+        self,
+        context: ClientContext,
+        peers: Peers,
+        asked: Asked,
+        *,
+        own_secret: bytes,
+        weights: Weights,
+        kernels: Kernels,
     ) -> None:
         self._me, self._job, self._run = context.number, context.job, context.session.run
         self._channels, self._asked, self._own_secret = peers.channels, asked, own_secret
         self._kernels, self._primes = kernels, primes_of(asked.residues)
-        self._columns, self._weights = asked_about(asked.sizes), Weights(self._job)
+        self._columns, self._weights = asked_about(asked.sizes), weights
         self._who = dict(zip(Comparer, self._job.comparers, strict=True))
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)

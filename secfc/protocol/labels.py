@@ -10,6 +10,7 @@ from secfc.kmeans.label_search import LabelSearch
 from secfc.params import Job
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.decoding import Weights
 from secfc.protocol.label_round import Asked, LabelRound
 from secfc.protocol.mail import RoundMessage
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
@@ -66,6 +67,7 @@ class ClientLabels(ClientCoded):
         super().__init__(context, peers, held)
         self._peers, self._mail, self._layout = peers, held.mail, held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
+        self._weights = Weights(self._job)
         dealer, *evaluators = self._job.comparers
         self._evaluates = self._number in evaluators
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
@@ -108,7 +110,12 @@ class ClientLabels(ClientCoded):
             residues=residues,
         )
         self._current = LabelRound(
-            self._context, self._peers, asked, own_secret=self._own_secret, kernels=self._sharing.kernels
+            self._context,
+            self._peers,
+            asked,
+            own_secret=self._own_secret,
+            weights=self._weights,
+            kernels=self._sharing.kernels,
         )
         return True
 
