@@ -72,7 +72,7 @@ ABOUT = {
     ),
     "comparing": (
         "CPU seconds of each party for the labels of a round, medians; mail is carried in memory, unsealed. "
-        "No phase uses this yet: what makes the masked distances is not counted. Rows that change: 'all' is "
+        "What makes the masked distances is not counted. Rows that change: 'all' is "
         "the first iteration, which compares all pairs of centres. scikit-learn: its Lloyd iteration on "
         "as many pooled rows of 100 columns, turn by turn."
     ),

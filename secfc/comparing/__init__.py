@@ -1,7 +1,7 @@
 """Labels from masked distances by a trio: a dealer and two evaluators, of whom none learns a distance.
 
 The evaluators hold y = D + r mod Q, the dealer holds r; the labels are opened and nothing else
-(docs/proofs.md, "Labels by a trio"). The phase *iterate* does not use this package yet.
+(docs/proofs.md, "Labels by a trio").
 
 A round: the clients mask their answers (`masking`). All three make the same `Question` (`question`), and keys
 for this round and attempt (`keys`). Each makes its role (`trio`) and gives it what the others send, until it
