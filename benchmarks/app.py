@@ -216,6 +216,22 @@ def protections(
         show_rows("protections", measure_cases(chosen, precision=precision, turns=turns), as_json)
 
 
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks labels --cases 10000,50,8,5,1,2")
+def labels(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Cases = None,
+) -> None:
+    """Whole iterations, the work of all parties: labels beside coded distances and distances."""
+    with plain_endings():
+        from benchmarks.costs.labels import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
+        show_rows("labels", measure_cases(chosen, precision=precision), as_json)
+
+
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks comparing --sizes 10000,16")
 def comparing(
     as_json: Json = False,

@@ -21,6 +21,7 @@ BENCHMARKS = (
     "runs",
     "disclosure",
     "protections",
+    "labels",
     "comparing",
     "resilience",
     "bytes",
@@ -69,6 +70,11 @@ ABOUT = {
         "CPU seconds in iterations of scikit-learn on the pooled rows, turn by turn in one run; medians. "
         "The last three columns are relative to secfc with all protections. The margin takes one prime more "
         "where the sizes of the clusters leave no room for it."
+    ),
+    "labels": (
+        "Seconds of all parties together, from one question to the next, medians over iterations but the "
+        "first three; messages are sealed and carried in memory. The last columns are one client with "
+        "'labels' to one with 'coded'. scikit-learn: its Lloyd iteration on the pooled rows."
     ),
     "comparing": (
         "CPU seconds of each party for the labels of a round, medians; mail is carried in memory, unsealed. "

@@ -78,7 +78,8 @@ def add_dealt(
     if not all(kernels.below(plane, p) for plane, p in zip(dealt, primes, strict=True)):
         raise MessageError("the dealer sent masks that are not below their prime")
     for plane, mask, p in zip(residues.planes(), dealt, primes, strict=True):
-        kernels.add_masks(plane.reshape(-1), mask[np.newaxis], np.ones(1, dtype=np.int64), p)
+        # A copy: what was unsealed cannot be written to, and kernels take what can.
+        kernels.add_masks(plane.reshape(-1), mask.copy()[np.newaxis], np.ones(1, dtype=np.int64), p)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,165 @@
+"""Whole iterations with each disclosure: the work of every party, in runs that take turns, on one thread.
+
+Messages are encoded, sealed, decoded and handled as between processes, and carried in memory. An iteration
+lasts from one question to the next.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.costs.iteration import blobs, plaintext_steps
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, same_kernels, stated
+from secfc.array_types import Floats
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Outcome, Setup
+from secfc.kmeans.start import random_partition
+from secfc.limits import Limits
+from secfc.options import Disclosure
+from secfc.params import Job
+from secfc.protocol.messages import Compared
+from secfc.protocol.wire import Envelope
+from secfc.row_layout import Layout
+from secfc.rows import largest_norm
+
+CASES = (
+    Case(m=1_000, d=20, k=4, n=3, t=1, ell=1),
+    Case(m=10_000, d=100, k=4, n=3, t=1, ell=1),
+    Case(m=10_000, d=100, k=16, n=3, t=1, ell=1),
+    Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
+)
+QUICK_CASES = (Case(m=600, d=4, k=3, n=4, t=1, ell=1),)
+TURNS = 3
+"""Runs with each disclosure."""
+
+SKIPPED = 3
+"""Iterations at the start of a run that are left out: most rows change in them."""
+
+ITERATIONS = 12
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsRow(Setting):
+    """Medians over the iterations of a run, but for the first `SKIPPED`.
+
+    Attributes
+    ----------
+    turns : int
+        Iterations behind the medians.
+    plaintext_seconds : float
+        Of scikit-learn's Lloyd iteration on the pooled rows.
+    coded_seconds, distances_seconds, labels_seconds : float
+        Of all parties together.
+    ratio : float
+        "labels" to "coded".
+    other_ratio, dealer_ratio, first_ratio, second_ratio : float
+        With "labels" a client that does not compare, the dealer and both evaluators, to one with "coded". nan
+        where all clients compare.
+    first_round_seconds : float
+        The first iteration with "labels", of all parties.
+    exchanges : float
+        Times that the evaluators send each other something about a part of the rows, median.
+    dealt_bytes, each_way_bytes : float
+        From dealer to second evaluator, and between the evaluators each way, medians.
+    """
+
+    turns: int
+    plaintext_seconds: float
+    coded_seconds: float
+    distances_seconds: float
+    labels_seconds: float
+    ratio: float
+    ratio_quartiles: tuple[float, float]
+    other_ratio: float
+    dealer_ratio: float
+    first_ratio: float
+    second_ratio: float
+    first_round_seconds: float
+    exchanges: float
+    dealt_bytes: float
+    each_way_bytes: float
+
+
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[LabelsRow]:
+    """Measure each case, with all disclosures in turns."""
+    with threadpool_limits(1), same_kernels():
+        for case in cases:
+            yield _measure(case, precision)
+
+
+def _measure(case: Case, precision: int) -> LabelsRow:
+    rows = blobs(case)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
+    found: dict[Disclosure, list[Floats]] = {one: [] for one in DISCLOSURES}
+    plain, first = list[float](), list[float]()
+    for turn in range(TURNS):
+        start = random_partition(np.random.default_rng(turn), case.m, case.k)
+        plain += [seconds for _, seconds in zip(range(4), plaintext_steps(rows, start, case.k), strict=False)]
+        for disclosure in DISCLOSURES:
+            outcome, seconds = _run(replace(job, disclosure=disclosure), rows, seed=turn)
+            found[disclosure].append(seconds[SKIPPED:])
+        first.append(float(seconds[0].sum()))
+    coded, distances, labels = (np.concatenate(found[one]) for one in DISCLOSURES)
+    least = min(len(coded), len(labels))
+    ratios = labels[:least].sum(axis=1) / coded[:least].sum(axis=1)
+    client = median(coded[:, 1:].mean(axis=1))
+    others = [j for j in range(1, case.n + 1) if j not in (1, 2, 3)]
+    compares = replace(job, disclosure="labels")
+    sent = _sent(outcome, parts=Layout((case.m,)).parts(compares).answers)
+    return LabelsRow(
+        **stated(job, m=case.m, residues=compares.residues(case.m)),
+        turns=len(labels),
+        plaintext_seconds=median(plain),
+        coded_seconds=median(coded.sum(axis=1)),
+        distances_seconds=median(distances.sum(axis=1)),
+        labels_seconds=median(labels.sum(axis=1)),
+        ratio=median(ratios),
+        ratio_quartiles=quartiles(ratios),
+        other_ratio=median(labels[:, others].mean(axis=1)) / client if others else float("nan"),
+        dealer_ratio=median(labels[:, 1]) / client,
+        first_ratio=median(labels[:, 2]) / client,
+        second_ratio=median(labels[:, 3]) / client,
+        first_round_seconds=median(first),
+        exchanges=sent[0],
+        dealt_bytes=sent[1],
+        each_way_bytes=sent[2],
+    )
+
+
+def _run(job: Job, rows: Floats, *, seed: int) -> tuple[Outcome, Floats]:
+    """A run, and seconds of each round and party, shape (rounds, n + 1); the server's first."""
+    seconds: dict[int, Floats] = defaultdict(lambda: np.zeros(job.n + 1))
+
+    def delivered(header: Envelope, taken: float) -> None:
+        if header.work == "iterate" and header.round:
+            seconds[header.round][header.recipient] += taken
+
+    setup = Setup(
+        job=job,
+        rows=np.array_split(rows, job.n),
+        starts=None,
+        names=[f"client {j}" for j in range(1, job.n + 1)],
+        limits=Limits(),
+        seed=seed,
+    )
+    outcome = run_in_process(setup, None, delivered)
+    return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])
+
+
+def _sent(outcome: Outcome, *, parts: int) -> tuple[float, float, float]:
+    """Exchanges of a part, bytes from dealer to second evaluator, and from the first to it, in a round."""
+    dealer, first, second = 1, 2, 3
+    sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for message in outcome.costs.messages:
+        if message.kind == Compared.__name__ and message.round > SKIPPED and message.recipient == second:
+            sizes[message.sender, message.round].append(message.size)
+    rounds = sorted({round_ for _, round_ in sizes})
+    return (
+        float(np.median([len(sizes[first, round_]) / parts for round_ in rounds])),
+        float(np.median([sum(sizes[dealer, round_]) for round_ in rounds])),
+        float(np.median([sum(sizes[first, round_]) for round_ in rounds])),
+    )
