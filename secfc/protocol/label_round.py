@@ -15,7 +15,7 @@ from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt, weighted
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.comparing.trio import Dealer, Evaluator
-from secfc.errors import MessageError
+from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
@@ -33,7 +33,7 @@ from secfc.protocol.messages import (
     SpareMasks,
     place_of,
 )
-from secfc.row_layout import WINDOW, Parts
+from secfc.row_layout import Parts
 from secfc.sealing.channel import Sealed
 
 _ANSWERS, _COMPARE = "answers", "compare"
@@ -146,15 +146,7 @@ class LabelRound:
         return len(self.opened) == self._asked.parts.answers
 
     def begin(self, part: int) -> list[Message]:
-        """A part is asked for, the next one: the dealer deals.
-
-        Raises
-        ------
-        MessageError
-            One of the trio is still at too many parts before it.
-        """
-        if part >= WINDOW and part - WINDOW in self._roles:
-            raise MessageError(f"Continue: part {part}, part {part - WINDOW} is not compared yet")
+        """A part is asked for, the next one: the dealer deals."""
         self._begun = part + 1
         if self._deals is None:
             return []
@@ -217,6 +209,8 @@ class LabelRound:
             It is malformed, or not awaited.
         CheatError
             What was opened is impossible.
+        TooManyFaultsError
+            Too few answers are residues.
         """
         message = letter.message
         if message.round < self._asked.round or message.part in self.opened:
@@ -260,6 +254,12 @@ class LabelRound:
             self._unfit.add(clients[refused])
             for held in self._answers.values():
                 held.pop(clients[refused], None)
+            if len(self._asked.members) - len(self._unfit) < self._job.threshold:
+                unfit = ", ".join(map(str, sorted(self._unfit)))
+                raise TooManyFaultsError(
+                    f"too few answers are left: those of clients {unfit} are no residues",
+                    clients=sorted(self._unfit),
+                )
             return []
         self._decoded.add(part)
         del self._answers[part]

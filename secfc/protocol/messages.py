@@ -516,7 +516,7 @@ class MaskedAnswer(BetweenClients):
     phase = work = "iterate"
     states = _COMPARED
     purpose = b"masked answer"
-    rounds = True
+    rounds = waited_for = True
     body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
 
     part: int

@@ -8,12 +8,13 @@ from secfc.kmeans.start import random_partition
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import label_search
-from secfc.protocol.messages import Endorsement, Message, OpenedLabels
+from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.question import endorsed
 from secfc.protocol.standing import pack, unpack
 from secfc.protocol.unread import Pair
+from secfc.protocol.withholding import Carried
 from secfc.row_layout import WINDOW, Layout
 
 
@@ -60,6 +61,16 @@ class ServerLabels(ServerRounds):
         if least < self._parts.answers:
             return tuple(j for j, opened in self._opened.items() if len(opened) == least)
         return tuple(j for j in self._evaluators if j not in self._signed)
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """Evaluators that are behind; while the first waits for answers, those who owe it one."""
+        gathering, first = self._gathering, self._evaluators[0]
+        present = [j for j in gathering.members if j not in gathering.absent]
+        due = (gathering.round - 1) * self._parts.answers + self._parts_done + 1
+        behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
+        if self._parts_done not in self._opened[first] and len(present) - len(behind) < self._job.threshold:
+            return tuple(behind)
+        return self.awaited
 
     def step(self, message: Message) -> ServerStep:
         """Take labels of a part, or the signature of what follows; go on when both evaluators sent it."""
