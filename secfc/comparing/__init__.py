@@ -7,4 +7,8 @@ A round: the clients mask their answers (`masking`). All three make the same `Qu
 for this round and attempt (`keys`). Each makes its role (`trio`) and gives it what the others send, until it
 has ended (`role`). Below that are batches of rows (`batch`, `plan`, `widths`), gates on words of 64 rows
 (`gates`, `slicing`) and memory (`arena`).
+
+If a set is left without a label, they make a `Question` whose champions are the opened labels, and the roles
+of `farthest` with the y, r and keys of the round. `FarthestEvaluator.rows` are what moves to the sets without
+a label, in ascending order. The levels of the tournament are in `matches`.
 """
