@@ -59,7 +59,7 @@ class SimulatedParty:
         return f"SimulatedParty({self.number})"
 
     def log_path(self, run: bytes) -> Path | None:
-        """See `secfc.drivers.callee.CalledParty`."""
+        """Where its log is, or would be; None when it keeps none."""
         return None if self._folder is None else self._folder / f"client-{self.number}.log"
 
     def delete_log(self, run: bytes) -> None:
@@ -99,7 +99,7 @@ class SimulatedParty:
         return [[*key, value] for key, value in self.meter.seconds.items()]
 
     def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
-        """See `secfc.drivers.callee.Taking`.
+        """The log of the calls of the run, begun or gone on with; None without a folder.
 
         Raises
         ------

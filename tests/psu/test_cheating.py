@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.union import plan_for, random_elements, tokens_of
 
+from benchmarks.studies.unite import unite
 from secfc.errors import UnionError
 from secfc.psu.course import Course
 from secfc.psu.decoding import wrong_values
@@ -14,7 +15,6 @@ from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import P
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.stages import CheckStage
-from secfc.psu.unite import unite
 from secfc.randomness import MaskSource
 
 
