@@ -23,7 +23,7 @@ from secfc.drivers.calls import (
 from secfc.drivers.failures import as_error, detail
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
 from secfc.journal.run_log import Entry, InUseError, RunLog
-from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, Told
+from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, PublicError
 
 if TYPE_CHECKING:  # files take libraries that simulations do without
     from secfc.drivers.participant import Participant
@@ -116,7 +116,7 @@ class Callee:
                     self._log.close()
                     self._log = self._participant = None
                     return
-                self._state(Told(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
+                self._state(PublicError(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
             except Exception as error:
                 _LOG.error("%s", detail(error))
 
@@ -330,7 +330,7 @@ class Callee:
 
     def _ending(self, said: dict[str, Any]) -> str:
         """How the coordinator says that the run ended, in the words of the closed list and of the roster."""
-        return Told.read(said).ending(() if self._participant is None else self._party().terms.names)
+        return PublicError.read(said).ending(() if self._participant is None else self._party().terms.names)
 
     def _state(self, ended: str) -> dict[str, Any]:
         """Have labels and statement written, once; what is reported of them."""

@@ -52,7 +52,7 @@ from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds, row_ids
-from secfc.public_errors import COMPLETE, Told
+from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.handshake import Session
@@ -413,7 +413,7 @@ class Participant:
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended with an error of this party."""
-        return replace(Told.of(error), party=self.number).ending(self.agreement.names)
+        return replace(PublicError.of(error), party=self.number).ending(self.agreement.names)
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
         return self._counted([encode(message, k=self.agreement.job.k) for message in messages])

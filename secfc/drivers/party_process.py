@@ -14,7 +14,7 @@ from secfc.drivers.callee import Callee
 from secfc.drivers.failures import as_error, detail
 from secfc.drivers.processes import speak
 from secfc.drivers.simulated import SimulatedParty
-from secfc.public_errors import Told
+from secfc.public_errors import PublicError
 
 if TYPE_CHECKING:  # simulations have no site files
     from secfc.drivers.site_files import SiteFiles
@@ -70,7 +70,7 @@ def _files(given: dict[str, Any]) -> "SiteFiles":
     except Exception as error:
         own = as_error(error)
         log.error("%s", detail(own))
-        told = Told.of(own)
+        told = PublicError.of(own)
         raise told.error(told.code.meaning) from None
 
 

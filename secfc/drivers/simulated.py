@@ -25,7 +25,7 @@ from secfc.protocol.messages import Message
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds
-from secfc.public_errors import COMPLETE, Told
+from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -193,7 +193,7 @@ class SimulatedParty:
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended with an error of this party."""
-        return Told.of(error).ending(self.terms.names)
+        return PublicError.of(error).ending(self.terms.names)
 
 
 def _note(text: str) -> None:
