@@ -8,7 +8,8 @@ for this round and attempt (`keys`). Each makes its role (`trio`) and gives it w
 has ended (`role`). Below that are batches of rows (`batch`, `plan`, `widths`), gates on words of 64 rows
 (`gates`, `slicing`) and memory (`arena`).
 
-If a set is left without a label, they make a `Question` whose champions are the opened labels, and the roles
-of `farthest` with the y, r and keys of the round. `FarthestEvaluator.rows` are what moves to the sets without
-a label, in ascending order. The levels of the tournament are in `matches`.
+Two further questions may follow, with the labels just opened as champions and the y, r and keys of the round.
+For the core of a start by separation: `Question(core=True)`, the same roles, `Evaluator.core`. Where a set is
+left without a label: the roles of `farthest`, then `FarthestEvaluator.rows`, which move to the sets without a
+label in ascending order. The levels of their tournament are in `matches`.
 """

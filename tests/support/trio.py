@@ -94,6 +94,11 @@ class Trio:
         return self._of_both("labels")
 
     @property
+    def core(self) -> np.ndarray:
+        """Core rows that both evaluators found."""
+        return self._of_both("core")
+
+    @property
     def rows(self) -> np.ndarray:
         """The farthest rows that both evaluators found."""
         return self._of_both("rows")
