@@ -366,10 +366,10 @@ def union(
 ) -> None:
     """Private set union beside a plain union of sets, on one thread."""
     with plain_endings():
-        from benchmarks.studies.union import Sizes, measure_unions  # noqa: PLC0415
+        from benchmarks.studies.union import UnionParties, measure_unions  # noqa: PLC0415
 
         measure_unions(
-            Sizes(n=n, t=t, ell=ell),
+            UnionParties(n=n, t=t, ell=ell),
             _numbers("--ids", ids),
             _numbers("--loads", loads),
         )
@@ -385,9 +385,9 @@ def union_run(
 ) -> None:
     """A run with membership privacy beside an ordinary run, all parties in one process."""
     with plain_endings():
-        from benchmarks.studies.union import Sizes, measure_runs  # noqa: PLC0415
+        from benchmarks.studies.union import UnionParties, measure_runs  # noqa: PLC0415
 
-        measure_runs(Sizes(n=n, t=t, ell=ell), rows, columns)
+        measure_runs(UnionParties(n=n, t=t, ell=ell), rows, columns)
 
 
 @app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only iteration,sharing")

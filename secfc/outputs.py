@@ -1,6 +1,7 @@
 """Where results go: looked at before anything runs, written whole or not at all."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -116,6 +117,25 @@ def whole_folder(option: str, out: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file in place of the one that is there, if any.
+
+    Raises
+    ------
+    ParameterError
+        When it cannot be written; the file is then as it was.
+    """
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        text = f"{path} cannot be written ({error.strerror})"
+        raise ParameterError(text, code=code_of_write(error)) from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -39,8 +39,8 @@ _ENDING = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """What one party tells others of an error.
+class PublicError:
+    """What one party tells others of an error: its type, its code and public numbers, no text.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ class Told:
     party: int | None = None
 
     @classmethod
-    def of(cls, error: SecFCError) -> "Told":
+    def of(cls, error: SecFCError) -> "PublicError":
         """What is told of an error; its text is not part of it."""
         kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in TYPES)
         return cls(kind=kind, code=error.code, clients=error.clients, round=error.round, party=error.party)
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> "Told":
+    def read(cls, said: Mapping[str, Any]) -> "PublicError":
         """What another party said; what is not of the closed lists counts as an error in its program."""
         kind, code, clients = (said.get(key) for key in ("error", "code", "clients"))
         round_, party = said.get("round"), said.get("party")
@@ -115,7 +115,7 @@ class Told:
 
 
 def is_ending(text: str) -> bool:
-    """Whether `Told.ending` can have made a text."""
+    """Whether `PublicError.ending` can have made a text."""
     found = _ENDING.fullmatch(text)
     return found is not None and found["kind"] in TYPES and found["code"] in _CODES
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import secfc
-from secfc.outputs import check_file, check_new_file, check_new_folder, whole_folder
+from secfc.outputs import check_file, check_new_file, check_new_folder, replace_text, whole_folder
 
 
 def test_a_folder_appears_whole_with_the_folders_above_it(tmp_path):
@@ -76,3 +76,12 @@ def test_what_can_be_written_is_not_made_yet(tmp_path):
     check_new_file("--x", tmp_path / "file")
     check_new_file("--x", None)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_replaced_whole_or_not_at_all(tmp_path):
+    replace_text(tmp_path / "a", "one")
+    replace_text(tmp_path / "a", "two")
+    assert (tmp_path / "a").read_text() == "two"
+    with pytest.raises(secfc.ParameterError, match=r"no/a cannot be written \(No such file"):
+        replace_text(tmp_path / "no" / "a", "three")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

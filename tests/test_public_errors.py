@@ -14,7 +14,7 @@ from secfc.codes import Code
 from secfc.drivers.failures import as_error
 from secfc.errors import CheatError, PartyError, SecFCError, StorageError
 from secfc.protocol.decoding import ResidueError
-from secfc.public_errors import TYPES, Told, is_ending
+from secfc.public_errors import TYPES, PublicError, is_ending
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "errors.md"
 
@@ -30,13 +30,13 @@ JSON = st.recursive(
 @pytest.mark.parametrize("kind", TYPES.values(), ids=TYPES)
 @pytest.mark.parametrize("code", Code)
 def test_an_error_travels_as_type_and_code_and_is_made_again(kind, code):
-    told = Told.of(kind(SECRET, code=code, clients=[3, 1], round_=7))
+    told = PublicError.of(kind(SECRET, code=code, clients=[3, 1], round_=7))
     travels = json.dumps(told.to_json())
-    again = Told.read(json.loads(travels)).said_by(2, name="north")
+    again = PublicError.read(json.loads(travels)).said_by(2, name="north")
     assert type(again) is kind
     assert (again.code, again.clients, again.round, again.party) == (code, (3, 1), 7, 2)
     assert str(again) == f"north: {code} (round 7, client 3, client 1): {code.meaning}"
-    ending = Told.of(again).ending(["west", "north"])
+    ending = PublicError.of(again).ending(["west", "north"])
     assert ending == f"{kind.__name__}: {code} at north (round 7, client 3, client 1)"
     assert is_ending(ending)
     for text in (travels, str(again), ending):
@@ -51,11 +51,11 @@ def test_each_type_has_a_code_of_its_own():
 
 
 def test_a_type_that_is_not_public_is_told_as_the_one_it_is_made_of():
-    assert Told.of(ResidueError(client=2, p=7)).kind == "MessageError"
+    assert PublicError.of(ResidueError(client=2, p=7)).kind == "MessageError"
 
 
 def test_an_error_of_python_is_told_without_its_text():
-    assert Told.of(as_error(ValueError(SECRET))) == Told(kind="PartyError", code=Code.INTERNAL)
+    assert PublicError.of(as_error(ValueError(SECRET))) == PublicError(kind="PartyError", code=Code.INTERNAL)
     full = as_error(OSError(28, "No space left on device", SECRET))
     assert isinstance(full, StorageError)
     assert full.code is Code.DISK_FULL
@@ -63,7 +63,7 @@ def test_an_error_of_python_is_told_without_its_text():
 
 @given(st.dictionaries(st.sampled_from(["error", "code", "clients", "round", "party", "text"]), JSON))
 def test_whatever_another_party_says_only_what_is_of_the_lists_is_taken(said):
-    told = Told.read(said)
+    told = PublicError.read(said)
     assert told.kind in TYPES
     assert told.code in list(Code)
     ending = told.ending(["north"])

@@ -290,5 +290,4 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "protocol/pairwise.py: mask_key(",
         "protocol/server.py: MaskSource(",
         "psu/field_sharing.py: MaskSource(",
-        "psu/unite.py: MaskSource(",
     }

@@ -122,7 +122,7 @@ def play(roles: dict[Comparer, Role]) -> Played:
     return played
 
 
-class Rounds:
+class TrioRounds:
     """Rounds of one size, on the same distances under the same masks; costs do not depend on them.
 
     Parameters
@@ -204,7 +204,7 @@ def measure_cases(
 ) -> Iterator[ComparingRow]:
     """Measure each size with narrow and wide gates, for each part of changed rows."""
     for m, k in sizes:
-        rounds, enough = Rounds(m, k), 4_000_000 // (m * k)
+        rounds, enough = TrioRounds(m, k), 4_000_000 // (m * k)
         for part in changed:
             champions = None
             if part < 1:
@@ -216,7 +216,7 @@ def measure_cases(
 
 
 def _measure(
-    rounds: Rounds, champions: Labels | None, widths: GateWidths, changed: float, repeats: int
+    rounds: TrioRounds, champions: Labels | None, widths: GateWidths, changed: float, repeats: int
 ) -> ComparingRow:
     with threadpool_limits(1):
         turns = [(rounds.play(champions, widths), rounds.plaintext_seconds()) for _ in range(repeats + 1)][1:]

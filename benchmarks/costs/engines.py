@@ -45,7 +45,7 @@ _LARGEST = 40.0
 
 
 @dataclass(frozen=True)
-class Case:
+class EngineCase:
     """A size to measure."""
 
     name: str
@@ -59,16 +59,16 @@ class Case:
 
 
 CASES = (
-    Case("n = 3", 3, 1, 1, 10_000, 100, 16, 20),
-    Case("n = 11", 11, 4, 2, 10_000, 100, 16, 20),
-    Case("answers of 80 MB", 3, 1, 1, 420_000, 8, 16, 3),
+    EngineCase("n = 3", 3, 1, 1, 10_000, 100, 16, 20),
+    EngineCase("n = 11", 11, 4, 2, 10_000, 100, 16, 20),
+    EngineCase("answers of 80 MB", 3, 1, 1, 420_000, 8, 16, 3),
 )
-QUICK = (Case("n = 3, quick", 3, 1, 1, 1_000, 20, 8, 5),)
+QUICK = (EngineCase("n = 3, quick", 3, 1, 1, 1_000, 20, 8, 5),)
 
 Timeline = list[tuple[str, int, float]]
 
 
-def setup_of(case: Case) -> Setup:
+def setup_of(case: EngineCase) -> Setup:
     """Rows around k centres, split evenly."""
     rng = np.random.default_rng(SEED)
     centres = rng.normal(scale=4.0, size=(case.k, case.d))
@@ -126,7 +126,7 @@ def high_water(pid: int) -> int:
     return next((1024 * int(line.split()[1]) for line in text.splitlines() if line.startswith("VmHWM")), 0)
 
 
-def in_process(case: Case) -> dict[str, Any]:
+def in_process(case: EngineCase) -> dict[str, Any]:
     """All parties in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # its peak begins anew
     timeline, look = watch()
@@ -138,7 +138,7 @@ def in_process(case: Case) -> dict[str, Any]:
     }
 
 
-def multiprocess(case: Case) -> dict[str, Any]:
+def multiprocess(case: EngineCase) -> dict[str, Any]:
     """A process per party over pipes."""
     import psutil  # noqa: PLC0415 - of secfc[flare]
 
@@ -152,7 +152,7 @@ def multiprocess(case: Case) -> dict[str, Any]:
     return {"costs": outcome.costs.to_dict(), "timeline": timeline, "memory": memory}
 
 
-def flare(case: Case) -> dict[str, Any]:
+def flare(case: EngineCase) -> dict[str, Any]:
     """A FLARE server and sites."""
     from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of secfc[flare]
     from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
@@ -231,7 +231,7 @@ def roles(federation: "Federation") -> dict[int, str]:
     return found
 
 
-def row(case: Case, driver: str, measured: dict[str, Any]) -> dict[str, Any]:
+def row(case: EngineCase, driver: str, measured: dict[str, Any]) -> dict[str, Any]:
     """Seconds and bytes per phase and round."""
     timeline = measured["timeline"]
     steps = [(phase, round_, later[2] - at) for (phase, round_, at), later in pairwise(timeline)]

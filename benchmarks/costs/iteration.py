@@ -40,7 +40,7 @@ QUICK_CASES = tuple(Case(m=20_000, d=50, k=16, n=n, t=1, ell=ell) for n, ell in 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Setting):
+class IterationRow(Setting):
     """What a case took: medians of wall-clock seconds, and of ratios with their quartiles.
 
     `turns` is the number of iterations behind the medians, `moved` the median number of rows that changed
@@ -159,11 +159,11 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
 
 def measure(
     case: Case, rows: Floats, *, precision: int = PRECISION, iterations: int = ITERATIONS, seed: int = 0
-) -> Row:
+) -> IterationRow:
     """Run the first iterations of a case and time clients, server and scikit-learn in turns."""
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations)
     turns = take_turns(job, rows, seeds=range(seed, seed + 1))
-    return Row(
+    return IterationRow(
         **stated(job, m=case.m, residues=turns.residues),
         turns=len(turns.moved),
         moved=int(median(turns.moved)),
@@ -178,7 +178,7 @@ def measure(
     )
 
 
-def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[Row]:
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[IterationRow]:
     """Measure each case on overlapping clusters of its size."""
     for case in cases:
         yield measure(case, blobs(case), precision=precision)

@@ -12,7 +12,7 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A heading, and the text below it for a row."""
 
     heading: str
@@ -37,48 +37,50 @@ def bytes_text(count: float) -> str:
     return f"{count:.2f} GiB"
 
 
-def setting_columns() -> tuple[Column, ...]:
+def setting_columns() -> tuple[TableColumn, ...]:
     """Size, threshold arithmetic, scale and residues, which every table states."""
     return (
-        Column("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
+        TableColumn("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
         *(_plain(name, name) for name in ("n", "t", "ell", "R")),
-        Column("scale", lambda row: f"2^{log2(row['scale']):.0f}"),
+        TableColumn("scale", lambda row: f"2^{log2(row['scale']):.0f}"),
         _plain("residues", "residues"),
         _plain("kernels", "kernels"),
     )
 
 
-def _plain(heading: str, name: str) -> Column:
-    return Column(heading, lambda row: f"{row[name]:,}" if isinstance(row[name], int) else str(row[name]))
+def _plain(heading: str, name: str) -> TableColumn:
+    return TableColumn(
+        heading, lambda row: f"{row[name]:,}" if isinstance(row[name], int) else str(row[name])
+    )
 
 
-def _seconds(heading: str, name: str) -> Column:
-    return Column(heading, lambda row: seconds_text(row[name]))
+def _seconds(heading: str, name: str) -> TableColumn:
+    return TableColumn(heading, lambda row: seconds_text(row[name]))
 
 
-def _bytes(heading: str, name: str) -> Column:
-    return Column(heading, lambda row: bytes_text(row[name]))
+def _bytes(heading: str, name: str) -> TableColumn:
+    return TableColumn(heading, lambda row: bytes_text(row[name]))
 
 
-def _number(heading: str, name: str, digits: int = 2) -> Column:
-    return Column(heading, lambda row: f"{row[name]:.{digits}f}")
+def _number(heading: str, name: str, digits: int = 2) -> TableColumn:
+    return TableColumn(heading, lambda row: f"{row[name]:.{digits}f}")
 
 
-def _spread(heading: str, name: str, text: Callable[[float], str] = "{:.2f}".format) -> Column:
+def _spread(heading: str, name: str, text: Callable[[float], str] = "{:.2f}".format) -> TableColumn:
     """A median with its quartiles."""
 
     def show(row: Values) -> str:
         low, high = row[f"{name}_quartiles"]
         return f"{text(row[name])} ({text(low)} to {text(high)})"
 
-    return Column(heading, show)
+    return TableColumn(heading, show)
 
 
-def _yes(heading: str, name: str) -> Column:
-    return Column(heading, lambda row: "yes" if row[name] else "no")
+def _yes(heading: str, name: str) -> TableColumn:
+    return TableColumn(heading, lambda row: "yes" if row[name] else "no")
 
 
-TABLES: dict[str, tuple[Column, ...]] = {
+TABLES: dict[str, tuple[TableColumn, ...]] = {
     "iteration": (
         *setting_columns(),
         _plain("moved", "moved"),
@@ -94,9 +96,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _number("MB in", "megabytes", 1),
         _seconds("CPU", "seconds"),
         _spread("MB/s per core", "rate", "{:.0f}".format),
-        Column("generator", lambda row: f"{row['generator_share']:.0%}"),
-        Column("sealing", lambda row: f"{row['sealing_share']:.1%}"),
-        Column("opening", lambda row: f"{row['opening_ratio']:.1%}"),
+        TableColumn("generator", lambda row: f"{row['generator_share']:.0%}"),
+        TableColumn("sealing", lambda row: f"{row['sealing_share']:.1%}"),
+        TableColumn("opening", lambda row: f"{row['opening_ratio']:.1%}"),
         _number("in Lloyd iterations", "plaintext_ratio", 1),
     ),
     "figure1": (
@@ -113,10 +115,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "scaling": (
         _plain("cost", "cost"),
         _plain("swept", "swept"),
-        Column("values", lambda row: ", ".join(f"{value:,}" for value in row["values"])),
-        Column("seconds", lambda row: ", ".join(seconds_text(value) for value in row["seconds"])),
-        Column("exponent", lambda row: f"{row['exponent']:.2f} ± {row['exponent_error']:.2f}"),
-        Column("paper's", lambda row: f"{row['paper_exponent']:.2f}"),
+        TableColumn("values", lambda row: ", ".join(f"{value:,}" for value in row["values"])),
+        TableColumn("seconds", lambda row: ", ".join(seconds_text(value) for value in row["seconds"])),
+        TableColumn("exponent", lambda row: f"{row['exponent']:.2f} ± {row['exponent_error']:.2f}"),
+        TableColumn("paper's", lambda row: f"{row['paper_exponent']:.2f}"),
         _plain("paper's formula", "paper"),
         *setting_columns(),
     ),
@@ -124,7 +126,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _plain("driver", "driver"),
         *setting_columns(),
         _plain("iterations", "n_iter"),
-        Column(
+        TableColumn(
             "same labels",
             lambda row: "all" if row["labels_equal"] else f"all but {row['differing_rows']:,}",
         ),
@@ -143,7 +145,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *setting_columns(),
         _plain("messages", "messages"),
         _plain("bytes", "bytes"),
-        Column("element bits", lambda row: str(row["element_bits"] or "mixed")),
+        TableColumn("element bits", lambda row: str(row["element_bits"] or "mixed")),
         _plain("elements", "elements"),
         _number("bytes / least", "ratio", 4),
         _yes(">= 64 KiB", "large"),
@@ -153,14 +155,18 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *setting_columns(),
         _plain("max_liars", "tolerated"),
         _yes("n >= R + S + 2A", "within"),
-        Column("missed", lambda row: "" if row["missed_bits"] is None else f"< 2^-{int(row['missed_bits'])}"),
+        TableColumn(
+            "missed", lambda row: "" if row["missed_bits"] is None else f"< 2^-{int(row['missed_bits'])}"
+        ),
         _plain("runs", "runs"),
         _plain("exact", "exact"),
         _plain("stopped", "stopped"),
         _plain("wrong", "wrong"),
-        Column("liars named", lambda row: "" if row["named"] is None else f"{row['named']:.0%}"),
-        Column("seconds a run", lambda row: "" if row["seconds"] is None else seconds_text(row["seconds"])),
-        Column("overhead", lambda row: "" if row["overhead"] is None else f"{row['overhead']:.2f}"),
+        TableColumn("liars named", lambda row: "" if row["named"] is None else f"{row['named']:.0%}"),
+        TableColumn(
+            "seconds a run", lambda row: "" if row["seconds"] is None else seconds_text(row["seconds"])
+        ),
+        TableColumn("overhead", lambda row: "" if row["overhead"] is None else f"{row['overhead']:.2f}"),
     ),
     "memory": (
         _yes("storage", "storage"),
@@ -232,11 +238,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _number("E1", "second_ratio"),
     ),
     "comparing": (
-        Column("m, k", lambda row: f"{row['m']:,}, {row['k']}"),
+        TableColumn("m, k", lambda row: f"{row['m']:,}, {row['k']}"),
         _plain("residues", "residues"),
         _plain("kernels", "kernels"),
-        Column("c; fan-ins", lambda row: f"{row['chunk']}; {row['first_fan']}, {row['fan']}"),
-        Column("rows that change", lambda row: f"{row['changed']:.0%}" if row["changed"] < 1 else "all"),
+        TableColumn("c; fan-ins", lambda row: f"{row['chunk']}; {row['first_fan']}, {row['fan']}"),
+        TableColumn("rows that change", lambda row: f"{row['changed']:.0%}" if row["changed"] < 1 else "all"),
         _seconds("dealer", "dealer_seconds"),
         _seconds("E0", "first_seconds"),
         _seconds("E1", "second_seconds"),
@@ -250,10 +256,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _plain("attack", "attack"),
         _plain("adversary", "adversary"),
         _plain("against", "against"),
-        Column("at", lambda row: f"{row['swept']} = {row['value']:g}"),
+        TableColumn("at", lambda row: f"{row['swept']} = {row['value']:g}"),
         _plain("measure", "measure"),
-        Column("success", lambda row: f"{row['success']:.3g}"),
-        Column("nothing, everything", lambda row: f"{row['nothing']:g}, {row['everything']:g}"),
+        TableColumn("success", lambda row: f"{row['success']:.3g}"),
+        TableColumn("nothing, everything", lambda row: f"{row['nothing']:g}, {row['everything']:g}"),
         _plain("note", "note"),
         *setting_columns(),
     ),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZES = {"a": (1000, 20, 4), "b": (10_000, 100, 4), "c": (10_000, 100, 16)}
-Row = dict[str, Any]
+PeerRow = dict[str, Any]
 
 ITERATIONS = 4
 """Lloyd iterations that are timed after a first."""
@@ -45,7 +45,9 @@ def lloyd_step(rows: NDArray[Any], labels: NDArray[Any], k: int) -> NDArray[Any]
     return nearest
 
 
-def row(size: str, seconds: list[float], labels: NDArray[Any], expected: NDArray[Any], **facts: Any) -> Row:
+def row(
+    size: str, seconds: list[float], labels: NDArray[Any], expected: NDArray[Any], **facts: Any
+) -> PeerRow:
     """A row of the results: medians and quartiles of seconds per iteration, and rows labelled otherwise."""
     m, d, k = SIZES[size]
     low, high = np.quantile(seconds, [0.25, 0.75])

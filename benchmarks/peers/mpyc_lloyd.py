@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from mpyc.runtime import mpc
 
-from benchmarks.peers.data import ITERATIONS, Row, load, row
+from benchmarks.peers.data import ITERATIONS, PeerRow, load, row
 
 PRECISION = 32
 FIELD_BITS = 100
 """Squared distances of 10,000 rows of 32 bits, times |S_h|^2, take 95."""
 
 
-async def run(folder: Path, size: str) -> Row:
+async def run(folder: Path, size: str) -> PeerRow:
     """Time the iterations of a size."""
     rows, start, expected, k = load(folder, size)
     kind = mpc.SecFld(min_order=2**FIELD_BITS)

@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_limits
 import secfc
 from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.setting import PRECISION, Case
-from benchmarks.peers.data import ITERATIONS, SIZES, Row, lloyd_step, load, row
+from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, row
 from secfc.rows import largest_norm
 
 PARTIES = ((3, 1, 1), (11, 4, 2))
 STARTS = 3
 
 
-def secure(folder: Path, size: str, n: int, t: int, ell: int) -> Row:
+def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
     """Seconds of all parties in an iteration, and labels from the given start."""
     rows, start, expected, k = load(folder, size)
     case = Case(m=rows.shape[0], d=rows.shape[1], k=k, n=n, t=t, ell=ell)
@@ -56,7 +56,7 @@ def secure(folder: Path, size: str, n: int, t: int, ell: int) -> Row:
     )
 
 
-def plaintext(folder: Path, size: str) -> Row:
+def plaintext(folder: Path, size: str) -> PeerRow:
     """Seconds of NumPy's iterations."""
     rows, labels, expected, k = load(folder, size)
     seconds = []

@@ -21,7 +21,7 @@ import spu
 from numpy.typing import NDArray
 from spu.utils import frontend, simulation
 
-from benchmarks.peers.data import ITERATIONS, Row, load, row
+from benchmarks.peers.data import ITERATIONS, PeerRow, load, row
 
 REPEATS = 3
 
@@ -63,7 +63,7 @@ def timed(program: Any, rows: NDArray[Any], centres: NDArray[Any]) -> tuple[floa
     return time.perf_counter() - started, np.asarray(labels)
 
 
-def run(folder: Path, size: str) -> Row:
+def run(folder: Path, size: str) -> PeerRow:
     """Time a size."""
     rows, start, expected, k = load(folder, size)
     # Products of 18 fractional bits must fit 64 bits: rows of unit scale.

@@ -20,7 +20,7 @@ from secfc.array_types import Floats, Ints
 from secfc.field.fixed_point import quantise
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
-from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.basis import basis_residues
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.params import Job
@@ -32,7 +32,7 @@ def encoding_matrix(job: Job, index: int) -> Ints:
     """L_u(alpha_j) modulo prime `index`, shape (n, ell + t)."""
     prime = PRIMES[index]
     points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
-    return lagrange_basis(points.beta, points.alpha, prime.p).astype(np.int64) % prime.p
+    return basis_residues(points.beta, points.alpha, prime.p)
 
 
 def unmasking(masks: Ints, p: int) -> Ints:

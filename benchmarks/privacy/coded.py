@@ -14,7 +14,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
 from secfc.kmeans.sets import set_sizes
-from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.basis import basis_residues
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 
@@ -25,7 +25,7 @@ def _at_segments(watched: Watched, answers: dict[int, Ints], index: int) -> Ints
     points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
     responders = sorted(answers)[: job.threshold]
     alpha = [points.alpha[j - 1] for j in responders]
-    basis = lagrange_basis(alpha, points.beta[: job.ell], prime.p).astype(np.int64) % prime.p
+    basis = basis_residues(alpha, points.beta[: job.ell], prime.p)
     total = np.zeros((job.ell, *answers[responders[0]].shape[1:]), dtype=np.int64)
     for weights, client in zip(basis.T, responders, strict=True):
         total = (total + weights[:, np.newaxis, np.newaxis] * answers[client][index]) % prime.p
@@ -201,7 +201,7 @@ def _inner_products(
     points = evaluation_points(prime, n=job.n, coded=job.ell + t)
     nodes = [points.beta[0], *(points.alpha[j - 1] for j in coalition)]
     others = [j for j in sorted(answers) if j not in coalition][: t + 1]
-    basis = lagrange_basis(nodes, [points.alpha[j - 1] for j in others], p).astype(np.int64) % p  # (t+1, 1+t)
+    basis = basis_residues(nodes, [points.alpha[j - 1] for j in others], p)  # (t+1, 1+t)
     # phi(a) = N L_1^2 + 2 L_1 sum_j L_j <y, g_j> + |sum_j L_j g_j|^2 at t + 1 points a.
     lead = basis[:, 0]
     combined = np.zeros((len(others), *known.shape[1:]), dtype=np.int64)

@@ -24,7 +24,7 @@ from secfc.field.fixed_point import quantise
 
 
 @dataclass(frozen=True)
-class Shape:
+class ExactShape:
     """Exact inner products of rows' differences to row 0, in terms of d of them.
 
     Parameters
@@ -41,7 +41,7 @@ class Shape:
     denominator: int
 
 
-def exact_shape(watched: Watched) -> Shape | None:
+def exact_shape(watched: Watched) -> ExactShape | None:
     """The shape of all rows from what the server decodes, or None while centres do not span all d columns.
 
     With x_0 and mu_0 a row and a centre, ``G_{ic} = <x_i - x_0, mu_c - mu_0>`` is a sum of four distances.
@@ -66,7 +66,7 @@ def exact_shape(watched: Watched) -> Shape | None:
         (sizes[0] * sums[c + 1] - sizes[c + 1] * sums[0]) * (2 * sizes[0] * sizes[c + 1]) for c in columns
     ]
     turned, over = _inverse(np.array(k_of, dtype=object).T)
-    return Shape(corner @ turned * denominator // over, combinations, denominator)
+    return ExactShape(corner @ turned * denominator // over, combinations, denominator)
 
 
 def columns_of(watched: Watched) -> Objects | None:
@@ -94,7 +94,7 @@ def columns_of(watched: Watched) -> Objects | None:
     )
 
 
-def _lattice_basis(shape: Shape) -> tuple[Objects, int]:
+def _lattice_basis(shape: ExactShape) -> tuple[Objects, int]:
     """A reduced basis of what all differences generate, as combinations of the chosen ones over an integer.
 
     Vectors that depend on each other are reduced under ``big * <x, y>`` plus the inner product of their

@@ -16,7 +16,7 @@ from secfc.cli.render import console, error_console
 from secfc.errors import ParameterError
 
 if TYPE_CHECKING:
-    from benchmarks.reproduce.common import Row
+    from benchmarks.reproduce.common import FigureRow
 
 _COLOURS = {"agrees": "green", "holds": "green", "differs": "yellow", "fails": "yellow", "no figure": "dim"}
 
@@ -54,7 +54,7 @@ def reproduce(
 
         if plot is not None:
             require_matplotlib()  # not after minutes of work
-        rows: list[Row] = []
+        rows: list[FigureRow] = []
         watched = error_console()
         for row in chosen.rows(Context(quick=quick, folder=data_dir)):
             rows.append(row)
@@ -88,7 +88,7 @@ def _print_list(as_json: bool) -> None:
     console().print(table)
 
 
-def _print_rows(rows: Sequence["Row"], title: str) -> None:
+def _print_rows(rows: Sequence["FigureRow"], title: str) -> None:
     """The table, and below it each note once, numbered as in the verdicts."""
     notes = list(dict.fromkeys(row.note for row in rows if row.note))
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -22,7 +22,7 @@ LARGEST_T = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class FigureRow:
     """One figure of a paper beside ours.
 
     Attributes
@@ -203,10 +203,10 @@ def judged(
     secure: Secure,
     decimals: int,
     note: str = "",
-) -> Row:
+) -> FigureRow:
     """A row with a published figure; `otherwise` is its note if the figure does not come out."""
     agrees = abs(ours - paper) <= tolerance
-    return Row(
+    return FigureRow(
         name=name,
         setting=setting,
         measure=measure,
@@ -235,10 +235,10 @@ def claimed(
     holds: bool = True,
     otherwise: str = "",
     note: str = "",
-) -> Row:
+) -> FigureRow:
     """A row of which the paper says something in words or, without a `claim`, nothing that can be checked."""
     verdict: Verdict = "no figure" if not claim else "holds" if holds else "fails"
-    return Row(
+    return FigureRow(
         name=name,
         setting=setting,
         measure=measure,

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
-from benchmarks.reproduce.common import Context, Row, Secure, SecureRun, best_half, judged, secure_run
+from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, best_half, judged, secure_run
 from plaintext_baselines import DWF, EWF, KFED, partition
 from plaintext_baselines.generators import dwf_blobs
 from plaintext_baselines.metrics import k_means_score, majority_accuracy, v_measure
@@ -137,7 +137,7 @@ DISTRIBUTIONS = {
 }
 
 
-def table(context: Context, number: int, dataset: str) -> Iterator[Row]:
+def table(context: Context, number: int, dataset: str) -> Iterator[FigureRow]:
     """One dataset's part of Table 1 (score), 2 (accuracy) or 3 (v-measure).
 
     Agreement is within two of the paper's standard deviations, those of its runs.

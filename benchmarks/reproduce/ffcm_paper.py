@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.reproduce import data
-from benchmarks.reproduce.common import Context, Row, Secure, judged, secure_run
+from benchmarks.reproduce.common import Context, FigureRow, Secure, judged, secure_run
 from plaintext_baselines import FFCM, partition
 from plaintext_baselines.generators import FederatedData, ffcm_absent, ffcm_hidden, ffcm_unequal, g2
 from plaintext_baselines.metrics import (
@@ -111,7 +111,7 @@ WHY_SSE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class MeanOfRuns:
     """A method's figures, or SecFC's beside them.
 
     Attributes
@@ -126,7 +126,7 @@ class Found:
     tolerance: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Found":
+    def of(cls, values: Sequence[float]) -> "MeanOfRuns":
         """Mean and tolerance of the runs' figures."""
         error = 0.0 if len(values) < 2 else stdev(values) * (2 / len(values)) ** 0.5
         return cls(mean=fmean(values), tolerance=2 * error)
@@ -136,7 +136,7 @@ class Found:
 class Measured:
     """For each method its figures by measure, and SecFC's in the same measures."""
 
-    values: dict[str, dict[str, Found]]
+    values: dict[str, dict[str, MeanOfRuns]]
     secure: dict[str, dict[str, Secure]]
 
 
@@ -168,7 +168,8 @@ def measure(
             )
     return Measured(
         values={
-            name: {kind: Found.of(each) for kind, each in kinds.items()} for name, kinds in values.items()
+            name: {kind: MeanOfRuns.of(each) for kind, each in kinds.items()}
+            for name, kinds in values.items()
         },
         secure={
             name: {kind: Secure(value=fmean(each), same=same, rows=rows) for kind, each in kinds.items()}
@@ -214,7 +215,7 @@ def _figures(
 
 def _rows(
     measured: Measured, published: Mapping[str, tuple[float, ...]], gaps: Mapping[str, str], setting: str
-) -> Iterator[Row]:
+) -> Iterator[FigureRow]:
     """The rows of a table: its first figure in each of `gaps` (with the sentence for it), then two SSEs."""
     for name, figures in published.items():
         *gap, within, outside = figures
@@ -224,7 +225,7 @@ def _rows(
         yield _row(measured, name, "outside SSE", outside, setting, WHY_SSE)
 
 
-def _row(measured: Measured, name: str, kind: str, paper: float, setting: str, otherwise: str) -> Row:
+def _row(measured: Measured, name: str, kind: str, paper: float, setting: str, otherwise: str) -> FigureRow:
     found = measured.values[name][kind]
     of_parties = kind in SSE_FLOOR and name != "central"
     return judged(
@@ -240,20 +241,20 @@ def _row(measured: Measured, name: str, kind: str, paper: float, setting: str, o
     )
 
 
-def table_2(context: Context) -> Iterator[Row]:
+def table_2(context: Context) -> Iterator[FigureRow]:
     """Case 1: a party without the third cluster; sigma = 0.5, which the paper does not give."""
     measured = measure(ffcm_unequal, 3, context=context)
     yield from _rows(measured, TABLE_2, {}, f"case 1, sigma 0.5, {REPEATS} runs")
 
 
-def table_3(context: Context) -> Iterator[Row]:
+def table_3(context: Context) -> Iterator[FigureRow]:
     """Case 2: a cluster hidden from both parties, m = 1.1. SecFC: a third client without rows takes part."""
     measured = measure(ffcm_hidden, 3, context=context, fuzziness=1.1)
     gaps = {GAP: WHY_MATCHED, NEAREST_GAP: WHY_NEAREST}
     yield from _rows(measured, TABLE_3, gaps, f"case 2, m = 1.1, {REPEATS} runs")
 
 
-def table_4(context: Context) -> Iterator[Row]:
+def table_4(context: Context) -> Iterator[FigureRow]:
     """Case 3: locally absent clusters."""
     for sizes, published in TABLE_4.items():
         measured = measure(partial(ffcm_absent, sizes=sizes), 4, context=context)
@@ -261,7 +262,7 @@ def table_4(context: Context) -> Iterator[Row]:
         yield from _rows(measured, published, gaps, f"case 3, {sizes}, {REPEATS} runs")
 
 
-def table_5(context: Context) -> Iterator[Row]:
+def table_5(context: Context) -> Iterator[FigureRow]:
     """Case 4: the G2 sets. Sets whose file is not at hand are drawn anew from the same two Gaussians."""
     repeats = 1 if context.quick else REPEATS
     gaps: dict[str, list[float]] = {name: [] for name in METHODS}

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
-from benchmarks.reproduce.common import Context, Row, Secure, SecureRun, claimed, judged, secure_run
+from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
 from plaintext_baselines import FKM, KFED
 from plaintext_baselines.metrics import client_weighted_ari, pooled_ari, silhouette, simplified_silhouette
 from secfc.array_types import Floats, Ints
@@ -116,7 +116,7 @@ def _central(parties: list[Floats], classes: list[Ints], *, seed: int) -> float:
     return pooled_ari([np.concatenate(classes)], [found.labels_])
 
 
-def figure_1b(context: Context) -> Iterator[Row]:
+def figure_1b(context: Context) -> Iterator[FigureRow]:
     """ARI at noise 1: FKM like central, above k-FED whatever its k'."""
     effort = Effort.of(context)
     for beta in BETAS:
@@ -142,7 +142,7 @@ def _informed(parties: list[Floats], classes: list[Ints], runs: int) -> tuple[in
     return best, scores[best]
 
 
-def _claims(grid: Grid, setting: str) -> Iterator[Row]:
+def _claims(grid: Grid, setting: str) -> Iterator[FigureRow]:
     """What the text says where the figure prints no numbers."""
     fkm = fmean(grid.fkm)
     yield claimed(
@@ -167,7 +167,7 @@ def _claims(grid: Grid, setting: str) -> Iterator[Row]:
     yield _below_fkm(grid, setting, "k-FED", fmean(grid.kfed))
 
 
-def _below_fkm(grid: Grid, setting: str, name: str, ours: float) -> Row:
+def _below_fkm(grid: Grid, setting: str, name: str, ours: float) -> FigureRow:
     return claimed(
         name=name,
         setting=setting,
@@ -181,7 +181,7 @@ def _below_fkm(grid: Grid, setting: str, name: str, ours: float) -> Row:
     )
 
 
-def figure_3(context: Context) -> Iterator[Row]:
+def figure_3(context: Context) -> Iterator[FigureRow]:
     """ARI at noise 1 and 1.5, 50 points per cluster, and the benefit of more rounds than one."""
     effort = Effort.of(context)
     for (noise, beta), (fkm, kfed, central) in FIGURE_3.items():
@@ -230,7 +230,7 @@ def figure_3(context: Context) -> Iterator[Row]:
         )
 
 
-def figure_4(context: Context) -> Iterator[Row]:
+def figure_4(context: Context) -> Iterator[FigureRow]:
     """ARI with 16, 1, 3, 10 and 7 clusters at the clients: FKM like central but more variable."""
     effort = Effort.of(context)
     parties, classes = data.fkm_variable(context.folder)
@@ -251,7 +251,7 @@ def figure_4(context: Context) -> Iterator[Row]:
     )
 
 
-def figure_5(context: Context) -> Iterator[Row]:
+def figure_5(context: Context) -> Iterator[FigureRow]:
     """Silhouettes of ten writers of FEMNIST, k = 60: central above FKM above k-FED."""
     parties = data.femnist_writers(context.folder)
     pool = np.concatenate(parties)

@@ -7,7 +7,7 @@ import sklearn
 from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
-from benchmarks.reproduce.common import Context, Row, Secure, judged, secure_run
+from benchmarks.reproduce.common import Context, FigureRow, Secure, judged, secure_run
 from plaintext_baselines import ParentChildKMeans
 from plaintext_baselines.metrics import k_means_score
 
@@ -18,7 +18,7 @@ TOLERANCE = 0.5
 """Of a sum near 1400: numbers of another scikit-learn, which draws other starts, are farther away."""
 
 
-def sums_of_squares(context: Context) -> Iterator[Row]:
+def sums_of_squares(context: Context) -> Iterator[FigureRow]:
     """Federated and central SSE; n_init = 10 was the notebook's default, 1 is today's ("auto")."""
     parties = data.igt_studies(context.folder)
     pool = np.concatenate(parties)

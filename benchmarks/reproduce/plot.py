@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reproduce.common import Row
+from benchmarks.reproduce.common import FigureRow
 from secfc.errors import ParameterError
 
 LINE_INCHES = 0.24
@@ -47,12 +47,12 @@ def require_matplotlib() -> Any:
         ) from None
 
 
-def save_plot(rows: Sequence[Row], title: str, path: Path, *, dark: bool = False) -> None:
+def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool = False) -> None:
     """Write a PNG, a panel a measure: the paper's figures with their tolerance hollow, ours filled.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of FigureRow
     title : str
         Followed by what all settings share; above each group of rows stands the rest of its setting.
     path : Path
@@ -102,18 +102,18 @@ def split_settings(settings: Sequence[str]) -> tuple[str, dict[str, str]]:
     return ", ".join(common), rest
 
 
-def _lines(rows: Sequence[tuple[Row, str]]) -> list[Row | str]:
+def _lines(rows: Sequence[tuple[FigureRow, str]]) -> list[FigureRow | str]:
     """A panel's lines from the top: a heading for each setting that has one, then its rows."""
-    lines: list[Row | str] = []
+    lines: list[FigureRow | str] = []
     for heading, group in groupby(rows, key=lambda pair: pair[1]):
         lines += [heading] if heading else []
         lines += [row for row, _ in group]
     return lines
 
 
-def _draw(axis: Any, lines: Sequence[Row | str], measure: str, theme: Theme) -> None:
+def _draw(axis: Any, lines: Sequence[FigureRow | str], measure: str, theme: Theme) -> None:
     heights = {id(line): height for height, line in enumerate(lines)}
-    rows = [line for line in lines if isinstance(line, Row)]
+    rows = [line for line in lines if isinstance(line, FigureRow)]
     at = [heights[id(row)] for row in rows]
     axis.plot(
         [row.secfc for row in rows], at, "|", color=theme.secfc, ms=14, mew=2.5, label="SecFC", zorder=2
@@ -139,7 +139,7 @@ def _draw(axis: Any, lines: Sequence[Row | str], measure: str, theme: Theme) -> 
     for label, line in zip(axis.get_yticklabels(), lines, strict=True):
         label.set_fontweight("bold" if isinstance(line, str) else "normal")
     for height, line in enumerate(lines):
-        if isinstance(line, Row):
+        if isinstance(line, FigureRow):
             axis.axhline(height, color=theme.lines, linewidth=0.5, zorder=1)
     axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.set_xlabel(measure, color=theme.text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from secfc.errors import ParameterError
 
 if TYPE_CHECKING:
-    from benchmarks.reproduce.common import Context, Row
+    from benchmarks.reproduce.common import Context, FigureRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Experiment:
     arguments: tuple[int | str, ...] = ()
     files: str = ""
 
-    def rows(self, context: "Context") -> Iterator["Row"]:
+    def rows(self, context: "Context") -> Iterator["FigureRow"]:
         """Run it.
 
         Raises
@@ -43,7 +43,7 @@ class Experiment:
             In one line, for a file that is missing.
         """
         module = importlib.import_module(f"benchmarks.reproduce.{self.module}")
-        found: Iterator[Row] = getattr(module, self.function)(context, *self.arguments)
+        found: Iterator[FigureRow] = getattr(module, self.function)(context, *self.arguments)
         return found
 
 

@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 
 from benchmarks.reproduce import data
-from benchmarks.reproduce.common import Context, Row, Secure, SecureRun, claimed, judged, secure_run
+from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
 from plaintext_baselines import KFED, Lloyd, partition
 from plaintext_baselines.generators import rotated_images, secfc_blobs
 from plaintext_baselines.metrics import hungarian_accuracy
@@ -63,7 +63,7 @@ WHY_DIGIT_2 = (
 )
 
 
-def table(context: Context, number: int) -> Iterator[Row]:
+def table(context: Context, number: int) -> Iterator[FigureRow]:
     """Tables 1 and 2, Gaussian mixtures with sigma 1 and 20; accuracy against the generating cluster."""
     runs = 2 if context.quick else 10
     for (k, local), figures in (TABLE_1 if number == 1 else TABLE_2).items():
@@ -72,7 +72,7 @@ def table(context: Context, number: int) -> Iterator[Row]:
         yield from _accuracies(drawn.parties, drawn.labels, (k, local), figures, setting, runs, WHY_START)
 
 
-def table_3(context: Context) -> Iterator[Row]:
+def table_3(context: Context) -> Iterator[FigureRow]:
     """Rotated MNIST, ten clients. In this simulation they sit together at five SecFC clients."""
     images, digits = data.mnist(context.folder)
     runs = 1 if context.quick else 10
@@ -103,7 +103,7 @@ def _accuracies(
     runs: int,
     why: str,
     clients: int | None = None,
-) -> Iterator[Row]:
+) -> Iterator[FigureRow]:
     k, local = counts
     truth = np.concatenate(classes)
 
@@ -131,7 +131,7 @@ def _accuracies(
         )
 
 
-def figure_1(context: Context) -> Iterator[Row]:
+def figure_1(context: Context) -> Iterator[FigureRow]:
     """Seconds of an iteration against n, d and m (benchmarks.costs.figure1), and what the text says of them.
 
     The figure's own numbers are not printed in the paper. Compute time only, as there.

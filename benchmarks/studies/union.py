@@ -14,18 +14,18 @@ from threadpoolctl import threadpool_limits
 
 import secfc
 from benchmarks.costs.machine import machine
+from benchmarks.studies.unite import unite
 from secfc.errors import ParameterError
 from secfc.psu import kernels, plan
 from secfc.psu.plan import UnionPlan
 from secfc.psu.tokens import row_ids
-from secfc.psu.unite import unite
 
 CAPACITIES = {8: 14, 16: 24, 32: 44}
 """IDs that a bin holds, for each load: about one bin in 50 is overfull."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class UnionParties:
     """Clients, how many of them may collude, and segments."""
 
     n: int
@@ -33,7 +33,7 @@ class Sizes:
     ell: int
 
 
-def measure_unions(sizes: Sizes, ids: Sequence[int], loads: Sequence[int]) -> None:
+def measure_unions(sizes: UnionParties, ids: Sequence[int], loads: Sequence[int]) -> None:
     """Print a line for each number of IDs and number of IDs in a bin (none: the protocol's)."""
     if not set(loads) <= CAPACITIES.keys():
         raise ParameterError(f"--loads: {', '.join(map(str, CAPACITIES))} are known")
@@ -44,11 +44,11 @@ def measure_unions(sizes: Sizes, ids: Sequence[int], loads: Sequence[int]) -> No
             _unions(count, sizes, loads or [plan.LOAD])
 
 
-def _print_machine(sizes: Sizes) -> None:
+def _print_machine(sizes: UnionParties) -> None:
     print(machine()["processor"], f"n={sizes.n} t={sizes.t} ell={sizes.ell}")
 
 
-def _unions(count: int, sizes: Sizes, loads: Sequence[int]) -> None:
+def _unions(count: int, sizes: UnionParties, loads: Sequence[int]) -> None:
     names = [f"patient-{i}" for i in range(count)]
     owners = np.random.default_rng(0).integers(0, sizes.n, count)
     parties = [[names[i] for i in np.flatnonzero(owners == j)] for j in range(sizes.n)]
@@ -76,14 +76,14 @@ def _unions(count: int, sizes: Sizes, loads: Sequence[int]) -> None:
         )
 
 
-def measure_runs(sizes: Sizes, m: int, d: int) -> None:
+def measure_runs(sizes: UnionParties, m: int, d: int) -> None:
     """Print seconds and bytes of each phase of a run on m x d rows, ordinary and with membership privacy."""
     _print_machine(sizes)
     with threadpool_limits(1):
         _runs(sizes, m, d)
 
 
-def _runs(sizes: Sizes, m: int, d: int) -> None:
+def _runs(sizes: UnionParties, m: int, d: int) -> None:
     rows = np.random.default_rng(0).normal(size=(m, d))
     rows += np.random.default_rng(1).integers(0, 4, (m, 1)) * 3
     parties = np.array_split(rows, sizes.n)

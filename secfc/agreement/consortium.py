@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from secfc.agreement.files import replace_text
 from secfc.agreement.keys import key_bytes, key_text, key_words
 from secfc.agreement.toml_file import FileSchema, TomlFile, read_text
 from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
+from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import Roster
 

@@ -1,7 +1,8 @@
-"""Files written whole or not at all, and files of secrets."""
+"""Files that are never written over, and files of secrets."""
 
+import base64
+import binascii
 import os
-import secrets
 import stat
 import sys
 from pathlib import Path
@@ -43,22 +44,13 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
         raise
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a file in place of the one that is there, if any.
-
-    Raises
-    ------
-    ParameterError
-        When it cannot be written; the file is then as it was.
-    """
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+def of_base64(text: str, size: int) -> bytes | None:
+    """So many bytes, as base64 writes them; None for any other text."""
     try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
-    finally:
-        draft.unlink(missing_ok=True)
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if len(data) == size and base64.b64encode(data).decode() == text else None
 
 
 def read_private_text(path: Path, *, what: str) -> str:

@@ -4,12 +4,11 @@ The coordinator must not have it: whoever has it can try IDs (docs/threat-model.
 """
 
 import base64
-import binascii
 import hashlib
 import secrets
 from pathlib import Path
 
-from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
+from secfc.agreement.files import OWNER_ONLY, of_base64, read_private_text, write_new
 from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
 from secfc.errors import ParameterError
 from secfc.psu.tokens import KEY_BYTES
@@ -26,7 +25,7 @@ def write_new_ids_key(path: Path) -> bytes:
         When the file exists or cannot be written: no key is ever overwritten.
     """
     key = secrets.token_bytes(KEY_BYTES)
-    write_new(path, f"{_text(key)}\n".encode(), mode=OWNER_ONLY)
+    write_new(path, f"{_KIND}{base64.b64encode(key).decode()}\n".encode(), mode=OWNER_ONLY)
     return key
 
 
@@ -39,11 +38,8 @@ def read_ids_key(path: Path) -> bytes:
         When it cannot be read, others may read it too, or it holds something else; the text never shows what.
     """
     text = read_private_text(path, what="an ID key").strip()
-    try:
-        key = base64.b64decode(text.removeprefix(_KIND), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES or _text(key) != text:
+    key = of_base64(text.removeprefix(_KIND), KEY_BYTES)
+    if not text.startswith(_KIND) or key is None:
         raise ParameterError(f"{path}: no ID key, as secfc ids-key writes it")
     return key
 
@@ -52,7 +48,3 @@ def ids_key_words(key: bytes) -> str:
     """Twelve words by which people see that they have the same key; they do not tell the key."""
     digest = hashlib.blake2b(key=key, digest_size=KEY_FINGERPRINT_BYTES, person=b"ids key words")
     return to_words(digest.digest())
-
-
-def _text(key: bytes) -> str:
-    return _KIND + base64.b64encode(key).decode()

@@ -1,7 +1,6 @@
 """An organisation's key: the private part in a file of its owner, the public part to hand over."""
 
 import base64
-import binascii
 import hashlib
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
+from secfc.agreement.files import OWNER_ONLY, of_base64, read_private_text, write_new
 from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
 from secfc.errors import ParameterError
 from secfc.sealing.identity import KEY_BYTES, Identity
@@ -39,11 +38,8 @@ def key_bytes(text: str) -> bytes:
     ValueError
         With what is needed.
     """
-    try:
-        key = base64.b64decode(text.removeprefix(_KIND), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if not text.startswith(_KIND) or len(key) != KEY_BYTES or key_text(key) != text:
+    key = of_base64(text.removeprefix(_KIND), KEY_BYTES)
+    if not text.startswith(_KIND) or key is None:
         raise ValueError(f"'{_KIND}' and {KEY_BYTES} bytes in base64 are needed")
     return key
 

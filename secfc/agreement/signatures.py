@@ -6,17 +6,17 @@
 """
 
 import base64
-import binascii
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
-from secfc.agreement.files import replace_text
+from secfc.agreement.files import of_base64
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
 from secfc.errors import AgreementError, SealError
+from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity
 
@@ -172,10 +172,7 @@ def decoded(text: str) -> bytes:
     ValueError
         With what is needed.
     """
-    try:
-        value = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        value = b""
-    if len(value) != SIGNATURE_BYTES or encoded(value) != text:
+    value = of_base64(text, SIGNATURE_BYTES)
+    if value is None:
         raise ValueError(f"{SIGNATURE_BYTES} bytes in base64 are needed")
     return value

@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from secfc.agreement.files import replace_text
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import FileSchema, check_values, read_text
 from secfc.errors import ParameterError
+from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
 from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.sealing.identity import Identity

@@ -11,7 +11,7 @@ import typer
 from secfc.cli.endings import plain_endings
 from secfc.cli.job import CoordinatorKey, Report
 from secfc.cli.render import console
-from secfc.outputs import check_new_file, check_report
+from secfc.outputs import check_new_file, check_report, replace_text
 
 flare = typer.Typer(help="Runs across organisations on NVIDIA FLARE.", no_args_is_help=True)
 
@@ -88,7 +88,6 @@ def poc(
     Labels and signed statements are where the site files say, the summary of all statements beside the job.
     """
     with plain_endings(), tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
-        from secfc.agreement.files import replace_text  # noqa: PLC0415
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
         from secfc.agreement.keys import COORDINATOR_KEY  # noqa: PLC0415
         from secfc.agreement.statement import read_summary  # noqa: PLC0415

@@ -7,4 +7,9 @@ A round: the clients mask their answers (`masking`). All three make the same `Qu
 for this round and attempt (`keys`). Each makes its role (`trio`) and gives it what the others send, until it
 has ended (`role`). Below that are batches of rows (`batch`, `plan`, `widths`), gates on words of 64 rows
 (`gates`, `slicing`) and memory (`arena`).
+
+Two further questions may follow, with the labels just opened as champions and the y, r and keys of the round.
+For the core of a start by separation: `Question(core=True)`, the same roles, `Evaluator.core`. Where a set is
+left without a label: the roles of `farthest`, then `FarthestEvaluator.rows`, which move to the sets without a
+label in ascending order. The levels of their tournament are in `matches`.
 """

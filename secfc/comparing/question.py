@@ -1,12 +1,13 @@
 """What a round asks of the trio: which centres of which rows, all public; and the primes that it takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError
@@ -14,6 +15,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
 from secfc.field.residues import centred
 from secfc.kernels.interface import Differences
+from secfc.kmeans.compare import CORE_FACTOR
 
 _PAIRS = 1 << 17
 """Pairs of a batch: a wire of them is 16 KiB, and a level of gates takes a few MiB."""
@@ -22,7 +24,7 @@ _FEWEST_ROWS = 1024
 """Rows of a batch at least, as many as the compiled loop takes at a time."""
 
 
-def comparison_residues(radius: int, sizes: Ints) -> int:
+def comparison_residues(radius: int, sizes: Ints, *, core: bool = False) -> int:
     """Number of primes of a round: for all candidates |w_a D_b - w_b D_a| < Q / 2.
 
     With w = |S|^2 and D <= (2 |S| radius)^2, which is 0 at least, each difference is at most
@@ -34,6 +36,8 @@ def comparison_residues(radius: int, sizes: Ints) -> int:
         No quantised row has a larger norm.
     sizes : ndarray of shape (k,), int64
         |S_h|, 0 for no candidate.
+    core : bool
+        Whether the core is asked for: |w_a D_b - 9 w_b D_a| < Q / 2.
 
     Raises
     ------
@@ -41,7 +45,7 @@ def comparison_residues(radius: int, sizes: Ints) -> int:
         When all primes together are not enough.
     """
     largest = sorted(map(int, sizes))[-2:]  # Python's: NumPy's would overflow
-    limit = 2 * (2 * prod(size for size in largest if size) * radius) ** 2
+    limit = 2 * (2 * prod(size for size in largest if size) * radius) ** 2 * (CORE_FACTOR if core else 1)
     return primes_above(limit, what=f"comparisons of sets of {' and '.join(map(str, largest))} rows")
 
 
@@ -60,6 +64,9 @@ class Question:
     champions : ndarray of shape (m,), int32, optional
         The set that each row is in: its centre is compared with the others first, and only rows whose set is
         not nearest go on. Without it all pairs of centres are compared.
+    core : bool
+        Whether it is asked, instead of labels, which rows are at most a third as far from their champion's
+        centre as from any other.
     widths : GateWidths
     """
 
@@ -67,6 +74,7 @@ class Question:
     sizes: Ints = field(repr=False)
     rows: int
     champions: Labels | None = field(default=None, repr=False)
+    core: bool = False
     widths: GateWidths = field(default_factory=GateWidths)
 
     def __post_init__(self) -> None:
@@ -74,6 +82,8 @@ class Question:
             raise ParameterError("sizes: one set with a row is needed at least")
         if self.rows < 1:
             raise ParameterError(f"rows: 1 or more are needed, {self.rows} was given")
+        if self.core and self.champions is None:
+            raise ParameterError("core: champions are needed")
         if self.champions is not None:
             if self.champions.shape != (self.rows,):
                 raise ParameterError(f"champions: {self.champions.shape} given, ({self.rows},) needed")
@@ -104,10 +114,31 @@ class Question:
 
     def plans(self, bracket: Bracket, own: Labels) -> list[BatchPlan]:
         """Batches of rows with these own columns, in order."""
+        sizes = [int(size) for size in self.sizes[self.candidates]]
+        return self._plans(bracket, self.candidates, [size**2 for size in sizes], own)
+
+    @cached_property
+    def by_champion(self) -> Ints:
+        """All rows, by champion."""
+        assert self.champions is not None
+        return np.argsort(self.champions, kind="stable")
+
+    def core_plans(self) -> list[BatchPlan]:
+        """Batches of rows in the order of `by_champion`; of each the champion is the first column."""
+        bracket, found = Bracket.champion(self.slots), list[BatchPlan]()
+        for at, rows in enumerate(np.bincount(self.own, minlength=self.candidates.size)):
+            columns = np.append(self.candidates[at], np.delete(self.candidates, at))
+            # The champion is beaten if w_own D_b < 9 w_b D_own. It is the first, so ties are its.
+            weights = [int(size) ** 2 * CORE_FACTOR for size in self.sizes[columns]]
+            weights[0] //= CORE_FACTOR
+            found += self._plans(bracket, columns, weights, np.zeros(rows, dtype=np.int32))
+        return found
+
+    def _plans(self, bracket: Bracket, columns: Ints, weights: Sequence[int], own: Labels) -> list[BatchPlan]:
         step = max(_FEWEST_ROWS, _PAIRS // bracket.first.size // _FEWEST_ROWS * _FEWEST_ROWS)
         differences = Differences(
-            columns=self.candidates,
-            weights=self._weights,
+            columns=columns,
+            weights=np.array([[float(centred(2 * one, p)) for one in weights] for p in self.primes]),
             first=bracket.first,
             second=bracket.second,
             radix=self._radix,
@@ -134,8 +165,3 @@ class Question:
     @cached_property
     def _radix(self) -> MixedRadix:
         return MixedRadix(self.primes)
-
-    @cached_property
-    def _weights(self) -> Floats:
-        sizes = [int(size) for size in self.sizes[self.candidates]]
-        return np.array([[float(centred(2 * size**2, p)) for size in sizes] for p in self.primes])

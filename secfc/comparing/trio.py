@@ -1,7 +1,8 @@
 """The dealer and an evaluator of one round, step by step.
 
 With champions there are two stages: "champion", of all rows, opens whether a row's set is nearest; "pairs",
-of the others, opens which slot is. Without, only "pairs". Each stage is some batches of rows in step.
+of the others, opens which slot is. Without, only "pairs". Where the core is asked for, the one stage "core"
+opens which rows are in it. Each stage is some batches of rows in step.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -14,7 +15,7 @@ from secfc.comparing.arena import Arena
 from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
 from secfc.comparing.gates import Words
 from secfc.comparing.keys import Keys
-from secfc.comparing.plan import Bracket
+from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
 from secfc.comparing.slicing import to_rows
@@ -60,8 +61,13 @@ class Dealer(Role):
         if question.candidates.size == 1:
             return
         masks, own, sent = self._masks, question.own, tuple[Sending, ...]()
+        if question.core:
+            masks = _rows_of(masks, question.by_champion)
+            yield (self._deal("core", question.core_plans(), masks),), {}
+            return
         if question.champions is not None:
-            sent = (self._deal("champion", Bracket.champion(question.slots), masks, own),)
+            plans = question.plans(Bracket.champion(question.slots), own)
+            sent = (self._deal("champion", plans, masks),)
             if question.slots == 1:
                 yield sent, {}
                 return
@@ -73,10 +79,10 @@ class Dealer(Role):
             if not changed.size:
                 return
             masks, own = _rows_of(masks, changed), own[changed]
-        yield (self._deal("pairs", Bracket.all_pairs(question.slots), masks, own),), {}
+        plans = question.plans(Bracket.all_pairs(question.slots), own)
+        yield (self._deal("pairs", plans, masks),), {}
 
-    def _deal(self, stage: str, bracket: Bracket, masks: Bytes, own: Labels) -> Sending:
-        plans = self._question.plans(bracket, own)
+    def _deal(self, stage: str, plans: Sequence[BatchPlan], masks: Bytes) -> Sending:
         dealt = np.empty(sum(plan.dealt for plan in plans), dtype=np.uint64)
         start = at = 0
         for batch, plan in enumerate(plans):
@@ -114,6 +120,8 @@ class Evaluator(Role):
     ----------
     labels : ndarray of shape (m,), int32
         The nearest centres, ties to the lowest index; once the role has ended.
+    core : ndarray of shape (m,), bool
+        Where it is asked for, instead of labels.
     """
 
     def __init__(
@@ -133,6 +141,7 @@ class Evaluator(Role):
         self._kernels, self._arena = kernels, arena
         self._first, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
         self._labels: Labels | None = None
+        self._core: Bools | None = None
         super().__init__(me, self._play())
 
     @property
@@ -148,9 +157,30 @@ class Evaluator(Role):
             raise SecFCError(f"the {self.me.value} has no labels")
         return self._labels
 
+    @property
+    def core(self) -> Bools:
+        """Whether each row is at most a third as far from its champion's centre as from any other.
+
+        Raises
+        ------
+        SecFCError
+            It is not known yet, never will be, or is not asked for.
+        """
+        if self._core is None:
+            raise SecFCError(f"the {self.me.value} has no core")
+        return self._core
+
     def _play(self) -> Steps:
         question = self._question
         own, masked, sent = question.own, self._masked, tuple[Sending, ...]()
+        if question.core:
+            core = np.ones(question.rows, dtype=np.bool_)
+            if question.slots:
+                masked, plans = _rows_of(masked, question.by_champion), question.core_plans()
+                opened = yield from self._stage("core", plans, masked, ())
+                core[question.by_champion] = opened[0]
+            self._core = core
+            return
         if question.candidates.size == 1:
             self._labels = np.full(question.rows, question.candidates[0], dtype=np.int32)
             return
@@ -158,7 +188,8 @@ class Evaluator(Role):
             changed, labels = np.arange(question.rows), np.empty(question.rows, dtype=np.int32)
         else:
             labels = question.champions.copy()
-            holds = yield from self._stage("champion", Bracket.champion(question.slots), masked, own, ())
+            plans = question.plans(Bracket.champion(question.slots), own)
+            holds = yield from self._stage("champion", plans, masked, ())
             changed = np.flatnonzero(~holds[0])
             if question.slots > 1:
                 told = np.packbits(holds[0], bitorder="little").tobytes()
@@ -167,8 +198,8 @@ class Evaluator(Role):
         if changed.size and question.slots == 1:
             labels[changed] = question.winners(np.ones((1, changed.size), dtype=np.bool_), own)
         elif changed.size:
-            bracket = Bracket.all_pairs(question.slots)
-            won = yield from self._stage("pairs", bracket, masked, own, sent)
+            plans = question.plans(Bracket.all_pairs(question.slots), own)
+            won = yield from self._stage("pairs", plans, masked, sent)
             sent = ()
             if (won.sum(axis=0) != 1).any():
                 text = "opened labels are not one-hot: an evaluator or the dealer has lied"
@@ -179,10 +210,9 @@ class Evaluator(Role):
             yield sent, {}
 
     def _stage(
-        self, stage: str, bracket: Bracket, masked: Bytes, own: Labels, sent: Sequence[Sending]
+        self, stage: str, plans: Sequence[BatchPlan], masked: Bytes, sent: Sequence[Sending]
     ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
-        """Open a bracket's outputs for rows, shape (outputs, rows); `sent` goes out with the first words."""
-        plans = self._question.plans(bracket, own)
+        """Open the outputs of rows, shape (outputs, rows); `sent` goes out with the first words."""
         dealt, waiting = np.empty(0, dtype=np.uint64), tuple(sent)
         if not self._first:
             told = yield waiting, {Comparer.DEALER: _WORD * sum(plan.dealt for plan in plans)}

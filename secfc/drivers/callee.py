@@ -5,8 +5,7 @@ import struct
 import threading
 from collections.abc import Callable
 from hashlib import blake2b
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import secfc
 from secfc.codes import Code
@@ -22,101 +21,28 @@ from secfc.drivers.calls import (
     to_json,
 )
 from secfc.drivers.failures import as_error, detail
-from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
 from secfc.journal.run_log import Entry, InUseError, RunLog
-from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, Told
+from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, PublicError
+
+if TYPE_CHECKING:  # files take libraries that simulations do without
+    from secfc.drivers.participant import Participant
+    from secfc.drivers.simulated import SimulatedParty
+    from secfc.drivers.site_files import SiteFiles
 
 _LOG = logging.getLogger(__name__)
+
+CalledParty: TypeAlias = "SiteFiles | SimulatedParty"
+"""Whom a callee answers for: a party with files of its own, or one of a simulation."""
+
+Taking: TypeAlias = "Participant | SimulatedParty"
+"""That party as it takes part in a run."""
 
 _CALL = "call"
 """Kind of the entries of a site's log: position, digest of the answer, body."""
 
 _DIGEST_BYTES = 16
 _TAKEN = struct.Struct(f"<Q{_DIGEST_BYTES}s")
-
-
-class Taking(Protocol):
-    """A party that takes part in a run."""
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended for it."""
-        ...
-
-    @property
-    def left_out(self) -> bool:
-        """Whether the run ended without its rows."""
-        ...
-
-    @property
-    def most_bytes(self) -> int:
-        """Of the largest message that it takes now."""
-        ...
-
-    @property
-    def seconds(self) -> list[list[str | float]]:
-        """CPU seconds of its work by phase and role, as far as it reports them."""
-        ...
-
-    def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
-        """The log of the calls of a run, begun or gone on with; None when it keeps none."""
-        ...
-
-    def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
-        """Take part in a run; its first messages, encoded."""
-        ...
-
-    def receive(self, data: bytes) -> list[bytes | memoryview]:
-        """Take an encoded message; those it causes, encoded."""
-        ...
-
-    def end(self, ended: str) -> dict[str, Any]:
-        """End the run, for a party without labels like this; what is reported, as JSON takes it."""
-        ...
-
-    def ending(self, error: SecFCError) -> str:
-        """How the run ended with an error of this party."""
-        ...
-
-
-class CalledParty(Protocol):
-    """What a callee is told of the party that it answers for."""
-
-    @property
-    def name(self) -> str:
-        """Of the party."""
-        ...
-
-    @property
-    def terms(self) -> RunTerms:
-        """Of the runs that it takes part in."""
-        ...
-
-    @property
-    def number(self) -> int | None:
-        """Client number; None when the roster has no such name."""
-        ...
-
-    def log_path(self, run: bytes) -> Path | None:
-        """Where the log of a run is, or would be; None when it keeps none."""
-        ...
-
-    def delete_log(self, run: bytes) -> None:
-        """Delete the log of a run that has ended."""
-        ...
-
-    def has_been(self, run: bytes) -> bool:
-        """Whether it took part in a run that has ended."""
-        ...
-
-    def reported(self, run: bytes) -> dict[str, Any]:
-        """What it reported of a run that has ended."""
-        ...
-
-    def participant(self) -> Taking:
-        """A party that is about to take part in a run."""
-        ...
 
 
 class Callee:
@@ -190,7 +116,7 @@ class Callee:
                     self._log.close()
                     self._log = self._participant = None
                     return
-                self._state(Told(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
+                self._state(PublicError(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
             except Exception as error:
                 _LOG.error("%s", detail(error))
 
@@ -404,7 +330,7 @@ class Callee:
 
     def _ending(self, said: dict[str, Any]) -> str:
         """How the coordinator says that the run ended, in the words of the closed list and of the roster."""
-        return Told.read(said).ending(() if self._participant is None else self._party().terms.names)
+        return PublicError.read(said).ending(() if self._participant is None else self._party().terms.names)
 
     def _state(self, ended: str) -> dict[str, Any]:
         """Have labels and statement written, once; what is reported of them."""

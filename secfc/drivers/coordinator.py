@@ -33,7 +33,7 @@ from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
-from secfc.public_errors import COMPLETE, Told
+from secfc.public_errors import COMPLETE, PublicError
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Identity
 from secfc.sealing.proof import Signer
@@ -178,7 +178,7 @@ class Coordinator:
                     one.stop()
             else:
                 patience = conversations.CLOSING_SECONDS if isinstance(error, Exception) else _LOST_SECONDS
-                self._close(Told.of(as_told(error)).to_json(), now=True, patience=patience)
+                self._close(PublicError.of(as_told(error)).to_json(), now=True, patience=patience)
             raise
         self._close({"ended": COMPLETE}, now=False, patience=conversations.CLOSING_SECONDS)
         if self._log is not None and self._aborted():
@@ -204,7 +204,7 @@ class Coordinator:
             "run": self._run.hex(),
             "ended": COMPLETE if error is None else self.ending(error),
             "interrupted": self.interrupted,
-            "lost": {self._name(j): Told.of(why).ending(()) for j, why in self.lost.items()},
+            "lost": {self._name(j): PublicError.of(why).ending(()) for j, why in self.lost.items()},
             "costs": self.meter.costs().to_dict(),
             "timeline": self.timeline,
         }
@@ -215,7 +215,7 @@ class Coordinator:
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended: all that summary and FLARE are told of an error."""
-        return Told.of(error).ending(self._terms.names)
+        return PublicError.of(error).ending(self._terms.names)
 
     def _name(self, client: int) -> str:
         return self._terms.names[client - 1]
@@ -307,7 +307,7 @@ class Coordinator:
                 "conversations": {j: one.standing for j, one in self._conversations.items()},
                 "incoming": {j: one.pending for j, one in self._incoming.items()},
                 "away": sorted(self._away),
-                "lost": {j: [Told.of(why).to_json(), str(why)] for j, why in self.lost.items()},
+                "lost": {j: [PublicError.of(why).to_json(), str(why)] for j, why in self.lost.items()},
                 "carried": [[*link, count] for link, count in self._carried.items()],
                 "meter": self.meter.standing(),
                 "timeline": self.timeline,
@@ -360,7 +360,7 @@ class Coordinator:
         for j, conversation in self._conversations.items():
             conversation.stand(*state["conversations"][j])
             self._incoming[j] = Incoming(self._most_bytes, pending=state["incoming"][j])
-        self.lost = {j: Told.read(said).error(text) for j, (said, text) in state["lost"].items()}
+        self.lost = {j: PublicError.read(said).error(text) for j, (said, text) in state["lost"].items()}
         self._away = set(state["away"])
         for j in self.lost.keys() - self._away:
             self._conversations[j].forget()
@@ -486,14 +486,14 @@ class Coordinator:
         else:
             self._conversations[client].forget()
         if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
-            raise replace(Told.of(error), party=client).error(text)
+            raise replace(PublicError.of(error), party=client).error(text)
         try:
             replies = self.server.absent(client)
         except ResidueError as other:
             self._lose(other.client, other)
             return
         except TooManyFaultsError as failed:
-            told = replace(Told.of(failed), clients=tuple(sorted(self.lost)))
+            told = replace(PublicError.of(failed), clients=tuple(sorted(self.lost)))
             raise told.error(f"{failed}; {self._lost_names()}; the last: {text}") from None
         _LOG.warning("%s (phase %s); the run goes on without it", shown(text), phase)
         self._go_on(replies)

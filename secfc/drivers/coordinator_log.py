@@ -22,7 +22,7 @@ from secfc.errors import SecFCError
 from secfc.journal.run_log import Entry, RunLog
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.standing import pack, unpack
-from secfc.public_errors import Told
+from secfc.public_errors import PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 
 if TYPE_CHECKING:  # reading files takes a library that simulations do without
@@ -157,7 +157,7 @@ class CoordinatorLog:
 
     def lost(self, client: int, error: SecFCError) -> None:
         """Write down that the run is to go on without a client; on the disk on return."""
-        body = json.dumps({**Told.of(error).to_json(), "text": str(error)}).encode()
+        body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
         self._log.append(Entry(kind=_LOST, client=client, body=body))
         if not self._asked:
             self._log.append(Entry(kind=_LEFT, client=client, body=body))
@@ -207,7 +207,7 @@ class CoordinatorLog:
                 if not self._asked:
                     self._log.append(Entry(kind=_LEFT, client=entry.client, body=entry.body))
                 said = json.loads(entry.body)
-                yield Lost(entry.client, Told.read(said).error(said["text"]))
+                yield Lost(entry.client, PublicError.read(said).error(said["text"]))
 
     def close(self) -> None:
         """Close the log, which stays."""

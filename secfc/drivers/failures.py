@@ -12,7 +12,7 @@ import secfc
 from secfc.codes import Code, code_of_write
 from secfc.errors import CheatError, LimitError, PartyError, SecFCError, StorageError
 from secfc.escaping import shown
-from secfc.public_errors import Told
+from secfc.public_errors import PublicError
 
 _LONG = 2000
 """Characters of a line of an error in a log."""
@@ -31,7 +31,7 @@ def as_error(error: Exception) -> SecFCError:
 def error_of(said: Mapping[str, Any], *, name: str) -> SecFCError:
     """An error of a party of a simulation, with its text: all parties' files belong to the caller."""
     text = str(said.get("text"))
-    return Told.read(said).error(text if text.startswith(name) else f"{name}: {text}")
+    return PublicError.read(said).error(text if text.startswith(name) else f"{name}: {text}")
 
 
 def detail(error: Exception) -> str:

@@ -6,7 +6,7 @@ import json
 import logging
 import platform
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -38,20 +38,21 @@ from secfc.drivers.past_runs import (
     report_of,
     written_statement,
 )
-from secfc.drivers.site_preparing import SitePreparing
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import take
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
 from secfc.journal.beginning import open_log
 from secfc.journal.run_log import RunLog
+from secfc.prepare import wire as preparing
+from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
-from secfc.prepare.transform import Preparation
+from secfc.prepare.transform import Preparation, sums_of
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds, row_ids
-from secfc.public_errors import COMPLETE, Told
+from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.handshake import Session
@@ -108,7 +109,7 @@ class Participant:
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.meter = Meter()
         self.preparation: Preparation | None = None
-        self._preparing: SitePreparing | None = None
+        self._preparer: Preparer | None = None
         self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
@@ -224,16 +225,20 @@ class Participant:
         if self._rows.unprepared is None:
             return self._introduce(run)
         with self.meter.work("prepare", number):
-            self._preparing = SitePreparing(
-                agreement=self.agreement,
-                run=run,
+            job, schema = self.agreement.job, self.agreement.preparation
+            assert schema is not None
+            terms = Terms(n=job.n, t=job.t, schema=schema)
+            roster = self.agreement.consortium.roster
+            self._preparer = Preparer(
                 number=number,
+                terms=terms,
+                session=terms.session(run=run, roster=roster, job=self.agreement.digest),
                 identity=self._identity,
-                table=self._rows.unprepared,
+                sums=sums_of(self._rows.unprepared, schema),
                 ephemeral=self._secrets.get("prepare-ephemeral"),
                 masks=MaskSource(self._secrets.get("prepare-masks")),
             )
-            return self._counted(self._preparing.start())
+            return self._counted(map(preparing.encode, self._preparer.start()))
 
     def _introduce(self, run: bytes) -> list[bytes | memoryview]:
         """Become a client of the run, with rows as they are clustered; its introduction."""
@@ -309,8 +314,8 @@ class Participant:
         DataError
             A row is too many deviations from the mean.
         """
-        if self._preparing is not None:
-            return self._prepare(self._preparing, data)
+        if self._preparer is not None:
+            return self._prepare(self._preparer, data)
         assert self._client is not None
         header = envelope(data)
         with self.meter.work(header.work, self.number):
@@ -338,15 +343,18 @@ class Participant:
             self._iterations, self._converged = message.n_iter, message.converged
         return replies
 
-    def _prepare(self, preparing: SitePreparing, data: bytes) -> list[bytes | memoryview]:
+    def _prepare(self, preparer: Preparer, data: bytes) -> list[bytes | memoryview]:
         """Take a message of another site; after the last make the rows, and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
             self._count.count(self._run)
-            messages = self._counted(preparing.receive(data))
-            if preparing.preparation is None:
+            replies = preparer.receive(preparing.decode(data))
+            messages = self._counted(map(preparing.encode, replies))
+            schema = self.agreement.preparation
+            if schema is None or preparer.statistics is None:
                 return messages
-            self.preparation, self._preparing = preparing.preparation, None
+            self.preparation = Preparation(schema=schema, statistics=preparer.statistics)
+            self._preparer = None
             self._rows = self._rows.prepared(self.preparation, name=self.name)
         return messages + self._introduce(self._run)
 
@@ -401,19 +409,20 @@ class Participant:
 
     def _end(self) -> None:
         """Forget the run, which is written down."""
-        self._run = self._preparing = self._client = None
+        self._run = self._preparer = self._client = None
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended with an error of this party."""
-        return replace(Told.of(error), party=self.number).ending(self.agreement.names)
+        return replace(PublicError.of(error), party=self.number).ending(self.agreement.names)
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
         return self._counted([encode(message, k=self.agreement.job.k) for message in messages])
 
-    def _counted(self, messages: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
-        for data in messages:
+    def _counted(self, messages: Iterable[bytes | memoryview]) -> list[bytes | memoryview]:
+        counted = list(messages)
+        for data in counted:
             self.meter.sent(envelope(data), len(data))
-        return list(messages)
+        return counted
 
     def _statement(self, run: bytes, ended: str) -> Statement:
         sent: dict[str, list[int]] = defaultdict(list)

@@ -7,14 +7,17 @@ simulation gave it, or those that its site file names.
 import logging
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from secfc.drivers import framing, simulated
-from secfc.drivers.callee import CalledParty, Callee
+from secfc.drivers.callee import Callee
 from secfc.drivers.failures import as_error, detail
 from secfc.drivers.processes import speak
 from secfc.drivers.simulated import SimulatedParty
-from secfc.public_errors import Told
+from secfc.public_errors import PublicError
+
+if TYPE_CHECKING:  # simulations have no site files
+    from secfc.drivers.site_files import SiteFiles
 
 
 def main() -> int:
@@ -25,7 +28,7 @@ def main() -> int:
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     given = framing.read_json(inbox)
     party = None if "site" in given else simulated.taken(inbox, given)
-    source: CalledParty = _files(given) if party is None else party
+    source = _files(given) if party is None else party
     if party is not None:  # the caller is told of its errors
         logging.getLogger(Callee.__module__).setLevel(logging.CRITICAL)
     callee = Callee(lambda: source)
@@ -48,7 +51,7 @@ def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
         framing.write_array(outbox, array)
 
 
-def _files(given: dict[str, Any]) -> CalledParty:
+def _files(given: dict[str, Any]) -> "SiteFiles":
     """A party that acts by its site file; its errors go to its own log, with their texts.
 
     Raises
@@ -56,7 +59,7 @@ def _files(given: dict[str, Any]) -> CalledParty:
     SecFCError
         What it may tell of a file that cannot be used.
     """
-    from secfc.drivers.site_files import SiteFiles  # noqa: PLC0415 - simulations have no site files
+    from secfc.drivers.site_files import SiteFiles  # noqa: PLC0415
     from secfc.drivers.site_log import SiteLog  # noqa: PLC0415
 
     file = Path(given["site"])
@@ -67,7 +70,7 @@ def _files(given: dict[str, Any]) -> CalledParty:
     except Exception as error:
         own = as_error(error)
         log.error("%s", detail(own))
-        told = Told.of(own)
+        told = PublicError.of(own)
         raise told.error(told.code.meaning) from None
 
 

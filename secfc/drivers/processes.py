@@ -10,7 +10,7 @@ from typing import BinaryIO
 import secfc
 from secfc.drivers import framing
 from secfc.drivers.failures import as_error
-from secfc.public_errors import Told
+from secfc.public_errors import PublicError
 
 GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
@@ -59,6 +59,6 @@ def speak(work: Callable[[BinaryIO, BinaryIO], None]) -> int:
         return 1  # the driver has gone; nobody is left to tell
     except Exception as error:
         told = as_error(error)
-        framing.write_json(outbox, Told.of(told).to_json() | {"text": str(told)})
+        framing.write_json(outbox, PublicError.of(told).to_json() | {"text": str(told)})
         return 1
     return 0

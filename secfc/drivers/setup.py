@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,33 @@ class Setup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Figures:
+    """What there is to say of the best start of a run.
+
+    Attributes
+    ----------
+    n_iter, converged, inertia, history, near_ties
+        Inertia in the data's units squared. None, and no history, with disclosure "labels".
+    faults : Faults
+    histogram : list of int
+        Rows by distance to their centre, in equal bins up to `largest`, in the data's units; empty likewise.
+    found : list of dict
+        For each k compared: k, n_iter, converged, inertia, sizes and measures; else for k alone.
+    """
+
+    n_iter: int
+    converged: bool
+    inertia: float | None
+    history: list[float]
+    near_ties: int | None
+    faults: Faults
+    histogram: list[int]
+    largest: float
+    found: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Figures):
     """What a run gave.
 
     Attributes
@@ -103,14 +129,6 @@ class Outcome:
         With membership privacy, where each party's rows are in the union; -1 for a client that vanished.
     start : ndarray of shape (m,), int32
         The sets whose means were the first centres, -1 for a row in none.
-    faults : Faults
-    n_iter, converged, inertia, history, near_ties
-        Of the best start; inertia in the data's units squared. None, and no history, with disclosure
-        "labels".
-    histogram : list of int
-        Rows by distance to their centre, in equal bins up to `largest`, in the data's units; empty likewise.
-    found : list of dict
-        For each k compared: k, n_iter, converged, inertia, sizes and measures; else for k alone.
     found_labels : ndarray of shape (len(found), m), int32
     centres : ndarray of shape (k, d), float64, or None
         In the data's units, where they were revealed to a client.
@@ -126,15 +144,6 @@ class Outcome:
     labels: list[Labels] = field(repr=False)
     union_rows: list[Ints] | None = field(repr=False)
     start: Labels = field(repr=False)
-    n_iter: int
-    converged: bool
-    inertia: float | None
-    history: list[float]
-    near_ties: int | None
-    faults: Faults
-    histogram: list[int]
-    largest: float
-    found: list[dict[str, Any]]
     found_labels: Labels = field(repr=False)
     costs: Costs
     run_id: str
@@ -143,12 +152,12 @@ class Outcome:
     lost: dict[int, SecFCError] = field(default_factory=dict)
 
 
-def public_result(of: "Outcome | ServerReport", counts: Sequence[int] | None) -> dict[str, Any]:
+def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
     """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
 
     Parameters
     ----------
-    of : Outcome or ServerReport
+    of : Figures
     counts : sequence of n ints, or None
         Rows of each client that are in; with membership privacy nobody knows.
     """
@@ -165,8 +174,8 @@ def public_result(of: "Outcome | ServerReport", counts: Sequence[int] | None) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerReport:
-    """What the server tells its driver of the best start, inertia in the data's units squared.
+class ServerReport(Figures):
+    """What the server tells its driver.
 
     Attributes
     ----------
@@ -174,22 +183,12 @@ class ServerReport:
         Of the rows that are in.
     counts : list of int
         How many of them each client holds.
-    n_iter, converged, inertia, history, near_ties, faults
-        As in `Outcome`.
+    found_labels : ndarray of shape (len(found), m), int32
     """
 
     start: Labels = field(repr=False)
     labels: Labels = field(repr=False)
     counts: list[int]
-    n_iter: int
-    converged: bool
-    inertia: float | None
-    history: list[float]
-    near_ties: int | None
-    faults: Faults
-    histogram: list[int]
-    largest: float
-    found: list[dict[str, Any]]
     found_labels: Labels = field(repr=False)
 
     @classmethod
@@ -256,20 +255,12 @@ class ServerReport:
             labels=[received.get(j, labels) for j, labels in enumerate(own, 1)],
             union_rows=rows,
             start=place(self.start),
-            n_iter=self.n_iter,
-            converged=self.converged,
-            inertia=self.inertia,
-            history=self.history,
-            near_ties=self.near_ties,
-            faults=self.faults,
             costs=costs,
             run_id=run_id,
             centres=centres,
             deviations=deviations,
             lost=dict(lost or {}),
-            histogram=self.histogram,
-            largest=self.largest,
-            found=self.found,
+            **{one.name: getattr(self, one.name) for one in fields(Figures)},
             found_labels=np.array([place(one) for one in self.found_labels], dtype=np.int32),
         )
 

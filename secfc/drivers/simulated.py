@@ -25,7 +25,7 @@ from secfc.protocol.messages import Message
 from secfc.protocol.states import State
 from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds
-from secfc.public_errors import COMPLETE, Told
+from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -59,7 +59,7 @@ class SimulatedParty:
         return f"SimulatedParty({self.number})"
 
     def log_path(self, run: bytes) -> Path | None:
-        """See `secfc.drivers.callee.CalledParty`."""
+        """Where its log is, or would be; None when it keeps none."""
         return None if self._folder is None else self._folder / f"client-{self.number}.log"
 
     def delete_log(self, run: bytes) -> None:
@@ -99,7 +99,7 @@ class SimulatedParty:
         return [[*key, value] for key, value in self.meter.seconds.items()]
 
     def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
-        """See `secfc.drivers.callee.Taking`.
+        """The log of the calls of the run, begun or gone on with; None without a folder.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class SimulatedParty:
 
     def ending(self, error: SecFCError) -> str:
         """How the run ended with an error of this party."""
-        return Told.of(error).ending(self.terms.names)
+        return PublicError.of(error).ending(self.terms.names)
 
 
 def _note(text: str) -> None:

@@ -37,26 +37,26 @@ class SiteFiles:
         self.number = names.index(name) + 1 if name in names else None
 
     def log_path(self, run: bytes) -> Path | None:
-        """See `secfc.drivers.callee.CalledParty`."""
+        """Where the log of a run is, or would be; None when the site keeps none."""
         storage = self._site.storage
         return None if storage is None else log_path(storage, self._agreement, run)
 
     def delete_log(self, run: bytes) -> None:
-        """See `secfc.drivers.callee.CalledParty`."""
+        """Delete the log of a run that has ended."""
         path = self.log_path(run)
         if path is not None:
             delete_log(path)
 
     def has_been(self, run: bytes) -> bool:
-        """See `secfc.drivers.callee.CalledParty`."""
+        """Whether the site took part in a run that has ended."""
         return has_been(self._site.results, run)
 
     def reported(self, run: bytes) -> dict[str, Any]:
-        """See `secfc.drivers.callee.CalledParty`."""
+        """What the site reported of a run that has ended."""
         return report_of(written_statement(self._site.results, run, name=self.name))
 
     def participant(self) -> Participant:
-        """See `secfc.drivers.callee.CalledParty`.
+        """The site as it takes part in a run.
 
         Raises
         ------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from secfc.drivers.failures import error_of
 from secfc.errors import SecFCError
 from secfc.params import Job
-from secfc.public_errors import Told
+from secfc.public_errors import PublicError
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Roster
 
@@ -68,10 +68,12 @@ class RunTerms:
 
     def told(self, error: SecFCError) -> dict[str, Any]:
         """What a party tells the coordinator of an error, as JSON takes it."""
-        told = Told.of(error).to_json()
+        told = PublicError.of(error).to_json()
         return told | {"text": str(error)} if self.simulated else told
 
     def error_of(self, said: Mapping[str, Any], client: int) -> SecFCError:
         """The error that a client told."""
         name = self.names[client - 1]
-        return error_of(said, name=name) if self.simulated else Told.read(said).said_by(client, name=name)
+        return (
+            error_of(said, name=name) if self.simulated else PublicError.read(said).said_by(client, name=name)
+        )

@@ -44,7 +44,7 @@ class Differences:
     Attributes
     ----------
     columns : ndarray of shape (c,), int64
-        Columns compared, ascending.
+        Columns compared, in the order that decides ties.
     weights : ndarray of shape (P, c), float64
         Centred residues of 2 w.
     first, second : ndarray of shape (pairs,), int64

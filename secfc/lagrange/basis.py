@@ -8,7 +8,7 @@ from secfc.array_types import Floats, Ints
 from secfc.field.residues import reduce
 
 
-def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
+def basis_residues(nodes: Sequence[int], at: Sequence[int], p: int) -> Ints:
     """``L_u(a)`` = prod_{v != u} (a - b_v) / (b_u - b_v) modulo p for nodes b and points a.
 
     Parameters
@@ -18,15 +18,15 @@ def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
     at : sequence of int, length r
         Residues a, none of them a node.
     p : int
-        Prime below 2**24 (products below 2**48 fit int64).
+        Prime.
 
     Returns
     -------
-    ndarray of shape (r, s), float64
-        Reduced residues.
+    ndarray of shape (r, s), int64 for p below 2**24, else object
+        Canonical residues; Python integers where products do not fit int64.
     """
-    b: Ints = np.asarray(nodes, dtype=np.int64)
-    a: Ints = np.asarray(at, dtype=np.int64)
+    kind = np.int64 if p < 1 << 24 else object
+    b, a = np.array(nodes, dtype=kind), np.array(at, dtype=kind)
     differences = (a[:, np.newaxis] - b) % p
     if not differences.all():
         raise ValueError("an evaluation point is a node")
@@ -37,7 +37,12 @@ def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
     if not scale.all():
         raise ValueError("nodes are not distinct")
     # L_u(a) = M(a) / ((a - b_u) M'(b_u)) with M(a) = prod_v (a - b_v).
-    return reduce((whole[:, np.newaxis] * inverses(differences * scale % p, p) % p).astype(np.float64), p)
+    return whole[:, np.newaxis] * inverses(differences * scale % p, p) % p
+
+
+def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
+    """`basis_residues` for p below 2**24, as reduced residues: ndarray of shape (r, s), float64."""
+    return reduce(basis_residues(nodes, at, p).astype(np.float64), p)
 
 
 def decoding_weights(*, alpha: Sequence[int], beta: Sequence[int], p: int) -> Floats:

@@ -6,6 +6,7 @@ missing value is an erasure and simply not among the N, so up to (N - s) // 2 wr
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -24,11 +25,11 @@ class ReedSolomon:
     dimension : int
         s, 1 <= s <= N.
     p : int
-        Prime below 2**24 (products below 2**48 fit int64).
+        Prime. Below 2**24 products fit int64; of larger ones residues are Python integers, which is slow.
     """
 
     def __init__(self, *, points: Sequence[int], dimension: int, p: int) -> None:
-        self._points: Ints = np.asarray(points, dtype=np.int64) % p
+        self._points: Ints = np.array(points, dtype=np.int64 if p < 1 << 24 else object) % p
         self._dimension, self._p = dimension, p
         if not 1 <= dimension <= self._points.size:
             raise ValueError(f"a dimension from 1 to {self._points.size} is needed, {dimension} was given")
@@ -37,13 +38,13 @@ class ReedSolomon:
         if not slopes.all():
             raise ValueError("points are not distinct")
         self._scale = inverses(slopes, p)  # u_j = 1 / prod_{v != j} (x_j - x_v)
-        self._parity = self._parity_checks()
 
     def __repr__(self) -> str:
         return f"ReedSolomon(length={self._points.size}, dimension={self._dimension}, p={self._p})"
 
-    def _parity_checks(self) -> Floats:
-        """Rows u_j x_j**i for i < N - s: sum_j u_j x_j**i f(x_j) is 0 for deg f < s.
+    @cached_property
+    def _parity(self) -> Floats:
+        """For p below 2**24, rows u_j x_j**i for i < N - s: sum_j u_j x_j**i f(x_j) is 0 for deg f < s.
 
         It is the coefficient of z**(N-1) in the interpolant of z**i f, whose degree is below N - 1.
         """
@@ -76,7 +77,7 @@ class ReedSolomon:
     @property
     def redundancy(self) -> int:
         """N - s."""
-        return int(self._parity.shape[0])
+        return int(self._points.size) - self._dimension
 
     def contains(self, words: Floats) -> bool:
         """Whether every column is a codeword.
@@ -90,13 +91,13 @@ class ReedSolomon:
             return True
         return not np.any(np.mod(matmul(self._parity, words, self._p), self._p))
 
-    def errors(self, word: Floats) -> tuple[int, ...] | None:
+    def errors(self, word: Floats | Sequence[int]) -> tuple[int, ...] | None:
         """Positions where a word differs from the only codeword within (N - s) // 2 of it.
 
         Parameters
         ----------
-        word : ndarray of shape (N,), float64
-            Integers of absolute value below 2**53.
+        word : ndarray of shape (N,), float64, or sequence of N int
+            Integers of absolute value below 2**53, or below 2**63.
 
         Returns
         -------
@@ -110,9 +111,9 @@ class ReedSolomon:
         a factor, the polynomial that vanishes where they are, and g / v the codeword's polynomial.
         """
         p, length = self._p, self._points.size
-        values: Ints = np.mod(word, p).astype(np.int64)
+        values: Ints = np.mod(word, p).astype(self._points.dtype)
         older, old = self._vanishing, self._interpolate(values)
-        v_older, v_old = np.zeros(0, dtype=np.int64), np.ones(1, dtype=np.int64)
+        v_older, v_old = np.zeros_like(values[:0]), np.ones_like(values[:1])
         while 2 * (old.size - 1) >= length + self._dimension:
             quotient, rest = _divide(older, old, p)
             older, old = old, rest
@@ -127,11 +128,11 @@ class ReedSolomon:
         """Coefficients of the polynomial through the values, sum_j u_j y_j g0 / (z - x_j)."""
         p = self._p
         weights = values * self._scale % p
-        coefficients = np.zeros(self._points.size, dtype=np.int64)
+        coefficients = np.zeros_like(values)
         # Horner's division of g0 by every (z - x_j) at once gives the coefficients from the highest down.
         row = np.ones_like(self._points)
         for degree in range(self._points.size - 1, -1, -1):
-            coefficients[degree] = (weights * row % p).sum() % p  # 4096 terms below 2**24
+            coefficients[degree] = (weights * row % p).sum() % p  # 4096 int64 terms are below 2**24
             row = (row * self._points + self._vanishing[degree]) % p
         return _trimmed(coefficients)
 
@@ -146,7 +147,7 @@ def _trimmed(a: Ints) -> Ints:
 
 def _from_roots(roots: Ints, p: int) -> Ints:
     """Coefficients of prod (z - root)."""
-    a = np.zeros(roots.size + 1, dtype=np.int64)
+    a = np.zeros(roots.size + 1, dtype=roots.dtype)
     a[0] = 1
     for size, root in enumerate(roots.tolist(), start=1):
         a[1 : size + 1] = (a[:size] - root * a[1 : size + 1]) % p
@@ -166,7 +167,7 @@ def _evaluate(a: Ints, points: Ints, p: int) -> Ints:
 
 
 def _subtract(a: Ints, b: Ints, p: int) -> Ints:
-    c = np.zeros(max(a.size, b.size), dtype=np.int64)
+    c = np.zeros(max(a.size, b.size), dtype=a.dtype)
     c[: a.size] = a
     c[: b.size] -= b
     return _trimmed(c % p)
@@ -174,8 +175,8 @@ def _subtract(a: Ints, b: Ints, p: int) -> Ints:
 
 def _multiply(a: Ints, b: Ints, p: int) -> Ints:
     if not a.size or not b.size:
-        return np.zeros(0, dtype=np.int64)
-    c = np.zeros(a.size + b.size - 1, dtype=np.int64)
+        return a[:0]
+    c = np.zeros(a.size + b.size - 1, dtype=a.dtype)
     for shift, coefficient in enumerate(a.tolist()):
         c[shift : shift + b.size] = (c[shift : shift + b.size] + coefficient * b) % p
     return c
@@ -184,7 +185,7 @@ def _multiply(a: Ints, b: Ints, p: int) -> Ints:
 def _divide(a: Ints, b: Ints, p: int) -> tuple[Ints, Ints]:
     """Quotient and remainder of a by b, which is not zero."""
     lead, rest = pow(int(b[-1]), -1, p), a.copy()
-    quotient = np.zeros(max(0, a.size - b.size + 1), dtype=np.int64)
+    quotient = np.zeros(max(0, a.size - b.size + 1), dtype=a.dtype)
     for shift in range(quotient.size - 1, -1, -1):
         quotient[shift] = factor = int(rest[shift + b.size - 1]) * lead % p
         rest[shift : shift + b.size] = (rest[shift : shift + b.size] - factor * b) % p

@@ -10,16 +10,18 @@ random to whoever dealt at most t of them, since its other n - t columns are inv
 Scalable and unconditionally secure multiparty computation, CRYPTO 2007).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from operator import mul
 
 import numpy as np
 
+from secfc.lagrange.basis import basis_residues
+from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import recovery_threshold
-from secfc.psu.decoding import wrong_values
 from secfc.psu.kernels import UnionKernels
-from secfc.psu.prime import Elements, P, elements, inverse, multiply, total
+from secfc.psu.prime import Elements, P, elements, multiply, total
 from secfc.randomness import MaskSource
 
 
@@ -44,14 +46,14 @@ class Sharing:
 
     @cached_property
     def _basis(self) -> Elements:
-        return elements(lagrange_basis(self.beta, self.alpha))
+        return elements(basis_residues(self.beta, self.alpha, P))
 
     @cached_property
     def _vanishing(self) -> Elements:
         """Values at alpha of x**i prod_{u <= ell} (x - beta_u), i < ell + 2 t - 1."""
         rows = []
         for a in self.alpha:
-            value = _product(a - b for b in self.beta[: self.ell])
+            value = prod(a - b for b in self.beta[: self.ell])
             rows.append([value * pow(a, i, P) for i in range(self.responders - self.ell)])
         return elements(rows)
 
@@ -82,7 +84,7 @@ class Sharing:
         if len(clients) != self.responders:
             raise ValueError(f"{len(clients)} shares open no product, {self.responders} do")
         nodes = [self.alpha[j - 1] for j in clients]
-        weights = elements(lagrange_basis(nodes, self.beta[: self.ell]))
+        weights = elements(basis_residues(nodes, self.beta[: self.ell], P))
         return self._kernels.matmul(weights, np.stack(shares))
 
     def misfits(self, shares: Sequence[Elements], clients: Sequence[int]) -> tuple[int, ...] | None:
@@ -109,26 +111,9 @@ class Sharing:
         weights = MaskSource().wide(shares[0].shape)
         word = [total(multiply(share, weights)) for share in shares]
         nodes = [self.alpha[j - 1] for j in clients]
-        basis = lagrange_basis(nodes[: self.responders], nodes[self.responders :])
+        basis = basis_residues(nodes[: self.responders], nodes[self.responders :], P)
         expected = [sum(map(mul, row, word)) % P for row in basis]
         if expected == word[self.responders :]:
             return ()
-        wrong = wrong_values(nodes, word, self.responders)
+        wrong = ReedSolomon(points=nodes, dimension=self.responders, p=P).errors(word)
         return None if wrong is None else tuple(clients[i] for i in wrong)
-
-
-def lagrange_basis(nodes: Sequence[int], at: Sequence[int]) -> list[list[int]]:
-    """``L_u(a)`` for nodes u and points a, of which none is a node; shape (points, nodes)."""
-    scales = [inverse(_product(u - v for v in nodes if v != u)) for u in nodes]
-    rows = []
-    for a in at:
-        whole = _product(a - u for u in nodes)
-        rows.append([whole * scale * inverse(a - u) % P for u, scale in zip(nodes, scales, strict=True)])
-    return rows
-
-
-def _product(factors: Iterable[int]) -> int:
-    result = 1
-    for factor in factors:
-        result = result * factor % P
-    return result

@@ -10,9 +10,6 @@ from secfc.array_types import Ints
 from secfc.psu import prime, roots
 from secfc.psu.prime import Elements
 
-_LARGE = 1 << 20
-"""Values dealt to all clients from which loading the compiled code is soon repaid."""
-
 
 class UnionKernels(Protocol):
     """Elements are uint64 below p = 2**61 - 1, arrays are C-contiguous."""

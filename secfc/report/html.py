@@ -2,7 +2,6 @@
 
 import html
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ import numpy as np
 
 from secfc.errors import ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.outputs import NO_JINJA
+from secfc.outputs import NO_JINJA, replace_text
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, curve
 from secfc.report.learned import Learned, who_learned_what
@@ -127,22 +126,8 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     ParameterError
         Naming the file that cannot be written.
     """
-    target, text = Path(path), render(page)
-    try:
-        handle, draft = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.absolute().parent)
-    except OSError as error:
-        raise ParameterError(f"report: {target} cannot be written ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(draft).chmod(0o644)
-        os.replace(draft, target)
-    except OSError as error:
-        Path(draft).unlink(missing_ok=True)
-        raise ParameterError(f"report: {target} cannot be written ({error.strerror})") from None
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    target = Path(path)
+    replace_text(target, render(page))
     return target
 
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from support.bip39 import BIP39_VECTORS
 
 from secfc.agreement.consortium import Consortium, Member, add_members, check_member, read_roster
-from secfc.agreement.files import replace_text, write_new
+from secfc.agreement.files import write_new
 from secfc.agreement.keys import key_bytes, key_text, key_words, read_key, write_new_key
 from secfc.agreement.words import check_words, in_lines, to_words
 from secfc.errors import AgreementError, ParameterError
@@ -65,15 +65,6 @@ def test_what_is_no_key_of_ours_is_refused_and_not_shown(tmp_path):
     write_new(path, other, mode=0o600)
     with pytest.raises(ParameterError, match="a key of another kind"):
         read_key(path)
-
-
-def test_files_are_replaced_whole_or_not_at_all(tmp_path):
-    replace_text(tmp_path / "a", "one")
-    replace_text(tmp_path / "a", "two")
-    assert (tmp_path / "a").read_text() == "two"
-    with pytest.raises(ParameterError, match="no/a: No such file"):
-        replace_text(tmp_path / "no" / "a", "three")
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 # Public keys

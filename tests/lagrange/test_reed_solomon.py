@@ -1,6 +1,7 @@
 """Decoding Reed-Solomon words against galois, brute force, and the definition."""
 
 from itertools import product
+from random import Random
 
 import galois
 import numpy as np
@@ -13,6 +14,7 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
+from secfc.psu.prime import P
 
 PRIME = PRIMES[0]
 
@@ -132,3 +134,24 @@ def test_repr_shows_sizes_only():
     assert (
         repr(ReedSolomon(points=[1, 2, 3], dimension=2, p=17)) == "ReedSolomon(length=3, dimension=2, p=17)"
     )
+
+
+@pytest.mark.parametrize(("length", "dimension", "errors"), [(5, 3, 1), (9, 3, 3), (12, 5, 2), (4, 4, 0)])
+@pytest.mark.parametrize("seed", range(5))
+def test_wrong_values_over_the_field_of_the_union_are_located(length, dimension, errors, seed) -> None:
+    random = Random(seed)
+    coefficients = [random.randrange(P) for _ in range(dimension)]
+    where = random.sample(range(1, 100), length)
+    values = [sum(c * pow(a, i, P) for i, c in enumerate(coefficients)) % P for a in where]
+    wrong = sorted(random.sample(range(length), errors))
+    for at in wrong:
+        values[at] = (values[at] + random.randrange(1, P)) % P
+    code = ReedSolomon(points=where, dimension=dimension, p=P)
+    assert code.errors(values) == tuple(wrong)
+    assert code.errors([0] * length) == ()
+
+
+def test_values_over_it_that_are_near_no_polynomial_locate_nothing() -> None:
+    random = Random(3)
+    values = [random.randrange(P) for _ in range(9)]
+    assert ReedSolomon(points=range(1, 10), dimension=3, p=P).errors(values) is None

@@ -1,20 +1,16 @@
 """What clients that send false shares of what is opened, or a server that tells another table, can cause."""
 
-from random import Random
-
 import numpy as np
 import pytest
 from support.union import plan_for, random_elements, tokens_of
 
+from benchmarks.studies.unite import unite
 from secfc.errors import UnionError
 from secfc.psu.course import Course
-from secfc.psu.decoding import wrong_values
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.plan import UnionPlan
-from secfc.psu.prime import P
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.stages import CheckStage
-from secfc.psu.unite import unite
 from secfc.randomness import MaskSource
 
 
@@ -142,24 +138,3 @@ def test_a_client_finds_a_false_share_of_the_check_itself() -> None:
     opened[4] = random_elements(opened[4].shape, 1)
     with pytest.raises(UnionError, match=r"do not fit together \(client 4\)"):
         clients[0].unique(opened)
-
-
-@pytest.mark.parametrize(("length", "dimension", "errors"), [(5, 3, 1), (9, 3, 3), (12, 5, 2), (4, 4, 0)])
-@pytest.mark.parametrize("seed", range(5))
-def test_wrong_values_of_a_polynomial_are_located(length, dimension, errors, seed) -> None:
-    random = Random(seed)
-    coefficients = [random.randrange(P) for _ in range(dimension)]
-    points = random.sample(range(1, 100), length)
-    values = [sum(c * pow(a, i, P) for i, c in enumerate(coefficients)) % P for a in points]
-    wrong = sorted(random.sample(range(length), errors))
-    for at in wrong:
-        values[at] = (values[at] + random.randrange(1, P)) % P
-    assert wrong_values(points, values, dimension) == tuple(wrong)
-    zeros = [0] * length
-    assert wrong_values(points, zeros, dimension) == ()
-
-
-def test_values_that_are_near_no_polynomial_locate_nothing() -> None:
-    random = Random(3)
-    values = [random.randrange(P) for _ in range(9)]
-    assert wrong_values(range(1, 10), values, 3) is None

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 from support.union import Parties, plan_for, tokens_of
 
+from benchmarks.studies.unite import United, unite
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
 from secfc.psu import plan as plan_module
 from secfc.psu import stages
 from secfc.psu.plan import CAPACITY, LOAD, UnionPlan, UnionTable
 from secfc.psu.tokens import Tokens
-from secfc.psu.unite import United, unite
 
 
 def united(parties: Parties, **options) -> United:

@@ -14,7 +14,7 @@ from benchmarks.app import app
 from benchmarks.reproduce import data, dwf_paper, ffcm_paper, plot
 from benchmarks.reproduce.common import (
     Context,
-    Row,
+    FigureRow,
     Secure,
     best_half,
     claimed,
@@ -188,8 +188,8 @@ def test_a_synthetic_experiment_from_end_to_end(name, monkeypatch):
     assert result.exit_code == 0, result.stderr
     answer = json.loads(result.stdout)
     assert (answer["experiment"], answer["quick"]) == (name, True)
-    assert all(set(row) == {field.name for field in fields(Row)} for row in answer["rows"])
-    rows = [Row(**row) for row in answer["rows"]]
+    assert all(set(row) == {field.name for field in fields(FigureRow)} for row in answer["rows"])
+    rows = [FigureRow(**row) for row in answer["rows"]]
     assert_sound(rows)
     assert {row.name for row in rows} == {"central", "avg1", "avg2"}
 
@@ -208,9 +208,9 @@ def test_a_table_of_ffcm_takes_the_sses_of_the_parties_own_centres_if_a_run_does
 
 
 def test_a_tolerance_is_two_standard_errors_of_a_difference():
-    found = ffcm_paper.Found.of([1.0, 3.0])
+    found = ffcm_paper.MeanOfRuns.of([1.0, 3.0])
     assert (found.mean, found.tolerance) == (2.0, pytest.approx(2 * 2**0.5))
-    assert ffcm_paper.Found.of([1.0]).tolerance == 0
+    assert ffcm_paper.MeanOfRuns.of([1.0]).tolerance == 0
 
 
 def test_dwf_averages_all_scores_but_the_accuracy_of_the_better_half():

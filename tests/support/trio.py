@@ -40,6 +40,8 @@ class Trio:
     masks: np.ndarray
     kernels: Kernels = field(default_factory=VectorisedKernels)
     secrets: tuple[bytes, bytes] = SECRETS
+    dealer: type[Role] = Dealer
+    evaluator: type[Role] = Evaluator
     mail: list[tuple[Comparer, Comparer, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -54,9 +56,11 @@ class Trio:
         }
         of_dealer = self.keys[Comparer.DEALER, Comparer.E0], self.keys[Comparer.DEALER, Comparer.E1]
         self.roles: dict[Comparer, Role] = {
-            Comparer.DEALER: Dealer(**shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena())
+            Comparer.DEALER: self.dealer(
+                **shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena()
+            )
         } | {
-            me: Evaluator(me=me, **shared, masked=masked, keys=self.keys[me, me], arena=Arena())
+            me: self.evaluator(me=me, **shared, masked=masked, keys=self.keys[me, me], arena=Arena())
             for me in (Comparer.E0, Comparer.E1)
         }
 
@@ -87,7 +91,20 @@ class Trio:
     @property
     def labels(self) -> np.ndarray:
         """What both evaluators found."""
-        first, second = (self.roles[me].labels for me in (Comparer.E0, Comparer.E1))
+        return self._of_both("labels")
+
+    @property
+    def core(self) -> np.ndarray:
+        """Core rows that both evaluators found."""
+        return self._of_both("core")
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The farthest rows that both evaluators found."""
+        return self._of_both("rows")
+
+    def _of_both(self, name: str) -> np.ndarray:
+        first, second = (getattr(self.roles[me], name) for me in (Comparer.E0, Comparer.E1))
         assert np.array_equal(first, second)
         return first
 

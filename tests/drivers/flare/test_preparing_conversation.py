@@ -11,7 +11,7 @@ from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary as read_statements
 from secfc.drivers.calls import Kind
 from secfc.drivers.flare.jobs import export_job, of_argument, to_argument
-from secfc.drivers.site_preparing import SitePreparing
+from secfc.drivers.participant import Participant
 from secfc.errors import CheatError, DataError, MessageError, TooManyFaultsError
 from secfc.prepare.summary import SUMMARY, read_summary
 from secfc.prepare.wire import decode, encode
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.usefixtures("impatient")
 
 def on_prepare(monkeypatch, number, act):
     """Have a site's part in preparing act on a message before it takes it; what that gives is taken."""
-    real = SitePreparing.receive
+    real = Participant.receive
 
     def receive(self, data):
-        if self._preparer.number == number:
+        if self._preparer is not None and self.number == number:
             data = act(data)
         return real(self, data)
 
-    monkeypatch.setattr(SitePreparing, "receive", receive)
+    monkeypatch.setattr(Participant, "receive", receive)
 
 
 def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(tmp_path):
@@ -98,15 +98,16 @@ def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tm
 
 def test_a_site_that_adds_up_wrongly_is_found_and_named_where_enough_others_are_right(tmp_path, monkeypatch):
     made = PreparingSites(tmp_path)
-    real = SitePreparing.receive
+    real = Participant.receive
 
     def receive(self, data):
-        if self._preparer.number == 3 and not isinstance(decode(data), Opening):
-            summation = self._preparer._summation
+        preparer = self._preparer
+        if preparer is not None and self.number == 3 and not isinstance(decode(data), Opening):
+            summation = preparer._summation
             summation._sum[0, 0] = (summation._sum[0, 0] + 1) % 97
         return real(self, data)
 
-    monkeypatch.setattr(SitePreparing, "receive", receive)
+    monkeypatch.setattr(Participant, "receive", receive)
     with pytest.raises(CheatError, match=r"impossible-totals( \(client 3\))?: "):
         Network(made).run()
 

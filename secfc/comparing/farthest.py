@@ -1,0 +1,369 @@
+"""The farthest rows of emptied clusters: what `secfc.kmeans.relocation` finds, by the trio.
+
+In each set the rows meet in pairs until one is left: the farthest, the lowest of equals. The farthest of all
+sets meet in a final, with an entry of distance 0 and of the lowest number: if that wins, every row lies on
+its centre and nothing moves. The set that has won is opened, and the number of its row. For the next row
+only that set plays again, without the row.
+
+All three see which rows play, because labels and found rows are public. Nothing else is opened.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.array_types import Bools, Floats, Ints, Labels
+from secfc.codes import Code
+from secfc.comparing.arena import Arena
+from secfc.comparing.keys import Keys
+from secfc.comparing.matches import ENTRY, Final, Knockout, packed, reduced
+from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
+from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+
+_NUMBER_BYTES = 8
+"""Of a row's number, as the dealer is told it."""
+
+_Found = TypeVar("_Found")
+
+
+def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
+    """Who meets whom, level by level, until one entry of each set is left.
+
+    Parameters
+    ----------
+    sets : ndarray of shape (n,), int32
+        Sets of the entries, ascending.
+
+    Yields
+    ------
+    heads : ndarray of shape (n',), int64
+        The entries whose places the next level has: every other one of each set.
+    paired : ndarray of shape (n',), bool
+        Whether the next entry is its opponent; it has none at the end of an odd set.
+    """
+    while True:
+        every = np.arange(sets.size)
+        begins = np.append(True, sets[1:] != sets[:-1])
+        if begins.all():
+            return
+        place = every - np.maximum.accumulate(np.where(begins, every, 0))
+        heads = np.flatnonzero(place % 2 == 0)
+        paired = np.append(place[1:] % 2 == 1, False)[heads]
+        yield heads, paired
+        sets = sets[heads]
+
+
+class _Field:
+    """Who plays: public, and the same for all three.
+
+    Parameters
+    ----------
+    question : Question
+        Its champions are the opened labels.
+
+    Attributes
+    ----------
+    emptied : int
+        Rows to be found, if any moves.
+    rows : ndarray of shape (n,), int64
+        Rows that play before the next final, by set, ascending in each.
+    entered : ndarray of shape (k + 1,), bool
+        Sets that have an entry in the next final; the last is the entry of distance 0.
+    """
+
+    def __init__(self, question: Question) -> None:
+        if question.champions is None:
+            raise ParameterError("question: champions are needed, the opened labels")
+        self.labels, self._k = question.champions, question.sizes.size
+        self.entered = np.append(np.bincount(self.labels, minlength=self._k) > 0, True)
+        self.emptied = int(np.count_nonzero(~self.entered))
+        if not 1 <= self.emptied <= question.rows:
+            raise ParameterError(
+                f"question: 1 to {question.rows} sets without a label are possible, {self.emptied} were given"
+            )
+        if 2 * question.rows >= prod(question.primes):
+            raise ParameterError(f"primes: their product is to be more than twice {question.rows} rows")
+        self.rows = np.argsort(self.labels, kind="stable")
+        self._found = np.zeros(question.rows, dtype=np.bool_)
+        self._weights = [int(size) ** 2 for size in question.sizes] + [1]
+
+    @property
+    def sets(self) -> Labels:
+        """Sets of `rows`."""
+        found: Labels = self.labels[self.rows]
+        return found
+
+    @property
+    def finalists(self) -> Ints:
+        """Sets of the next final."""
+        return np.flatnonzero(self.entered)
+
+    @property
+    def weights(self) -> list[int]:
+        """Weights of the finalists."""
+        return [self._weights[one] for one in self.finalists]
+
+    def after(self, number: int, winner: int | None = None) -> bool:
+        """Take out the row that was found; False where nothing moves.
+
+        Parameters
+        ----------
+        number : int
+            The row plus 1; 0 for the entry of distance 0.
+        winner : int, optional
+            Its set, if known.
+
+        Raises
+        ------
+        CheatError
+            That row cannot be found now.
+        """
+        row, possible = number - 1, 0 <= number <= self._found.size
+        if possible:
+            label = int(self.labels[row]) if number else self._k
+            free = not self._found[row] if number else bool(self.entered[self._k])
+            possible = free and winner in (None, label)
+        if not possible:
+            raise CheatError("an opened row is impossible: one of the three has lied", code=Code.BAD_MESSAGE)
+        if not number:
+            return False
+        self._found[row], self.entered[self._k] = True, False
+        self.rows = np.flatnonzero((self.labels == label) & ~self._found)
+        self.entered[label] = self.rows.size > 0
+        return True
+
+
+class FarthestDealer(Role):
+    """C: it deals for every match, and learns the rows that were found but the last.
+
+    Parameters
+    ----------
+    question : Question
+        Its champions are the opened labels.
+    masks : PackedResidues
+        r, shape (P, k, m), canonical.
+    keys : tuple of two Keys
+        With E0 and with E1; those of the round.
+    kernels : Kernels
+    arena : Arena
+
+    Raises
+    ------
+    ParameterError
+        No set is without a label, or the primes are too few.
+    """
+
+    def __init__(
+        self,
+        *,
+        question: Question,
+        masks: PackedResidues,
+        keys: tuple[Keys, Keys],
+        kernels: Kernels,
+        arena: Arena,
+    ) -> None:
+        self._question, self._field = question, _Field(question)
+        of_rows = _own(question, masks)
+        self._entries = np.stack([of_rows, np.zeros_like(of_rows)], axis=1)  # numbers are not masked yet
+        self._keys, self._kernels, self._arena = keys, kernels, arena
+        super().__init__(Comparer.DEALER, self._play())
+
+    def _play(self) -> Steps:
+        question, field = self._question, self._field
+        best = np.zeros((len(question.primes), ENTRY, question.sizes.size + 1))
+        tools: dict[str, Any] = {"keys": self._keys, "kernels": self._kernels, "arena": self._arena}
+        for turn in range(field.emptied):
+            entries, dealt = self._entries[:, :, field.rows], list[bytes]()
+            for level, (heads, paired) in enumerate(pairings(field.sets)):
+                match, pair = _knockout(question, paired), heads[paired]
+                stage = _stage(turn, level)
+                won, data = match.deal(entries[..., pair], entries[..., pair + 1], stage=stage, **tools)
+                entries = _next(entries, heads, paired, won)
+                dealt.append(data)
+            best[..., np.unique(field.sets)] = entries
+            finalists = field.finalists
+            if finalists.size > 1:
+                final = Final(primes=question.primes, weights=field.weights, widths=question.widths)
+                dealt.append(final.deal(best[..., finalists], stage=_stage(turn), **tools))
+            sent = tuple(Sending(recipient=Comparer.E1, data=data) for data in dealt)
+            if turn + 1 == field.emptied:
+                yield sent, {}
+                return
+            told = yield sent, {Comparer.E0: _NUMBER_BYTES, Comparer.E1: _NUMBER_BYTES}
+            if bytes(told[Comparer.E0]) != bytes(told[Comparer.E1]):
+                raise CheatError("the evaluators told the dealer of different rows", code=Code.BAD_MESSAGE)
+            if not field.after(int.from_bytes(told[Comparer.E0], "little")):
+                return
+
+
+class FarthestEvaluator(Role):
+    """E0 or E1: it learns the farthest rows.
+
+    Parameters
+    ----------
+    me : Comparer
+        E0 or E1.
+    question : Question
+        Its champions are the opened labels.
+    masked : PackedResidues
+        y = D + r, shape (P, k, m), canonical.
+    keys : Keys
+        With the dealer; those of the round.
+    kernels : Kernels
+    arena : Arena
+
+    Raises
+    ------
+    ParameterError
+        No set is without a label, or the primes are too few.
+    """
+
+    def __init__(
+        self,
+        *,
+        me: Comparer,
+        question: Question,
+        masked: PackedResidues,
+        keys: Keys,
+        kernels: Kernels,
+        arena: Arena,
+    ) -> None:
+        if me is Comparer.DEALER:
+            raise ParameterError("me: the dealer is no evaluator")
+        self._question, self._field = question, _Field(question)
+        of_rows = _own(question, masked)
+        numbers = [np.arange(1, question.rows + 1) % p for p in question.primes]
+        self._entries = np.stack([of_rows, np.array(numbers), np.zeros_like(of_rows)], axis=1)
+        self._keys, self._kernels, self._arena = keys, kernels, arena
+        self._e0, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
+        self._waiting: tuple[Sending, ...] = ()
+        self._rows: Ints | None = None
+        super().__init__(me, self._play())
+
+    @property
+    def rows(self) -> Ints:
+        """The farthest rows, farthest first, ties by index: one for each set without a label.
+
+        None where even the farthest row lies on its centre: shape (0,).
+
+        Raises
+        ------
+        SecFCError
+            They are not known yet, or never will be.
+        """
+        if self._rows is None:
+            raise SecFCError(f"the {self.me.value} has no rows")
+        return self._rows
+
+    def _play(self) -> Steps:
+        question, field = self._question, self._field
+        # D and number, masked, and this evaluator's half of the number's mask.
+        best = np.zeros((len(question.primes), ENTRY + 1, question.sizes.size + 1))
+        found: list[int] = []
+        tools: dict[str, Any] = {
+            "e0": self._e0,
+            "keys": self._keys,
+            "kernels": self._kernels,
+            "arena": self._arena,
+        }
+        while len(found) < field.emptied:
+            turn, entries = len(found), self._entries[:, :, field.rows]
+            for level, (heads, paired) in enumerate(pairings(field.sets)):
+                match, pair = _knockout(question, paired), heads[paired]
+                dealt = yield from self._dealt(match.dealt)
+                pairs = entries[:, :ENTRY, pair], entries[:, :ENTRY, pair + 1]
+                steps = match.evaluate(*pairs, stage=_stage(turn, level), dealt=dealt, **tools)
+                entries = _next(entries, heads, paired, (yield from self._exchanged(steps)))
+            best[..., np.unique(field.sets)] = entries
+            finalists, place = field.finalists, 0
+            if finalists.size > 1:
+                final = Final(primes=question.primes, weights=field.weights, widths=question.widths)
+                dealt = yield from self._dealt(final.dealt)
+                meeting = final.evaluate(best[:, :ENTRY, finalists], stage=_stage(turn), dealt=dealt, **tools)
+                won = yield from self._exchanged(meeting)
+                if np.count_nonzero(won) != 1:
+                    text = "an opened set is not one-hot: an evaluator or the dealer has lied"
+                    raise CheatError(text, code=Code.BAD_MESSAGE)
+                place = int(won.argmax())
+            winner = int(finalists[place])
+            number = yield from self._exchanged(_number(best[..., winner], question.primes))
+            moves = field.after(number, winner)
+            if turn + 1 < field.emptied:
+                told = number.to_bytes(_NUMBER_BYTES, "little")
+                self._waiting = (Sending(recipient=Comparer.DEALER, data=told),)
+            if not moves:
+                break
+            found.append(number - 1)
+        self._rows = np.array(found, dtype=np.int64)
+        if self._waiting:
+            yield self._waiting, {}
+
+    def _dealt(self, size: int) -> Generator[Turn, Mapping[Comparer, Data], Bytes]:
+        """What the dealer sends, to E1."""
+        if self._e0:
+            return np.empty(0, dtype=np.uint8)
+        told = yield self._waiting, {Comparer.DEALER: size}
+        self._waiting = ()
+        return np.frombuffer(told[Comparer.DEALER], dtype=np.uint8)
+
+    def _exchanged(
+        self, steps: Generator[NDArray[Any], NDArray[Any], _Found]
+    ) -> Generator[Turn, Mapping[Comparer, Data], _Found]:
+        """What steps find whose arrays are exchanged with the other evaluator."""
+        try:
+            mine = next(steps)
+            while True:
+                data = mine.tobytes()
+                told = yield (
+                    (*self._waiting, Sending(recipient=self._peer, data=data)),
+                    {self._peer: len(data)},
+                )
+                self._waiting = ()
+                mine = steps.send(np.frombuffer(told[self._peer], dtype=mine.dtype).reshape(mine.shape))
+        except StopIteration as end:
+            found: _Found = end.value
+            return found
+
+
+def _own(question: Question, residues: PackedResidues) -> Floats:
+    """Residues of each row in the column of its own set, shape (P, m)."""
+    expected = len(question.primes), question.sizes.size, question.rows
+    if residues.shape != expected:
+        raise MessageError(f"residues of shape {residues.shape} given, {expected} needed")
+    assert question.champions is not None
+    triples = residues.planes().reshape(*expected, BYTES_PER_RESIDUE)
+    own = triples[:, question.champions, np.arange(question.rows)]
+    return unpack(np.ascontiguousarray(own).reshape(len(question.primes), -1))
+
+
+def _knockout(question: Question, paired: Bools) -> Knockout:
+    pairs = int(np.count_nonzero(paired))
+    return Knockout(primes=question.primes, pairs=pairs, widths=question.widths)
+
+
+def _next(entries: Floats, heads: Ints, paired: Bools, won: Floats) -> Floats:
+    """Entries of the next level."""
+    after: Floats = entries[..., heads]
+    after[..., paired] = won
+    return after
+
+
+def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], NDArray[Any], int]:
+    """Open the number of an entry, shape (P, 3): the evaluators exchange their halves of its mask."""
+    masked, half = entry[:, 1:2], entry[:, 2:3]
+    others = yield packed(half, primes)
+    radix = MixedRadix(primes)
+    return int(radix.integers(radix.digits(reduced(masked - half - unpack(others), primes)))[0])
+
+
+def _stage(turn: int, level: int | None = None) -> str:
+    """Of keys."""
+    return f"farthest {turn} final" if level is None else f"farthest {turn} level {level}"

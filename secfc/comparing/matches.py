@@ -1,0 +1,337 @@
+"""Matches of entries in the search for the farthest rows (`secfc.comparing.farthest`).
+
+An entry is a row's D to its own centre and the row's number, both masked: evaluators know y, the dealer r,
+and y - r modulo each prime is the entry. In a *knockout* two entries of one set meet. The farther goes on
+under new masks, and nobody learns which it is. In the *final* the entries that are left, one of each set, all
+meet, and which is the farthest is opened.
+"""
+
+from collections.abc import Generator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.array_types import Bools, Floats
+from secfc.comparing.arena import Arena
+from secfc.comparing.batch import Dealing, DealtHalves, Evaluating, Slice
+from secfc.comparing.keys import Keys
+from secfc.comparing.plan import BatchPlan, Bracket
+from secfc.comparing.slicing import to_rows
+from secfc.comparing.widths import GateWidths, Group
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
+from secfc.field.residues import canonical, centred, reduce
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes, Differences
+from secfc.keystream import ResidueStream
+
+ENTRY = 2
+"""Residues of an entry modulo each prime: of D, and of the row's number."""
+
+_DEALT = 1 + 2 * ENTRY
+"""Residues that are dealt for a choice modulo each prime: the bit, and both masks of each residue."""
+
+_TIE = (Group(offset=0, count=1, size=2, last=True),)
+"""The node l1 ^ e1 l2: strictly farther, or as far and of a lower number."""
+
+_WORD = 8
+"""Bytes."""
+
+Exchanges = Generator[NDArray[Any], NDArray[Any], Floats]
+"""Yields what an evaluator sends, and is sent as much of the other."""
+
+
+def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, primes: Sequence[int]) -> Floats:
+    """E1's halves of what it takes to choose between entries by a bit that is opened as bit ^ flip.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (P, c, n), float64
+        Masks of the entries.
+    flips : ndarray of shape (n,), bool
+    halves : ndarray of shape (P, 1 + 2 c, n), float64
+        E0's halves, uniform.
+    primes : sequence of int
+
+    Returns
+    -------
+    ndarray of shape (P, 1 + 2 c, n), float64
+        Canonical. The halves of both add up to the flip, to the mask of the entry that an opened 0 stands
+        for, and to that of the other.
+    """
+    zero, one = np.where(flips, second, first), np.where(flips, first, second)
+    bits = np.broadcast_to(flips.astype(np.float64), (len(primes), 1, flips.size))
+    return reduced(np.concatenate([bits, zero, one], axis=1) - halves, primes)
+
+
+def choose(
+    first: Floats, second: Floats, opened: Bools, halves: Floats, *, e0: bool, primes: Sequence[int]
+) -> Floats:
+    """An evaluator's half of the entries chosen, unmasked.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (P, c, n), float64
+        The masked entries.
+    opened : ndarray of shape (n,), bool
+        Whether the second is chosen, ^ flip.
+    halves : ndarray of shape (P, 1 + 2 c, n), float64
+        This evaluator's halves of what `deal_choice` says.
+    e0 : bool
+        Whether this is E0, which adds what both know.
+    primes : sequence of int
+
+    Returns
+    -------
+    ndarray of shape (P, c, n), float64
+        Canonical.
+    """
+    columns = first.shape[1]
+    likely, other = np.where(opened, second, first), np.where(opened, first, second)
+    masks = np.where(opened, halves[:, 1 + columns :], halves[:, 1 : 1 + columns])
+    # Below 2**48: a flip's half times a difference of canonical residues.
+    half = halves[:, :1] * (other - likely) - masks
+    return reduced(half + likely if e0 else half, primes)
+
+
+class Knockout:
+    """Pairs of entries of equal weight: the second goes on if it is strictly farther, or else the first.
+
+    Parameters
+    ----------
+    primes : tuple of int
+    pairs : int
+        n.
+    widths : GateWidths
+    """
+
+    def __init__(self, *, primes: tuple[int, ...], pairs: int, widths: GateWidths) -> None:
+        # The outcome of a pair of columns is whether the second is less than the first.
+        bracket = Bracket(
+            first=np.zeros(1, dtype=np.int64),
+            second=np.ones(1, dtype=np.int64),
+            inputs=np.zeros((1, 1), dtype=np.int64),
+            negated=np.zeros((1, 1), dtype=np.bool_),
+        )
+        self._primes, self._pairs = primes, pairs
+        self._plan = _plan(primes, pairs, bracket, columns=2, widths=widths)
+
+    def __repr__(self) -> str:
+        return f"Knockout(pairs={self._pairs})"
+
+    @property
+    def dealt(self) -> int:
+        """Bytes that E1 is dealt."""
+        return _WORD * self._plan.dealt + BYTES_PER_RESIDUE * len(self._primes) * _DEALT * self._pairs
+
+    def deal(
+        self,
+        first: Floats,
+        second: Floats,
+        *,
+        keys: tuple[Keys, Keys],
+        stage: str,
+        kernels: Kernels,
+        arena: Arena,
+    ) -> tuple[Floats, bytes]:
+        """Masks of the entries that go on, shape (P, 2, n), from those of the pairs; and what E1 is dealt."""
+        dealt = np.empty(self._plan.dealt, dtype=np.uint64)
+        dealing = _dealing(keys, stage, arena, dealt)
+        dealing.signs(self._plan, self._slice(first, second, kernels))
+        flips = to_rows(dealing.masks((1, self._plan.words)), self._pairs)[0]
+        of_e0 = self._drawn(keys[0], f"{stage} choice", _DEALT, kernels)
+        choice = deal_choice(first, second, flips, of_e0, self._primes)
+        masks = [self._drawn(one, f"{stage} masks", ENTRY, kernels) for one in keys]
+        return reduced(masks[0] + masks[1], self._primes), dealt.tobytes() + packed(
+            choice, self._primes
+        ).tobytes()
+
+    def evaluate(
+        self,
+        first: Floats,
+        second: Floats,
+        *,
+        e0: bool,
+        keys: Keys,
+        stage: str,
+        dealt: Bytes,
+        kernels: Kernels,
+        arena: Arena,
+    ) -> Exchanges:
+        """The masked entries that go on, and this evaluator's half of the masks of their numbers, (P, 3, n).
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (P, 2, n), float64
+            The masked entries.
+        e0 : bool
+        keys : Keys
+            With the dealer.
+        stage : str
+        dealt : ndarray of shape (dealt,), uint8
+            Of E1; not read by E0.
+        kernels : Kernels
+        arena : Arena
+        """
+        words = _WORD * self._plan.dealt
+        gates = _gates(e0, keys, stage, dealt[:words], arena)
+        signs = yield from gates.signs(self._plan, self._slice(first, second, kernels))
+        deltas, _ = yield from gates.open(signs[np.newaxis])
+        opened = to_rows(deltas, self._pairs)[0]
+        if e0:
+            halves = self._drawn(keys, f"{stage} choice", _DEALT, kernels)
+        else:
+            halves = unpack(dealt[words:].reshape(len(self._primes), _DEALT, -1))
+        masks = self._drawn(keys, f"{stage} masks", ENTRY, kernels)
+        half = choose(first, second, opened, halves, e0=e0, primes=self._primes)
+        mine = reduced(half + masks, self._primes)
+        others = yield packed(mine, self._primes)
+        return np.concatenate([reduced(mine + unpack(others), self._primes), masks[:, 1:]], axis=1)
+
+    def _slice(self, first: Floats, second: Floats, kernels: Kernels) -> Slice:
+        columns = packed(np.stack([second[:, 0], first[:, 0]], axis=1), self._primes)
+        return Slice(packed=columns, start=0, kernels=kernels)
+
+    def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
+        """The residues of a use, one key for each prime."""
+        drawn = np.empty((len(self._primes), columns, BYTES_PER_RESIDUE * self._pairs), dtype=np.uint8)
+        for index, p in enumerate(self._primes):
+            ResidueStream(keys.key(purpose, index), p, kernels).fill(drawn[index].reshape(-1))
+        return unpack(drawn)
+
+
+class Final:
+    """Two entries or more, each of a public weight: which one no other beats, ties to the lowest number.
+
+    Every entry meets every other: is it strictly farther, strictly nearer, of a lower number?
+
+    Parameters
+    ----------
+    primes : tuple of int
+    weights : sequence of int
+        |S|^2 of each entry's set.
+    widths : GateWidths
+    """
+
+    def __init__(self, *, primes: tuple[int, ...], weights: Sequence[int], widths: GateWidths) -> None:
+        self._primes, self._weights, self._entries = primes, weights, len(weights)
+        rivals = self._entries - 1
+        every = np.arange(rivals)
+        # Five groups of columns, see `_slice`.
+        bracket = Bracket(
+            first=np.concatenate([every + group * rivals for group in (0, 1, 3)]),
+            second=np.concatenate([every + group * rivals for group in (1, 2, 4)]),
+            inputs=every[:, np.newaxis],
+            negated=np.zeros((rivals, 1), dtype=np.bool_),
+        )
+        self._plan = _plan(primes, self._entries, bracket, columns=5 * rivals, widths=widths)
+
+    def __repr__(self) -> str:
+        return f"Final(entries={self._entries})"
+
+    @cached_property
+    def _width(self) -> int:
+        """Words of a wire of each meeting."""
+        return (self._entries - 1) * self._plan.words
+
+    @property
+    def dealt(self) -> int:
+        """Bytes that E1 is dealt."""
+        return _WORD * (self._plan.dealt + _TIE[0].dealt * self._width)
+
+    def deal(
+        self, entries: Floats, *, keys: tuple[Keys, Keys], stage: str, kernels: Kernels, arena: Arena
+    ) -> bytes:
+        """What E1 is dealt, from the masks of the entries, shape (P, 2, n)."""
+        dealt = np.empty(self.dealt // _WORD, dtype=np.uint64)
+        dealing = _dealing(keys, stage, arena, dealt)
+        dealing.signs(self._plan, self._slice(entries, kernels))
+        dealing.nodes(_TIE, dealing.masks((3, self._width)), 2)
+        if self._plan.conjunction:
+            masks = dealing.masks((self._entries - 1, self._plan.words))
+            dealing.ands(self._plan.conjunction, masks)
+        return dealt.tobytes()
+
+    def evaluate(
+        self,
+        entries: Floats,
+        *,
+        e0: bool,
+        keys: Keys,
+        stage: str,
+        dealt: Bytes,
+        kernels: Kernels,
+        arena: Arena,
+    ) -> Generator[NDArray[Any], NDArray[Any], Bools]:
+        """Which of the masked entries has won, shape (n,); as `Knockout.evaluate`."""
+        gates = _gates(e0, keys, stage, dealt, arena)
+        signs = yield from gates.signs(self._plan, self._slice(entries, kernels))
+        farther, nearer, lower = signs.reshape(3, self._width)
+        wires = np.stack([farther, lower, farther ^ nearer ^ gates.one])
+        deltas, halves = yield from gates.open(wires)
+        beats = gates.nodes(_TIE, deltas, halves, 2, "ties")[0].reshape(-1, self._plan.words)
+        if self._plan.conjunction:
+            deltas, halves = yield from gates.open(beats)
+            won = yield from gates.ands(self._plan.conjunction, deltas, halves)
+        else:
+            won = beats[0]
+        others = yield won
+        found: Bools = to_rows((won ^ others)[np.newaxis], self._entries)[0]
+        return found
+
+    def _slice(self, entries: Floats, kernels: Kernels) -> Slice:
+        """Columns w_b x_a, w_a x_b, w_b x_a, number of b, number of a; a meets each b, cyclically."""
+        every = np.arange(self._entries)
+        rival = (every + every[1:, np.newaxis]) % self._entries
+        groups = np.empty((len(self._primes), 5, *rival.shape))
+        for group, (x, number), p in zip(groups, entries, self._primes, strict=True):
+            weight = np.array([float(centred(one, p)) for one in self._weights])
+            group[:3] = weight[rival] * x, weight * x[rival], weight[rival] * x
+            group[3], group[4] = number[rival], number
+        columns = reduced(groups, self._primes).reshape(len(self._primes), -1, self._entries)
+        return Slice(packed=packed(columns, self._primes), start=0, kernels=kernels)
+
+
+def packed(residues: Floats, primes: Sequence[int]) -> Bytes:
+    """Residues of shape (P, ..., n) as three bytes each, (P, ..., 3 n)."""
+    return np.stack([pack(plane, p) for plane, p in zip(residues, primes, strict=True)])
+
+
+def reduced(values: Floats, primes: Sequence[int]) -> Floats:
+    """Canonical residues of integers below 2**52, shape (P, ...)."""
+    return np.stack([canonical(reduce(plane, p), p) for plane, p in zip(values, primes, strict=True)])
+
+
+def _plan(
+    primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths
+) -> BatchPlan:
+    """A batch that compares columns as they are."""
+    question = Differences(
+        columns=np.arange(columns),
+        weights=np.array([[float(centred(2, p))] * columns for p in primes]),
+        first=bracket.first,
+        second=bracket.second,
+        radix=MixedRadix(primes),
+    )
+    own = np.full(rows, columns, dtype=np.int32)
+    return BatchPlan(rows=rows, bracket=bracket, question=question, own=own, widths=widths)
+
+
+def _dealing(keys: tuple[Keys, Keys], stage: str, arena: Arena, out: NDArray[np.uint64]) -> Dealing:
+    return Dealing(
+        products=keys[0].bits(f"{stage} products", 0),
+        wires=(keys[0].bits(f"{stage} wires", 0), keys[1].bits(f"{stage} wires", 0)),
+        arena=arena,
+        out=out,
+    )
+
+
+def _gates(e0: bool, keys: Keys, stage: str, dealt: Bytes, arena: Arena) -> Evaluating:
+    return Evaluating(
+        first=e0,
+        products=keys.bits(f"{stage} products", 0) if e0 else DealtHalves(dealt.view(np.uint64)),
+        wires=keys.bits(f"{stage} wires", 0),
+        arena=arena,
+    )

@@ -1,0 +1,319 @@
+"""What an evaluator sees of a tournament depends on what is opened alone, and no mask is used twice."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from support.trio import SECRETS, Trio, to_words
+
+from secfc.comparing import keys as keys_module
+from secfc.comparing import matches
+from secfc.comparing.arena import Arena
+from secfc.comparing.batch import Dealing, DealtHalves, Evaluating
+from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator
+from secfc.comparing.matches import Final, Knockout
+from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer
+from secfc.comparing.slicing import to_rows
+from secfc.comparing.widths import GateWidths
+from secfc.field.packing import pack, unpack
+from secfc.field.primes import primes_of
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.keystream import BitStream, ResidueStream
+
+EVALUATORS = Comparer.E0, Comparer.E1
+P = 3
+
+
+class Spelled:
+    """A keystream of given words or residues, taken in order and to the end."""
+
+    def __init__(self, data):
+        self.data, self.at = data.reshape(-1), 0
+
+    def fill(self, out):
+        out[...] = self.data[self.at : self.at + out.size].reshape(out.shape)
+        self.at += out.size
+
+    def add(self, words, out):
+        self.fill(out)
+        out ^= words.reshape(-1)
+
+
+class SpelledKeys:
+    """Keystreams by the last word of their purpose."""
+
+    def __init__(self, **streams):
+        self.streams = streams
+
+    def bits(self, purpose, index):
+        return Spelled(self.streams[purpose.split()[-1]])
+
+    def key(self, purpose, index):
+        return Spelled(self.streams[purpose.split()[-1]])
+
+
+@pytest.fixture
+def spelled(monkeypatch):
+    """Keystreams are spelled out for all leaves at once, entries have one residue."""
+    monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
+    monkeypatch.setattr(matches, "ENTRY", 1)
+    monkeypatch.setattr(matches, "_DEALT", 3)
+    monkeypatch.setattr(matches, "ResidueStream", lambda stream, p, kernels: stream)
+
+
+def bits_of(numbers, count):
+    return to_words((numbers >> np.arange(count)[:, np.newaxis] & 1).astype(bool))
+
+
+def run(both):
+    """Two evaluators' generators to their ends: what each was sent, and what each returns."""
+    sent, seen, ends = [next(one).copy() for one in both], [[], []], []
+    while not ends:
+        for me in range(2):
+            seen[me].append(sent[1 - me])
+        after = []
+        for one, other in zip(both, reversed(sent), strict=True):
+            try:
+                after.append(one.send(other).copy())
+            except StopIteration as end:
+                ends.append(end.value)
+        sent = after
+    return seen, ends
+
+
+def coded(rows, planes):
+    """A number for each row, of planes of words or packed residues of shape (count, ...)."""
+    code = np.zeros(rows, dtype=np.int64)
+    for plane in planes:
+        if plane.dtype == np.uint64:
+            for line in plane.reshape(-1, -(-rows // 64)):
+                code = 2 * code + to_rows(line[np.newaxis], rows)[0]
+        else:
+            for line in plane.reshape(-1, 3 * rows):
+                code = P * code + unpack(line).astype(np.int64)
+    return code
+
+
+def knockouts(reuse=False):
+    """Both entries, and the views, of every D, mask and random string modulo 3; one row each."""
+    every = np.indices((2, 2, P, P, P**5, 1 << 6)).reshape(6, -1)
+    d, y, residues, string = every[:2], every[2:4], every[4], every[5]
+    count = string.size
+    r = (y - d) % P
+    digits = np.array([residues // P**place % P for place in range(5)], dtype=float)
+    choice, masks = digits[:3], (digits[3:4], digits[3 if reuse else 4 :][:1])
+    words = bits_of(string, 6)
+    products, wires = words[:4], (words[4:5], words[5:6])
+    rings = [
+        SpelledKeys(products=products, wires=wires[me], choice=pack(choice, P), masks=pack(masks[me], P))
+        for me in range(2)
+    ]
+    match = Knockout(primes=(P,), pairs=count, widths=GateWidths(chunk=2))
+    tools = {"stage": "s", "kernels": VectorisedKernels(), "arena": Arena()}
+    entries = [one[np.newaxis, np.newaxis].astype(float) for one in (*r, *y)]
+    after, dealt = match.deal(*entries[:2], keys=tuple(rings), **tools)
+    dealt = np.frombuffer(dealt, dtype=np.uint8)
+    tools.pop("arena")
+    both = [
+        match.evaluate(*entries[2:], e0=not me, keys=rings[me], dealt=dealt, arena=Arena(), **tools)
+        for me in range(2)
+    ]
+    seen, ends = run(both)
+    won = (ends[0] - after)[0, 0] % P
+    assert np.array_equal(*[end[:, :1] for end in ends])
+    assert np.array_equal(won, d.max(axis=0)), "the farther goes on"
+    size = 8 * match._plan.dealt
+    own = [
+        [products, wires[0], pack(choice, P), pack(masks[0], P)],
+        [dealt[:size].view(np.uint64), wires[1], dealt[size:], pack(masks[1], P)],
+    ]
+    known = [pack(one.astype(float), P) for one in y]
+    return d, [coded(count, [*known, *own[me], *seen[me]]) for me in range(2)]
+
+
+def distributions(d, views):
+    found = []
+    for a, b in product(range(2), repeat=2):
+        mine = (d[0] == a) & (d[1] == b)
+        found.append([np.unique(view[mine], return_counts=True) for view in views])
+    return found
+
+
+def same(one, other):
+    return all(map(np.array_equal, one, other))
+
+
+def test_nothing_of_a_knockout_depends_on_the_distances(spelled):
+    first, *others = distributions(*knockouts())
+    assert len(others) == 3
+    for other in others:
+        assert all(map(same, first, other))
+
+
+def test_one_mask_for_both_evaluators_halves_would_be_seen(spelled):
+    first, *others = distributions(*knockouts(reuse=True))
+    assert not all(same(first[me], other[me]) for other in others for me in range(2))
+
+
+def test_a_tie_is_decided_without_a_trace():
+    # Shares of l1, l2 and e1, halves of their masks, and E0's half of the product of two masks.
+    values, string = np.indices((8, 1 << 10)).reshape(2, -1)
+    count = string.size
+    bits, words = bits_of(values, 3), bits_of(string, 10)
+    shares = words[:3], words[:3] ^ bits
+    halves, products = (words[3:6], words[6:9]), words[9:]
+    dealt = np.empty(products.size, dtype=np.uint64)
+    dealing = Dealing(products=Spelled(products), wires=tuple(map(Spelled, halves)), arena=Arena(), out=dealt)
+    dealing.nodes(matches._TIE, dealing.masks(bits.shape), 2)
+
+    def steps(me):
+        source = DealtHalves(dealt) if me else Spelled(products)
+        gates = Evaluating(first=not me, products=source, wires=Spelled(halves[me]), arena=Arena())
+        deltas, masks = yield from gates.open(shares[me].copy())
+        found = gates.nodes(matches._TIE, deltas, masks, 2, "ties")[0]
+        others = yield found
+        return found ^ others
+
+    seen, [outcome, again] = run([steps(0), steps(1)])
+    assert np.array_equal(outcome, again)
+    l1, l2, e1 = to_rows(bits, count)
+    assert np.array_equal(to_rows(outcome[np.newaxis], count)[0], l1 ^ (e1 & l2))
+    own = [shares[0], halves[0], products], [shares[1], halves[1], dealt]
+    views = [coded(count, [*own[me], *seen[me]]) for me in range(2)]
+    by_outcome = {}
+    for value in range(8):
+        mine = values == value
+        found = [np.unique(view[mine], return_counts=True) for view in views]
+        by_outcome.setdefault(bool((l1 ^ (e1 & l2))[mine][0]), []).append(found)
+    assert sorted(map(len, by_outcome.values())) == [4, 4]
+    for first, *others in by_outcome.values():
+        for other in others:
+            assert all(map(same, first, other))
+
+
+def played(*, m=90, k=6, sets=3):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, sets, m).astype(np.int32)
+    question = Question(primes=primes_of(3), sizes=rng.integers(1, 9, k), rows=m, champions=labels)
+    distances = rng.integers(0, 2**20, (k, m)).astype(object)
+    masks = rng.integers(0, 2**62, (k, m)).astype(object)
+    trio = Trio(question, distances, masks, dealer=FarthestDealer, evaluator=FarthestEvaluator)
+    return trio.play()
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """All that is drawn of bits and of residues."""
+    found = {"bits": [], "residues": []}
+
+    class NotedBits(BitStream):
+        def fill(self, out):
+            super().fill(out)
+            found["bits"].append(out.copy().reshape(-1))
+
+        def add(self, words, out):
+            super().add(words, out)
+            found["bits"].append(words.reshape(-1) ^ out.reshape(-1))
+
+    class NotedResidues(ResidueStream):
+        def fill(self, out):
+            super().fill(out)
+            found["residues"].append(unpack(out.copy()))
+
+    monkeypatch.setattr(keys_module, "BitStream", NotedBits)
+    monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
+    return found
+
+
+def test_every_purpose_once():
+    trio = played()
+    labels = trio.question.champions
+    left, playing, stages = np.bincount(labels), [0, 1, 2], []
+    for turn, row in enumerate(trio.rows):
+        levels = max((int(left[one]) - 1).bit_length() for one in playing)
+        stages += [(f"farthest {turn} level {level}", True) for level in range(levels)]
+        stages.append((f"farthest {turn} final", False))
+        left[labels[row]] -= 1
+        playing = [labels[row]]
+    assert len(stages) > 15
+    for other in EVALUATORS:
+        expected = set()
+        for stage, chooses in stages:
+            expected |= {(f"{stage} wires", 0)} | (
+                {(f"{stage} products", 0)} if other is Comparer.E0 else set()
+            )
+            if chooses:
+                expected |= {(f"{stage} masks", prime) for prime in range(3)}
+                if other is Comparer.E0:
+                    expected |= {(f"{stage} choice", prime) for prime in range(3)}
+        for me in (Comparer.DEALER, other):
+            used = trio.keys[me, other].used
+            assert len(used) == len(set(used))
+            assert set(used) == expected
+
+
+def test_no_word_of_a_keystream_is_drawn_twice(drawn):
+    assert played().rows.size == 3
+    words, counts = np.unique(np.concatenate(drawn["bits"]), return_counts=True)
+    # The dealer draws each once, and the evaluator whose half it is.
+    assert words.size > 10_000
+    assert (counts == 2).all()
+    draws = sorted(one.tobytes() for one in drawn["residues"])
+    assert draws[::2] == draws[1::2]
+    assert len(set(draws)) == len(draws) // 2 > 100
+
+
+def test_what_is_sent_has_a_mask_for_every_word_but_outcomes_and_numbers(monkeypatch):
+    drawn = {}
+
+    class Noted(BitStream):
+        def __init__(self, key):
+            super().__init__(key)
+            self.key = key
+
+        def fill(self, out):
+            super().fill(out)
+            drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
+
+    class NotedResidues(ResidueStream):
+        def __init__(self, key, p, kernels):
+            super().__init__(key, p, kernels)
+            self.key = key
+
+        def fill(self, out):
+            super().fill(out)
+            drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
+
+    purposes = {}
+    derive = keys_module.Keys.key
+
+    def key(self, purpose, index):
+        found = derive(self, purpose, index)
+        purposes[found] = purpose.split()[-1]
+        return found
+
+    monkeypatch.setattr(keys_module.Keys, "key", key)
+    monkeypatch.setattr(keys_module, "BitStream", Noted)
+    monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
+    trio = played()
+    masks = sum(size for one, size in drawn.items() if purposes[one] in ("wires", "masks"))
+    between = sum(len(data) for sender, to, data in trio.mail if {sender, to} == set(EVALUATORS))
+    # Each mask is drawn by the dealer too. Three outcomes of one word, three numbers of three residues.
+    assert between == masks // 2 + 2 * 3 * (8 + 9)
+
+
+def test_messages_are_balanced_bits():
+    trio = played(m=3000)
+    for sender in EVALUATORS:
+        for data in [data for a, b, data in trio.mail if a is sender and len(data) >= 320]:
+            bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
+            assert abs(bits.mean() - 0.5) < 6 * 0.5 * bits.size**-0.5
+
+
+def test_no_text_shows_a_secret():
+    trio = played()
+    for one in (*trio.roles.values(), Knockout(primes=(5,), pairs=3, widths=GateWidths())):
+        assert SECRETS[0].hex() not in repr(one)
+        assert len(repr(one)) < 60
+    assert repr(Final(primes=(5,), weights=[1, 4], widths=GateWidths())) == "Final(entries=2)"
