@@ -33,6 +33,9 @@ PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 SMALLEST_SPREAD = 10
 """Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
+_CORE_ROUND = 2
+"""The second question of a start by separation."""
+
 COMPARERS = 3
 """A dealer and two evaluators."""
 
@@ -212,9 +215,9 @@ class Job(AgreedClustering):
             raise ParameterError(
                 f"comparers: three different clients of 1 to {self.n} are needed, {comparers} were given"
             )
-        if self.init not in ("random", "labels") or self.n_init != 1 or self.compared:
+        if self.init == "k-means++" or self.n_init != 1 or self.compared:
             raise ParameterError(
-                "disclosure: 'labels' takes one start, from a random partition or given labels, and one k; "
+                "disclosure: 'labels' takes one start, random, by separation or given, and one k; "
                 f"init={self.init!r}, n_init={self.n_init}, compared={self.compared} were given"
             )
 
@@ -305,15 +308,19 @@ class Job(AgreedClustering):
     def residues(self, m: int) -> int:
         """Primes that every round about sets of m rows in all can do with."""
         if self.disclosure == "labels":
-            halves, whole = np.array([m - m // 2, m // 2]), np.array([m])
-            return max(comparison_residues(self.radius, halves), comparison_residues(self.radius, whole))
+            core, cases = self.init == "separation", ([m - m // 2, m // 2], [m])
+            return max(comparison_residues(self.radius, np.array(sizes), core=core) for sizes in cases)
         return residues_needed(self.radius, m)
 
-    def round_residues(self, sizes: Ints) -> int:
+    def round_residues(self, sizes: Ints, *, round_: int) -> int:
         """Primes that a round needs about sets of these sizes, shape (k,)."""
         if self.disclosure == "labels":
-            return comparison_residues(self.radius, sizes)
+            return comparison_residues(self.radius, sizes, core=self.with_core(round_))
         return residues_needed(self.radius, int(sizes.max()))
+
+    def with_core(self, round_: int) -> bool:
+        """Whether a round of disclosure "labels" also opens which rows are in the core of their set."""
+        return self.init == "separation" and round_ == _CORE_ROUND
 
     def in_data_units(self, inertia: Fraction) -> float:
         """A sum of squared quantised distances in the data's units squared, correctly rounded."""

@@ -6,6 +6,8 @@ from functools import cached_property
 from itertools import accumulate
 
 from secfc.codes import Code
+from secfc.comparing.farthest import most_farthest_bytes
+from secfc.comparing.plan import most_dealt_bytes
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.options import MAX_ROWS
@@ -101,6 +103,13 @@ class Layout:
             columns = max(columns, job.sums_revealed * job.k * job.width)
         if job.reveal_spread is not None:  # behind the first part of the shares
             columns += job.k * job.width
+        if job.disclosure == "labels":
+            largest = most_compared_bytes(self.m, job.k, primes) + _HEADER_ROOM
+            if largest > MAX_MESSAGE_BYTES:
+                raise ParameterError(
+                    f"k: labels of {job.k} clusters are compared in messages of {largest} bytes, at most "
+                    f"{MAX_MESSAGE_BYTES} are sent"
+                )
         largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
         if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
             raise ParameterError(
@@ -117,6 +126,13 @@ def most_share_bytes(columns: int) -> int:
 def most_answer_bytes(columns: int) -> int:
     """Bytes of packed residues in so many columns that no part of an answer exceeds."""
     return max(ANSWER_PARTS * PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
+
+
+def most_compared_bytes(rows: int, k: int, primes: int) -> int:
+    """Bytes that no message exceeds by which labels are compared, of so many rows in all."""
+    columns = primes * k
+    of_part = min(rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
+    return max(most_dealt_bytes(of_part, k, primes), most_farthest_bytes(rows, k, primes))
 
 
 def _rows_of_a_part(size: int, columns: int) -> int:

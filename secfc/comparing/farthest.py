@@ -22,9 +22,11 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.matches import ENTRY, Final, Knockout, packed, reduced
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
+from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
+from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 
@@ -149,7 +151,7 @@ class FarthestDealer(Role):
     question : Question
         Its champions are the opened labels.
     masks : PackedResidues
-        r, shape (P, k, m), canonical.
+        r of each row and its own set (`own_column`), shape (P, 1, m), canonical.
     keys : tuple of two Keys
         With E0 and with E1; those of the round.
     kernels : Kernels
@@ -214,7 +216,7 @@ class FarthestEvaluator(Role):
     question : Question
         Its champions are the opened labels.
     masked : PackedResidues
-        y = D + r, shape (P, k, m), canonical.
+        y = D + r, likewise.
     keys : Keys
         With the dealer; those of the round.
     kernels : Kernels
@@ -333,15 +335,21 @@ class FarthestEvaluator(Role):
             return found
 
 
+def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:
+    """Residues of each row in the column of its own set, shape (P, 1, m), of residues of shape (P, k, m)."""
+    primes, columns, rows = residues.shape
+    own = PackedResidues.empty((primes, 1, rows))
+    triples = residues.planes().reshape(primes, columns, rows, BYTES_PER_RESIDUE)
+    own.planes()[:] = triples[:, labels, np.arange(rows)].reshape(primes, 1, -1)
+    return own
+
+
 def _own(question: Question, residues: PackedResidues) -> Floats:
-    """Residues of each row in the column of its own set, shape (P, m)."""
-    expected = len(question.primes), question.sizes.size, question.rows
+    """Residues of each row, shape (P, m)."""
+    expected = len(question.primes), 1, question.rows
     if residues.shape != expected:
         raise MessageError(f"residues of shape {residues.shape} given, {expected} needed")
-    assert question.champions is not None
-    triples = residues.planes().reshape(*expected, BYTES_PER_RESIDUE)
-    own = triples[:, question.champions, np.arange(question.rows)]
-    return unpack(np.ascontiguousarray(own).reshape(len(question.primes), -1))
+    return unpack(residues.planes()[:, 0])
 
 
 def _knockout(question: Question, paired: Bools) -> Knockout:
@@ -367,3 +375,11 @@ def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], N
 def _stage(turn: int, level: int | None = None) -> str:
     """Of keys."""
     return f"farthest {turn} final" if level is None else f"farthest {turn} level {level}"
+
+
+def most_farthest_bytes(rows: int, k: int, primes: int) -> int:
+    """Bytes of the largest message that the dealer sends to find farthest rows, with the usual widths."""
+    chosen, widths = primes_of(primes), GateWidths()
+    knockout = Knockout(primes=chosen, pairs=max(1, rows // 2), widths=widths)
+    final = Final(primes=chosen, weights=[1] * (min(k, rows) + 1), widths=widths)
+    return max(knockout.dealt, final.dealt)

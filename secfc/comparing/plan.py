@@ -140,12 +140,17 @@ class BatchPlan:
 
 
 def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
-    """Bytes that the dealer sends of so many rows, all pairs of k centres compared, with the usual widths."""
-    widths, slots = GateWidths(), max(k, 2)
+    """Bytes that the dealer sends at most at a time about labels, or the core, of so many rows.
+
+    All pairs of k centres are compared, with the usual widths; for the core, rows by set with the others.
+    """
+    widths, slots, words = GateWidths(), max(k, 2), words_of(rows)
     chunks = primes * -(-max(prime.p for prime in PRIMES).bit_length() // widths.chunk)
     leaves = ((1 << widths.chunk) - 1) * chunks
     nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
     joins = levels(slots - 1, (widths.fan,))
     of_pair = leaves + 1 + sum(group.count * group.dealt for groups in nodes for group in groups)
     of_output = sum(group.count * group.dealt_and for groups in joins for group in groups)
-    return _WORD_BYTES * words_of(rows) * (slots * (slots - 1) // 2 * of_pair + slots * of_output)
+    pairs = slots * (slots - 1) // 2 * of_pair + slots * of_output
+    core = (slots - 1) * of_pair + of_output
+    return _WORD_BYTES * max(words * pairs, (words + slots) * core)

@@ -3,13 +3,25 @@
 Server and evaluators make the same search from what was opened, so that each knows the next question.
 """
 
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
 from secfc.kmeans.search import LabelResult
 from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.start import separated_sets
+
+
+class _Step(Enum):
+    """What the sets now asked about are for."""
+
+    FIRST_OF_START = auto()
+    SECOND_OF_START = auto()
+    ITERATE = auto()
+    LAST_ASSIGNMENT = auto()
+    PREDICT = auto()
 
 
 class LabelSearch:
@@ -23,44 +35,47 @@ class LabelSearch:
     sets : ndarray of shape (m,), int32
         Of the first question.
     k, max_iter : int
-    guessed : bool
-        Whether these sets are likely to be those that rows are nearest to.
+    separation : bool
+        Whether the first two questions make the start, of cores.
     predict : bool
         Keep these sets: one question, of the rows in none of them.
     """
 
-    def __init__(self, *, sets: Labels, k: int, max_iter: int, guessed: bool, predict: bool = False) -> None:
-        self.sets, self._k, self._max_iter, self._predict = sets, k, max_iter, predict
-        self._guessed = guessed
-        self._labels = sets.copy()
+    def __init__(
+        self, *, sets: Labels, k: int, max_iter: int, separation: bool = False, predict: bool = False
+    ) -> None:
+        self.sets, self._k, self._max_iter = sets, k, max_iter
+        self._step = _Step.PREDICT if predict else _Step.FIRST_OF_START if separation else _Step.ITERATE
+        self._labels, self._core = sets.copy(), np.zeros(sets.size, dtype=np.bool_)
         self._previous: Labels | None = None
-        self._last = predict
         self.moved = sets.size
         self.current = LabelResult(start=sets, labels=sets, k=k)
         self.found: list[LabelResult] = []
 
     @property
-    def champions(self) -> Labels | None:
-        """The set that each row is in, where its mean is probably the nearest."""
-        return self.sets if self._guessed and not self._predict else None
-
-    @property
     def asked(self) -> Ints:
         """Rows whose label is opened, ascending."""
-        return np.flatnonzero(self.sets < 0) if self._predict else np.arange(self.sets.size)
+        return np.flatnonzero(self.sets < 0) if self._step is _Step.PREDICT else np.arange(self.sets.size)
+
+    @property
+    def with_core(self) -> bool:
+        """Whether it is also opened which rows are in the core."""
+        return self._step is _Step.SECOND_OF_START
 
     def sizes(self) -> Ints:
         """Rows of each set, shape (k,)."""
         return set_sizes(self.sets, self._k)
 
-    def add(self, rows: Ints, labels: Labels) -> None:
-        """Take the labels of some rows; each row that is asked about once before `end_round`."""
+    def add(self, rows: Ints, labels: Labels, core: Bools | None = None) -> None:
+        """Take labels, and the core, of some rows; each row that is asked about once before `end_round`."""
         self._labels[rows] = labels
+        if core is not None:
+            self._core[rows] = core
 
     @property
     def emptied(self) -> Ints:
         """Now that all labels are here: clusters without a row, ascending, that rows are moved to."""
-        if self._last:
+        if self._step in (_Step.LAST_ASSIGNMENT, _Step.PREDICT):
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero(np.bincount(self._labels, minlength=self._k) == 0)
 
@@ -84,14 +99,21 @@ class LabelSearch:
             True when `sets` holds another question.
         """
         labels, run = self._labels.copy(), self.current
-        run.labels = labels
-        if self._last:
-            if self._predict:
-                run.converged = True
-            self.found.append(run)
-            return False
         sets = labels.copy()
         sets[farthest] = self.emptied[: farthest.size]
+        match self._step:
+            case _Step.FIRST_OF_START:
+                self.sets, self._step = sets, _Step.SECOND_OF_START
+                return True
+            case _Step.SECOND_OF_START:
+                self.sets = separated_sets(sets, labels, self._core, self._k)
+                run.start, self._step = self.sets, _Step.ITERATE
+                return True
+        run.labels = labels
+        if self._step is not _Step.ITERATE:
+            run.converged = self._step is _Step.PREDICT
+            self.found.append(run)
+            return False
         run.n_iter += 1
         previous, self._previous = self._previous, labels
         run.converged = np.array_equal(sets, self.sets)
@@ -103,17 +125,17 @@ class LabelSearch:
         if run.converged:
             self.found.append(run)
             return False
-        self.sets, self._guessed = sets, True
-        self._last = run.n_iter == self._max_iter
+        self.sets = sets
+        if run.n_iter == self._max_iter:
+            self._step = _Step.LAST_ASSIGNMENT
         return True
 
     def standing(self) -> dict[str, Any]:
         """Between two questions, all that the rest of the search depends on, as a value of plain ones."""
         return {
             "sets": self.sets,
-            "guessed": self._guessed,
             "previous": self._previous,
-            "last": self._last,
+            "step": self._step.name,
             "moved": self.moved,
             "start": self.current.start,
             "n_iter": self.current.n_iter,
@@ -121,8 +143,7 @@ class LabelSearch:
 
     def stand(self, standing: dict[str, Any]) -> None:
         """Stand where another search stood that was made with the same arguments."""
-        self.sets, self._guessed = standing["sets"], standing["guessed"]
-        self._previous, self._last = standing["previous"], standing["last"]
-        self.moved = standing["moved"]
+        self.sets, self._previous = standing["sets"], standing["previous"]
+        self._step, self.moved = _Step[standing["step"]], standing["moved"]
         self._labels = self.sets.copy()
         self.current.start, self.current.n_iter = standing["start"], standing["n_iter"]

@@ -5,8 +5,7 @@ The bounds follow from the job alone until the rows are known, and from these th
 
 from dataclasses import dataclass
 
-from secfc.comparing.plan import most_dealt_bytes
-from secfc.field.packing import BYTES_PER_RESIDUE, packed_bytes
+from secfc.field.packing import packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.options import MAX_ROWS
 from secfc.params import Job
@@ -14,7 +13,7 @@ from secfc.protocol.dealing import by_part, covers_of, proof_bytes
 from secfc.psu.plan import PART_BYTES, UnionPlan
 from secfc.psu.stages import CHECKS
 from secfc.psu.tokens import SALT_BYTES
-from secfc.row_layout import PART_ROWS, Layout, most_answer_bytes, most_share_bytes
+from secfc.row_layout import PART_ROWS, Layout, most_answer_bytes, most_compared_bytes, most_share_bytes
 from secfc.sealing.proof import SHOWN_BYTES
 
 MOST_DEALT_BYTES = 2 * PART_BYTES
@@ -80,9 +79,7 @@ class Bounds:
         """What the dealer sends of a part."""
         if self.job.disclosure != "labels":
             return 0
-        columns = self.primes * self.job.k
-        rows = min(self.rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
-        return most_dealt_bytes(rows, self.job.k, self.primes)
+        return most_compared_bytes(self.rows, self.job.k, self.primes)
 
     @property
     def columns(self) -> int:

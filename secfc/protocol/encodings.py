@@ -201,6 +201,19 @@ SIGNATURES = Encoding(lambda value, k: b"".join(value), _unpack_signatures, lamb
 """All that is left: none or those of both evaluators."""
 
 
+def numbers(most: Most) -> Encoding:
+    """Numbers below 2**32, all that is left. `most` is how many there can be."""
+
+    def unpack(reader: Reader, k: int) -> tuple[int, ...]:
+        if reader.left % _COUNT.size:
+            raise MessageError(f"numbers of {reader.left} bytes, {_COUNT.size} each are needed")
+        return tuple(one for (one,) in _COUNT.iter_unpack(reader.take(reader.left)))
+
+    return Encoding(
+        lambda value, k: b"".join(map(_COUNT.pack, value)), unpack, lambda of: _COUNT.size * most(of)
+    )
+
+
 def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:
     """Labels 0 to `largest`; with `none` that stands for -1, "in no set"."""
     if isinstance(labels, PackedLabels):

@@ -1,5 +1,8 @@
 """One round of disclosure "labels" at one client: masked answers, and what the trio makes of them.
 
+A *slot* is what the trio compares at a time: with a answers' parts, slots 0 to a - 1 are the labels of the
+parts, slot a the farthest rows, and slots a + 1 to 2 a the cores of the parts.
+
 The dealer draws the masks of all answers. The first evaluator decodes R answers to y = D + r, which it sends
 the second. Then all three compare, part by part (`secfc.comparing`).
 """
@@ -8,14 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
+from secfc.codes import Code
 from secfc.comparing.arena import Arena
+from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator, own_column
 from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt, weighted_sum
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.comparing.trio import Dealer, Evaluator
-from secfc.errors import MessageError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
@@ -39,6 +44,10 @@ from secfc.sealing.channel import Sealed
 _ANSWERS, _COMPARE = "answers", "compare"
 """Phases of keys."""
 
+_EVALUATORS = (Comparer.E0, Comparer.E1)
+_LABEL = np.dtype("<u2")
+"""A label, as the dealer is told it."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Asked:
@@ -53,6 +62,9 @@ class Asked:
     sizes : ndarray of shape (k,), int64
     champions : bool
         Whether the set that each row is in is compared with the others first.
+    core : bool
+        Whether the core is asked for too: which rows are at most a third as far from their nearest centre as
+        from any other.
     rows : ndarray of int64
         Those whose label is opened, ascending.
     members : tuple of int
@@ -67,6 +79,7 @@ class Asked:
     sets: Labels
     sizes: Ints
     champions: bool
+    core: bool
     rows: Ints
     members: tuple[int, ...]
     parts: Parts
@@ -90,6 +103,10 @@ class LabelRound:
     ----------
     opened : dict of int to ndarray of int32
         At an evaluator: labels of the rows of each part that are asked about.
+    cores : dict of int to ndarray of bool
+        Likewise whether these are in the core, where that is asked.
+    farthest : ndarray of shape (e,) or (0,), int64, or None
+        Likewise the rows that `find_farthest` found.
     """
 
     def __init__(
@@ -106,6 +123,7 @@ class LabelRound:
         self._channels, self._asked, self._own_secret = peers.channels, asked, own_secret
         self._kernels, self._primes = kernels, primes_of(asked.residues)
         self._columns, self._weights = asked_about(asked.sizes), weights
+        self._first = np.int32(np.flatnonzero(asked.sizes)[0])
         self._who = dict(zip(Comparer, self._job.comparers, strict=True))
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
@@ -113,29 +131,24 @@ class LabelRound:
         self._bears: BearerMasks | None = None
         if self._me in bearers:
             self._bears = BearerMasks(keys=self._answer_keys(self._me), primes=self._primes, kernels=kernels)
-        self._deals: MaskDealer | None = None
-        if self._as is Comparer.DEALER:
-            self._deals = MaskDealer(
-                weights=self._weights.of,
-                n=self._job.n,
-                ell=self._job.ell,
-                t=self._job.t,
-                bearers=bearers,
-                spares=asked.members[self._job.threshold :],
-                keys={j: self._answer_keys(j) for j in bearers},
-                primes=self._primes,
-                kernels=kernels,
-            )
+        self._deals = self._mask_dealer() if self._as is Comparer.DEALER else None
         self._begun = 0  # parts
         self._dealt: dict[int, PackedResidues] = {}  # masks of a spare client's answer, by part
         self._answers: dict[int, dict[int, PackedResidues]] = {}  # by part and client
         self._decoded: set[int] = set()  # parts
         self._unfit: set[int] = set()  # clients whose answers are no residues
-        self._roles: dict[int, Role] = {}  # by part
+        self._roles: dict[int, Role] = {}  # by slot
         self._arenas: list[Arena] = []  # that no role has
-        self._lent: dict[int, Arena] = {}  # by part
+        self._lent: dict[int, Arena] = {}  # by slot
         self._sent = dict.fromkeys(Comparer, 0)
+        # Of the rows of a part that are asked about, while it is compared: at the dealer r, at evaluators y.
+        self._held: dict[int, PackedResidues] = {}
+        self._own: dict[int, PackedResidues] = {}  # y of rows and the sets of their labels, by part
+        self._told: dict[int, dict[Comparer, bytes]] = {}  # labels, by slot: at the dealer
+        self._settled: set[int] = set()  # parts of which everything was opened
         self.opened: dict[int, Labels] = {}
+        self.cores: dict[int, Bools] = {}
+        self.farthest: Ints | None = None
 
     def __repr__(self) -> str:
         return f"LabelRound(client={self._me}, parts={self._begun})"
@@ -143,7 +156,7 @@ class LabelRound:
     @property
     def complete(self) -> bool:
         """Whether this is an evaluator that has opened all labels."""
-        return len(self.opened) == self._asked.parts.answers
+        return len(self._settled) == self._asked.parts.answers
 
     def begin(self, part: int) -> list[Message]:
         """A part is asked for, the next one: the dealer deals."""
@@ -158,14 +171,10 @@ class LabelRound:
             else:
                 messages.append(self._sealed(SpareMasks, client, part, masks))
         if self.rows(part).size:
-            dealer = Dealer(
-                question=self._question(part),
-                masks=self._of_rows(dealt.total, part),
-                keys=(self._keys(Comparer.E0, part), self._keys(Comparer.E1, part)),
-                kernels=self._kernels,
-                arena=self._arena(part),
-            )
-            messages += self._play(part, dealer, dealer.begin())
+            masks = self._of_rows(dealt.total, part)
+            if self._asked.core:
+                self._held[part] = masks
+            messages += self._deal(part, Dealer, self._question(part), masks)
         return messages
 
     def can_leave(self, part: int) -> bool:
@@ -177,14 +186,17 @@ class LabelRound:
 
         Raises
         ------
-        MessageError
+        CheatError
             The dealer sent what are no masks.
         """
         if self._bears is not None:
             self._bears.add(residues)
         else:
-            masks = self._dealt.pop(part)
-            add_dealt(residues, masks, primes=self._primes, kernels=self._kernels)
+            try:
+                add_dealt(residues, self._dealt.pop(part), primes=self._primes, kernels=self._kernels)
+            except MessageError as error:
+                dealer = self._who[Comparer.DEALER]
+                raise CheatError(f"client {dealer}: {error}", code=Code.BAD_MESSAGE) from None
         if self._as is Comparer.E0:
             return self._take_answer(self._me, part, residues)
         return [self._sealed(MaskedAnswer, self._who[Comparer.E0], part, residues)]
@@ -193,12 +205,14 @@ class LabelRound:
         """Whether a message can be taken now, or is of an earlier round."""
         if message.round != self._asked.round:
             return message.round < self._asked.round
-        if message.part >= self._asked.parts.answers:
+        if message.part >= self._slots(message):
             return True  # to be refused
         if not isinstance(message, Compared):
             return message.part < self._begun
-        role = self._roles.get(message.part)
-        return role is not None and self._known[message.sender] in role.wanted
+        sender, role = self._known[message.sender], self._roles.get(message.part)
+        if role is not None:
+            return sender in role.wanted
+        return self._is_told(message.part) and sender not in self._told.get(message.part, {})
 
     def take(self, letter: Letter) -> list[Message]:
         """Take what is ready; what it causes. What is late is dropped.
@@ -215,13 +229,13 @@ class LabelRound:
         message = letter.message
         if message.round < self._asked.round or message.part in self.opened:
             return []
-        if message.part >= self._asked.parts.answers:
-            raise MessageError(
-                f"{type(message).__name__}: part {message.part}, there are {self._asked.parts.answers}"
-            )
+        if message.part >= (slots := self._slots(message)):
+            raise MessageError(f"{type(message).__name__}: part {message.part}, there are {slots}")
         if isinstance(message, Compared):
-            role = self._roles[message.part]
-            return self._play(message.part, role, role.take(self._known[message.sender], letter.data))
+            sender, role = self._known[message.sender], self._roles.get(message.part)
+            if role is None:
+                return self._take_told(message.part, sender, letter.data)
+            return self._play(message.part, role, role.take(sender, letter.data))
         residues = PackedResidues(shape=self._shape(message.part), payload=letter.data)
         match message:
             case SpareMasks():
@@ -268,48 +282,138 @@ class LabelRound:
 
     def _evaluate(self, part: int, masked: PackedResidues) -> list[Message]:
         """At an evaluator: begin to compare a part."""
-        assert self._as is not None
         if not self.rows(part).size:
-            return self._open(part, np.empty(0, dtype=np.int32))
-        evaluator = Evaluator(
-            me=self._as,
-            question=self._question(part),
-            masked=self._of_rows(masked, part),
-            keys=self._keys(Comparer.DEALER, part),
-            kernels=self._kernels,
-            arena=self._arena(part),
-        )
-        return self._play(part, evaluator, evaluator.begin())
+            return self._settle(part, np.empty(0, dtype=np.int32))
+        masked = self._held[part] = self._of_rows(masked, part)
+        return self._compare(part, Evaluator, self._question(part), masked)
 
-    def _play(self, part: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
-        """What a role sends, as messages; what an evaluator opened, once it has ended."""
-        self._roles[part] = role
-        messages: list[Message] = []
-        for one in sent:
-            index, client = self._sent[one.recipient], self._who[one.recipient]
-            self._sent[one.recipient] += 1
-            place = place_of(index, part)
-            sealed = self._seal(Compared, client, place, one.data)
-            messages.append(
-                Compared(
-                    run=self._run,
-                    sender=self._me,
-                    recipient=client,
-                    round=self._asked.round,
-                    part=part,
-                    index=index,
-                    sealed=sealed,
-                )
+    def find_farthest(self, labels: Labels) -> list[Message]:
+        """At an evaluator that has opened all labels: begin to find the farthest rows of emptied clusters."""
+        slot, parts = self._asked.parts.answers, range(self._asked.parts.answers)
+        masked = PackedResidues.empty((len(self._primes), 1, labels.size))
+        masked.planes()[:] = np.concatenate([self._own[part].planes() for part in parts], axis=2)
+        question = self._of_all(labels)
+        return self._tell(slot, labels) + self._compare(slot, FarthestEvaluator, question, masked)
+
+    def _tell(self, slot: int, labels: Labels) -> list[Message]:
+        """Tell the dealer labels, which it needs to go on."""
+        sending = Sending(recipient=Comparer.DEALER, data=labels.astype(_LABEL).tobytes())
+        return [self._letter(slot, sending)]
+
+    def _is_told(self, slot: int) -> bool:
+        """Whether this is the dealer, and evaluators may tell it the labels of a slot now."""
+        parts = self._asked.parts.answers
+        if self._as is not Comparer.DEALER or slot < parts:
+            return False
+        if slot == parts:
+            return self._begun == parts and not self._roles and not self._held
+        part = slot - parts - 1
+        return self._asked.core and part in self._held and part not in self._roles
+
+    def _take_told(self, slot: int, sender: Comparer, data: bytes) -> list[Message]:
+        """At the dealer: once both evaluators told it the same labels, deal for what follows."""
+        told, parts = self._told.setdefault(slot, {}), self._asked.parts.answers
+        rows = self._asked.sets.size if slot == parts else self.rows(slot - parts - 1).size
+        if len(data) != rows * _LABEL.itemsize:
+            raise MessageError(f"Compared: {len(data)} bytes of labels, {rows} rows")
+        told[sender] = data
+        if len(told) < len(_EVALUATORS):
+            return []
+        if told[Comparer.E0] != told[Comparer.E1]:
+            raise CheatError("the evaluators told the dealer different labels", code=Code.BAD_MESSAGE)
+        labels = np.frombuffer(data, dtype=_LABEL).astype(np.int32)
+        if labels.max() >= self._asked.sizes.size:
+            raise CheatError("the evaluators told the dealer labels of no set", code=Code.BAD_MESSAGE)
+        if slot == parts:
+            return self._deal(slot, FarthestDealer, self._of_all(labels), self._masks_again(labels))
+        part = slot - parts - 1
+        return self._deal(slot, Dealer, self._question(part, core=labels), self._held.pop(part))
+
+    def _masks_again(self, labels: Labels) -> PackedResidues:
+        """At the dealer: r of all rows and their sets, drawn again so that they need not be kept."""
+        deals, parts = self._mask_dealer(), self._asked.parts
+        masks = PackedResidues.empty((len(self._primes), 1, labels.size))
+        for part in range(parts.answers):
+            rows = parts.answer_rows(part)
+            total = deals.deal(columns=self._columns, rows=rows.stop - rows.start).total
+            own = own_column(total, labels[rows])
+            masks.planes()[:, :, BYTES_PER_RESIDUE * rows.start : BYTES_PER_RESIDUE * rows.stop] = (
+                own.planes()
             )
+        return masks
+
+    def _deal(
+        self, slot: int, kind: type[Dealer | FarthestDealer], question: Question, masks: PackedResidues
+    ) -> list[Message]:
+        """Begin a dealer's role."""
+        role = kind(
+            question=question,
+            masks=masks,
+            keys=(self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)),
+            kernels=self._kernels,
+            arena=self._arena(slot),
+        )
+        return self._play(slot, role, role.begin())
+
+    def _compare(
+        self, slot: int, kind: type[Evaluator | FarthestEvaluator], question: Question, masked: PackedResidues
+    ) -> list[Message]:
+        """Begin an evaluator's role."""
+        assert self._as is not None
+        role = kind(
+            me=self._as,
+            question=question,
+            masked=masked,
+            keys=self._keys(Comparer.DEALER, slot),
+            kernels=self._kernels,
+            arena=self._arena(slot),
+        )
+        return self._play(slot, role, role.begin())
+
+    def _play(self, slot: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
+        """What a role sends, as messages, and what follows once it has ended."""
+        self._roles[slot] = role
+        messages: list[Message] = [self._letter(slot, one) for one in sent]
         if not role.ended:
             return messages
-        del self._roles[part]
-        self._arenas.append(self._lent.pop(part))
-        return messages + self._open(part, role.labels) if isinstance(role, Evaluator) else messages
+        del self._roles[slot]
+        self._arenas.append(self._lent.pop(slot))
+        if isinstance(role, FarthestEvaluator):
+            self.farthest = role.rows
+        if not isinstance(role, Evaluator):
+            return messages
+        parts = self._asked.parts.answers
+        if slot > parts:
+            part = slot - parts - 1
+            self.cores[part] = role.core
+            return messages + self._settle(part, self.opened[part])
+        if not self._asked.core:
+            return messages + self._settle(slot, role.labels)
+        self.opened[slot] = labels = role.labels
+        core, question = parts + 1 + slot, self._question(slot, core=labels)
+        messages += self._tell(core, labels)
+        return messages + self._compare(core, Evaluator, question, self._held[slot])
 
-    def _open(self, part: int, labels: Labels) -> list[Message]:
-        """Tell the server the labels of a part."""
+    def _letter(self, slot: int, one: Sending) -> Message:
+        """What is sent to another of the trio."""
+        index, client = self._sent[one.recipient], self._who[one.recipient]
+        self._sent[one.recipient] += 1
+        return Compared(
+            run=self._run,
+            sender=self._me,
+            recipient=client,
+            round=self._asked.round,
+            part=slot,
+            index=index,
+            sealed=self._seal(Compared, client, place_of(index, slot), one.data),
+        )
+
+    def _settle(self, part: int, labels: Labels) -> list[Message]:
+        """Keep y of the labels' sets, and tell the server what was opened of a part."""
+        self._settled.add(part)
         self.opened[part] = labels
+        if labels.size:
+            self._own[part] = own_column(self._held.pop(part), labels)
         rows = self._asked.parts.answer_rows(part)
         whole = self._asked.sets[rows].copy()
         whole[self.rows(part) - rows.start] = labels
@@ -321,16 +425,47 @@ class LabelRound:
                 round=self._asked.round,
                 part=part,
                 labels=whole,
+                core=np.packbits(self.cores[part], bitorder="little").tobytes() if self._asked.core else b"",
             )
         ]
 
-    def _question(self, part: int) -> Question:
+    def _slots(self, message: RoundMessage) -> int:
+        """Parts that a type of message can be about: the trio compares more than answers have."""
+        parts = self._asked.parts.answers
+        return 2 * parts + 1 if isinstance(message, Compared) else parts
+
+    def _mask_dealer(self) -> MaskDealer:
+        bearers = self._asked.members[: self._job.threshold]
+        return MaskDealer(
+            weights=self._weights.of,
+            n=self._job.n,
+            ell=self._job.ell,
+            t=self._job.t,
+            bearers=bearers,
+            spares=self._asked.members[self._job.threshold :],
+            keys={j: self._answer_keys(j) for j in bearers},
+            primes=self._primes,
+            kernels=self._kernels,
+        )
+
+    def _of_all(self, labels: Labels) -> Question:
+        """What is asked about all rows, by their labels."""
+        sizes = self._asked.sizes
+        return Question(primes=self._primes, sizes=sizes, rows=labels.size, champions=labels)
+
+    def _question(self, part: int, core: Labels | None = None) -> Question:
+        """What is asked about a part: its labels; or its core, by these labels."""
         rows = self.rows(part)
+        champions = core
+        if core is None and self._asked.champions:
+            # A row in no set is compared with the first set: any other would do.
+            champions = np.where(self._asked.sets[rows] < 0, self._first, self._asked.sets[rows])
         return Question(
             primes=self._primes,
             sizes=self._asked.sizes[: self._columns],
             rows=rows.size,
-            champions=self._asked.sets[rows] if self._asked.champions else None,
+            champions=champions,
+            core=core is not None,
         )
 
     def rows(self, part: int) -> Ints:
@@ -364,19 +499,19 @@ class LabelRound:
             secret = self._secret(bearer if self._me == dealer else dealer)
         return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_ANSWERS)
 
-    def _keys(self, other: Comparer, part: int) -> Keys:
+    def _keys(self, other: Comparer, slot: int) -> Keys:
         """Keys that the dealer and an evaluator compare with, at one of them."""
         secret = self._secret(self._who[other])
-        return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_COMPARE, part=part)
+        return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_COMPARE, part=slot)
 
     def _secret(self, client: int) -> bytes:
         """What this client and another derive keys of this question from."""
         channel, asked = self._channels[client], self._asked
         return channel.mask_key(round_=asked.round, index=0, question=asked.digest)
 
-    def _arena(self, part: int) -> Arena:
-        self._lent[part] = self._arenas.pop() if self._arenas else Arena()
-        return self._lent[part]
+    def _arena(self, slot: int) -> Arena:
+        self._lent[slot] = self._arenas.pop() if self._arenas else Arena()
+        return self._lent[slot]
 
     def _sealed(
         self,

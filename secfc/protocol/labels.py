@@ -4,7 +4,7 @@ import numpy as np
 
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
-from secfc.errors import CheatError, MessageError, SecFCError
+from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
 from secfc.kmeans.label_search import LabelSearch
 from secfc.params import Job
@@ -26,7 +26,7 @@ def label_search(job: Job, sets: Labels) -> LabelSearch:
         sets=sets,
         k=job.k,
         max_iter=job.max_iter,
-        guessed=job.init == "labels",
+        separation=job.init == "separation",
         predict=job.predict,
     )
 
@@ -73,7 +73,7 @@ class ClientLabels(ClientCoded):
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
         self._own_secret = context.masks.octets(KEY_BYTES) if self._number == dealer else bytes(KEY_BYTES)
         self._search: LabelSearch | None = None  # an evaluator's
-        self._endorsed = 0  # the last round
+        self._gathered = self._endorsed = 0  # the last round whose labels are in it, and what follows signed
         self._current: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
@@ -97,14 +97,15 @@ class ClientLabels(ClientCoded):
         super().ask(message, sets, sizes, residues)
         if self._evaluates and self._search is None:
             self._search = label_search(self._job, sets)
-        left_out = self._sharing.left_out
+        job, left_out = self._job, self._sharing.left_out
         asked = Asked(
             round=message.round,
             digest=question_digest(sets, (), left_out),
             sets=sets,
             sizes=sizes,
-            champions=message.round > 1 or (self._job.init == "labels" and not self._job.predict),
-            rows=np.flatnonzero(sets < 0) if self._job.predict else np.arange(sets.size),
+            champions=message.round > 1 or (job.init == "labels" and not job.predict),
+            core=job.with_core(message.round),
+            rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
             members=tuple(sorted({self._number, *self._channels} - left_out)),
             parts=self._parts,
             residues=residues,
@@ -142,9 +143,16 @@ class ClientLabels(ClientCoded):
         return self._current
 
     def _drain(self) -> list[Message]:
-        """Take all mail that can be taken now; then, at an evaluator that has opened all labels, endorse."""
+        """Take all mail that can be taken now, and at an evaluator go on when all labels are opened."""
         current, messages = self._round_now, list[Message]()
-        while (letter := self._mail.take(current.ready)) is not None:
+        while True:
+            letter = self._mail.take(current.ready)
+            if letter is None:
+                following = self._follow(current)
+                if not following:
+                    return messages
+                messages += following
+                continue
             try:
                 messages += current.take(letter)
             except MessageError as error:
@@ -153,18 +161,27 @@ class ClientLabels(ClientCoded):
                     continue  # others' answers are enough
                 text = f"client {message.sender}: {error}"
                 raise CheatError(text, code=Code.BAD_MESSAGE) from None
-        if self._search is not None and current.complete and self._endorsed < self._round:
-            self._endorsed = self._round
-            messages.append(self._endorsement(self._search, current))
-        return messages
 
-    def _endorsement(self, search: LabelSearch, current: LabelRound) -> Message:
+    def _follow(self, current: LabelRound) -> list[Message]:
+        """At an evaluator that has opened all labels: find rows for emptied clusters, then endorse."""
+        search = self._search
+        if search is None or not current.complete or self._endorsed == self._round:
+            return []
+        if self._gathered < self._round:
+            self._gathered = self._round
+            for part in range(self._parts.answers):
+                search.add(current.rows(part), current.opened[part], current.cores.get(part))
+            if search.emptied.size:
+                return current.find_farthest(search.labels)
+        farthest = current.farthest
+        if search.emptied.size and farthest is None:
+            return []
+        self._endorsed = self._round
+        return [self._endorsement(search, np.empty(0, dtype=np.int64) if farthest is None else farthest)]
+
+    def _endorsement(self, search: LabelSearch, farthest: Ints) -> Message:
         """Sign what follows from the labels of this round."""
-        for part in range(self._parts.answers):
-            search.add(current.rows(part), current.opened[part])
-        if search.emptied.size:
-            raise SecFCError(f"round {self._round}: {search.emptied.size} clusters have no row any more")
-        if search.end_round(np.empty(0, dtype=np.int64)):
+        if search.end_round(farthest):
             labels, round_, ended = search.sets, self._round + 1, None
         else:
             (result,) = search.found
@@ -177,4 +194,5 @@ class ClientLabels(ClientCoded):
             recipient=SERVER,
             round=self._round,
             signature=self._context.identity.sign(statement),
+            moved=tuple(farthest.tolist()),
         )

@@ -8,15 +8,15 @@ from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
 from secfc.protocol.turns import turn_error
-from secfc.row_layout import WINDOW
 from secfc.sealing.channel import Channel
 
 RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
 """What clients send each other in a round."""
 
-_MOST = 4 * WINDOW
-"""Messages kept of each sender and type. In each part that is asked for the dealer sends two at most before
-it is answered, and every other client one; as much of the next round may be here."""
+_MOST = 64
+"""Messages kept of each sender and type. In each of the `WINDOW` parts that are asked for the dealer sends
+two at most before it is answered, and every other client one. Where farthest rows are found it sends one for
+each level of a tournament at once, of 2**29 rows at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -28,6 +28,7 @@ from secfc.protocol.encodings import (
     clients,
     elements,
     flag,
+    numbers,
     octets,
     residues,
     rest,
@@ -579,29 +580,37 @@ class Compared(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OpenedLabels(ToServer):
-    """The labels of the rows of a part, as an evaluator opened them."""
+    """The labels of the rows of a part, as an evaluator opened them.
+
+    `core` has a bit of each row where the core was asked for, the lowest bit first.
+    """
 
     number = 31
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = True
-    body = Body(part=COUNT, labels=LABELS)
+    body = Body(part=COUNT, labels=LABELS, core=rest(lambda of: -(-of.rows // 8)))
 
     part: int
     labels: Labels | PackedLabels = field(repr=False)
+    core: bytes | memoryview = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Endorsement(ToServer):
-    """An evaluator's signature of what follows from a round's labels: the next question, or the result."""
+    """An evaluator's signature of what follows from a round's labels: the next question, or the result.
+
+    `moved` are the rows that go to emptied clusters, in the order of these.
+    """
 
     number = 32
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = True
-    body = Body(signature=octets(SIGNATURE_BYTES))
+    body = Body(signature=octets(SIGNATURE_BYTES), moved=numbers(lambda of: of.job.k))
 
     signature: bytes = field(repr=False)
+    moved: tuple[int, ...] = field(default=(), repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(

@@ -328,7 +328,7 @@ class TestMail:
 
 class TestQuestion:
     def ask(self, question, shape=None):
-        masks = packed(np.zeros(shape or (question.sizes.size, question.rows), dtype=object), question.primes)
+        masks = packed(np.zeros(shape or (1, question.rows), dtype=object), question.primes)
         return FarthestDealer(
             question=question, masks=masks, keys=(None, None), kernels=BOTH[0], arena=Arena()
         )
@@ -353,7 +353,7 @@ class TestQuestion:
 
     def test_the_dealer_is_no_evaluator(self):
         question = asked([0] * 7, [1, 1])
-        masked = packed(np.zeros((2, 7), dtype=object), question.primes)
+        masked = packed(np.zeros((1, 7), dtype=object), question.primes)
         with pytest.raises(ParameterError, match="the dealer is no evaluator"):
             FarthestEvaluator(
                 me=Comparer.DEALER,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from secfc.comparing.arena import Arena
+from secfc.comparing.farthest import FarthestDealer, own_column
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Role
@@ -47,7 +48,9 @@ class Trio:
     def __post_init__(self) -> None:
         primes = self.question.primes
         shared = {"question": self.question, "kernels": self.kernels}
-        masked = packed(self.distances + self.masks, primes)
+        masks, masked = packed(self.masks, primes), packed(self.distances + self.masks, primes)
+        if self.dealer is FarthestDealer:
+            masks, masked = (own_column(one, self.question.champions) for one in (masks, masked))
         self.keys = {
             pair: keys(pair[1], secrets=self.secrets)
             for pair in [
@@ -56,9 +59,7 @@ class Trio:
         }
         of_dealer = self.keys[Comparer.DEALER, Comparer.E0], self.keys[Comparer.DEALER, Comparer.E1]
         self.roles: dict[Comparer, Role] = {
-            Comparer.DEALER: self.dealer(
-                **shared, masks=packed(self.masks, primes), keys=of_dealer, arena=Arena()
-            )
+            Comparer.DEALER: self.dealer(**shared, masks=masks, keys=of_dealer, arena=Arena())
         } | {
             me: self.evaluator(me=me, **shared, masked=masked, keys=self.keys[me, me], arena=Arena())
             for me in (Comparer.E0, Comparer.E1)

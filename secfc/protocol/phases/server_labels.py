@@ -1,6 +1,8 @@
 """The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
 
-from secfc.array_types import Labels
+import numpy as np
+
+from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.kmeans.label_search import LabelSearch
@@ -48,8 +50,9 @@ class ServerLabels(ServerRounds):
         self._clear()
 
     def _clear(self) -> None:
-        self._opened: dict[int, dict[int, Labels]] = {j: {} for j in self._evaluators}  # by part
-        self._signed: dict[int, bytes] = {}
+        # Labels and core, by part, of each evaluator.
+        self._opened: dict[int, dict[int, tuple[Labels, Bools | None]]] = {j: {} for j in self._evaluators}
+        self._signed: dict[int, Endorsement] = {}
         self._parts_done = 0
 
     @property
@@ -147,7 +150,8 @@ class ServerLabels(ServerRounds):
             raise MessageError(
                 f"OpenedLabels: of {message.labels.size} rows, part {part} has {rows.stop - rows.start}"
             )
-        opened[part] = labels_of(message.labels)
+        core = self._core(message.core, message.labels.size)
+        opened[part] = labels_of(message.labels), core
         messages: list[Message] = []
         while all(self._parts_done in one for one in self._opened.values()):
             messages += self._agreed(self._parts_done)
@@ -155,8 +159,8 @@ class ServerLabels(ServerRounds):
 
     def _agreed(self, part: int) -> list[Message]:
         """Both evaluators opened the next part: compare, and ask for another."""
-        first, second = (self._opened[j][part] for j in self._evaluators)
-        if (first != second).any():
+        (first, core), (second, other) = (self._opened[j][part] for j in self._evaluators)
+        if (first != second).any() or (core is not None and (core != other).any()):
             raise CheatError(
                 f"clients {self._evaluators[0]} and {self._evaluators[1]} opened different labels in round "
                 f"{self._gathering.round}",
@@ -165,19 +169,36 @@ class ServerLabels(ServerRounds):
         rows = self._parts.answer_rows(part)
         asked = self.search.asked
         low, high = asked.searchsorted((rows.start, rows.stop))
-        self.search.add(asked[low:high], first[asked[low:high] - rows.start])
+        self.search.add(asked[low:high], first[asked[low:high] - rows.start], core)
         self._parts_done += 1
         return self._continue(part + WINDOW, self._gathering.members)
+
+    def _core(self, bits: bytes | memoryview, rows: int) -> Bools | None:
+        """Which of a part's rows are in the core, where that is asked.
+
+        Raises
+        ------
+        MessageError
+            There is no bit for each row, or bits behind the last are not zero.
+        """
+        if len(bits) != (-(-rows // 8) if self.search.with_core else 0):
+            raise MessageError(f"OpenedLabels: {len(bits)} bytes of the core, of {rows} rows")
+        if not self.search.with_core:
+            return None
+        found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little").astype(np.bool_)
+        if found[rows:].any():
+            raise MessageError("OpenedLabels: bits of the core behind the last row are not zero")
+        return found[:rows]
 
     def _on_endorsement(self, message: Endorsement) -> list[Message]:
         self._evaluated(message)
         if message.sender in self._signed or len(self._opened[message.sender]) < self._parts.answers:
             raise MessageError(f"Endorsement: of client {message.sender} out of turn")
-        self._signed[message.sender] = message.signature
+        self._signed[message.sender] = message
         if len(self._signed) < len(self._evaluators):
             return []
         round_, left_out = self._gathering.round, self._gathering.left_out
-        more = self.search.end_round(self.search.emptied[:0])
+        more = self.search.end_round(self._moved())
         labels, ended = self.search.sets, None
         if not more:
             (result,) = self.search.found
@@ -187,9 +208,29 @@ class ServerLabels(ServerRounds):
             session, labels, round_=round_ + 1 if more else 0, left_out=left_out, ended=ended
         )
         for j in self._evaluators:
-            session.roster.verify(j, self._signed[j], statement, what="what follows from the labels")
-        self._endorsements = tuple(self._signed[j] for j in self._evaluators)
+            signature = self._signed[j].signature
+            session.roster.verify(j, signature, statement, what="what follows from the labels")
+        self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
         if more:
             return self.ask()
         self.found = self.search.found
         return self._finish(self.search.found[0], endorsements=self._endorsements)
+
+    def _moved(self) -> Ints:
+        """Rows that go to emptied clusters, as both evaluators found.
+
+        Raises
+        ------
+        CheatError
+            They found different ones, or none that there can be.
+        """
+        first, second = (self._signed[j].moved for j in self._evaluators)
+        emptied, m = self.search.emptied.size, self.layout.m
+        possible = len(set(first)) == len(first) in (0, emptied) and max(first, default=0) < m
+        if first != second or not possible:
+            raise CheatError(
+                f"clients {self._evaluators[0]} and {self._evaluators[1]} moved different rows in round "
+                f"{self._gathering.round}, or not {emptied}",
+                code=Code.BAD_MESSAGE,
+            )
+        return np.array(first, dtype=np.int64)
