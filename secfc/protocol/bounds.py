@@ -77,12 +77,18 @@ class Bounds:
 
     @property
     def compared(self) -> int:
-        """What the dealer sends of a part."""
+        """What the dealer sends of a part; without the rows of some, a round takes fewer primes."""
         if self.job.disclosure != "labels":
             return 0
-        columns = self.primes * self.job.k
-        rows = min(self.rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
-        return most_dealt_bytes(rows, self.job.k, self.primes)
+        return max(
+            most_dealt_bytes(self.part_rows(primes), self.job.k, primes)
+            for primes in range(1, self.primes + 1)
+        )
+
+    def part_rows(self, primes: int = 1) -> int:
+        """Rows of a part of an answer in so many primes."""
+        columns = primes * self.job.k
+        return min(self.rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
 
     @property
     def columns(self) -> int:

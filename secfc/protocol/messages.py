@@ -18,6 +18,7 @@ from secfc.protocol.encodings import (
     INTRODUCTION,
     INTRODUCTIONS,
     LABELS,
+    PART_LABELS,
     PREPARED,
     REAL,
     REPORTS,
@@ -585,7 +586,7 @@ class OpenedLabels(ToServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = True
-    body = Body(part=COUNT, labels=LABELS)
+    body = Body(part=COUNT, labels=PART_LABELS)
 
     part: int
     labels: Labels | PackedLabels = field(repr=False)
