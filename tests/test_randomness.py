@@ -269,7 +269,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # MaskSource: one key and keystream a client and run, recorded in test_masks_never_repeat.py; journaled
     # keys, for the same plaintexts only: tests/journal/test_masks.py; coefficients, of public seeds:
     # test_dealing.py; coefficients that hide nothing, fresh for each check: psu/field_sharing.py; pairwise:
-    # test_pairwise.py; sealing's nonces: tests/sealing/; the server's coefficients, from its log:
+    # test_pairwise.py; keys that the dealer shares: protocol/test_label_keystreams.py; sealing's nonces:
+    # tests/sealing/; the server's coefficients, from its log:
     # drivers/flare/test_going_on.py. A new place needs a test of its own first.
     package = Path(secfc.__file__).parent
     found = {
@@ -287,6 +288,7 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "keystream.py: modes.GCM",
         "prepare/memory.py: MaskSource(",
         "protocol/dealing.py: MaskSource(",
+        "protocol/label_round.py: mask_key(",
         "protocol/pairwise.py: mask_key(",
         "protocol/server.py: MaskSource(",
         "psu/field_sharing.py: MaskSource(",

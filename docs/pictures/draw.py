@@ -245,7 +245,7 @@ SERVER_MOVES: tuple[Move, ...] = (
     ("share", "check", "last Ready, liars tolerated"),
     ("share", "iterate", "last Ready"),
     ("check", "iterate", "last Report or Evidence"),
-    ("iterate", "done", "last CodedDistances"),
+    ("iterate", "done", "last CodedDistances or Endorsement"),
 )
 
 _GAP, _WIDTH, _SIDE = 42, 330, 110
@@ -286,7 +286,7 @@ def states() -> str:
     """What each role takes in which state."""
     return picture(
         960,
-        862,
+        1002,
         "States of a client and of the server",
         "From the top down the states of a client and of the server, in each the messages that the role "
         "takes there, and between them the message that leads from one to the other.",

@@ -5,7 +5,7 @@ The bounds follow from the job alone until the rows are known, and from these th
 
 from dataclasses import dataclass
 
-from secfc.field.packing import packed_bytes
+from secfc.field.packing import BYTES_PER_RESIDUE, packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.options import MAX_ROWS
 from secfc.params import Job
@@ -76,10 +76,16 @@ class Bounds:
 
     @property
     def compared(self) -> int:
-        """What the dealer sends of a part."""
+        """What the dealer sends of a part; without the rows of some, a round takes fewer primes."""
         if self.job.disclosure != "labels":
             return 0
-        return most_compared_bytes(self.rows, self.job.k, self.primes)
+        of = (most_compared_bytes(self.rows, self.job.k, primes) for primes in range(1, self.primes + 1))
+        return max(of)
+
+    def part_rows(self, primes: int = 1) -> int:
+        """Rows of a part of an answer in so many primes."""
+        columns = primes * self.job.k
+        return min(self.rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
 
     @property
     def columns(self) -> int:

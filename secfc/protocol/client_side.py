@@ -34,7 +34,8 @@ class ClientCoded:
         """Raise MessageError when a question is not what it must be."""
         if message.responders:
             raise MessageError(
-                f"Assignment: {len(message.responders)} responders, {self._job.disclosure!r} names none"
+                f"Assignment: {len(message.responders)} responders, disclosure {self._job.disclosure!r} "
+                "names none"
             )
         if message.endorsements:
             raise MessageError(f"Assignment: {len(message.endorsements)} endorsements, nobody gives any")

@@ -232,21 +232,24 @@ def _unpack_labels(reader: Reader, largest: int, *, none: bool) -> PackedLabels:
     return PackedLabels(payload=payload, size=count, largest=largest, none=none)
 
 
-def _most_labels(of: Bounds, largest: int) -> int:
-    return _COUNT.size + packed_size(of.rows, bits_of(largest))
+def _labels(rows: Most) -> Encoding:
+    return Encoding(
+        lambda value, k: _pack_labels(value, k - 1, none=False),
+        lambda reader, k: _unpack_labels(reader, k - 1, none=False),
+        lambda of: _COUNT.size + packed_size(rows(of), bits_of(of.job.k - 1)),
+    )
 
 
-LABELS = Encoding(
-    lambda value, k: _pack_labels(value, k - 1, none=False),
-    lambda reader, k: _unpack_labels(reader, k - 1, none=False),
-    lambda of: _most_labels(of, of.job.k - 1),
-)
+LABELS = _labels(lambda of: of.rows)
 """Labels of all rows, 0 to k - 1; as they are received they stay packed."""
+
+PART_LABELS = _labels(lambda of: of.part_rows())
+"""Likewise of the rows of a part of an answer."""
 
 SETS = Encoding(
     lambda value, k: _pack_labels(value, k, none=True),
     lambda reader, k: _unpack_labels(reader, k, none=True),
-    lambda of: _most_labels(of, of.job.k),
+    lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.job.k)),
 )
 """Likewise the set of each row, 0 to k - 1, or -1 for none."""
 

@@ -79,7 +79,9 @@ class ClientLabels(ClientCoded):
     def check(self, message: Assignment, sets: Labels) -> None:
         """The first sets are those of a start; all others follow from opened labels."""
         if message.responders:
-            raise MessageError(f"Assignment: {len(message.responders)} responders, 'labels' names none")
+            raise MessageError(
+                f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
+            )
         if message.round > 1:
             check_endorsed(message, sets, job=self._job, session=self._context.session)
             return

@@ -66,14 +66,13 @@ class Mail:
                 f"{kind.__name__}: message {at[1]} of round {at[0]} from client {sender}, after message "
                 f"{last[1]} of round {last[0]}"
             )
-        held = self._held.setdefault((sender, kind), deque())
-        if len(held) == _MOST:
+        if len(self._held.get((sender, kind), ())) == _MOST:
             raise MessageError(f"{kind.__name__}: client {sender} is {_MOST} messages ahead")
         data = self._channels[sender].open(
             kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
         )
         self._last[sender, kind] = at
-        held.append(Letter(message=message, data=data))
+        self._held.setdefault((sender, kind), deque()).append(Letter(message=message, data=data))
 
     def take(self, ready: Callable[[RoundMessage], bool]) -> Letter | None:
         """The first of some sender's that is ready to be taken."""

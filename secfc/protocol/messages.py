@@ -18,6 +18,7 @@ from secfc.protocol.encodings import (
     INTRODUCTION,
     INTRODUCTIONS,
     LABELS,
+    PART_LABELS,
     PREPARED,
     REAL,
     REPORTS,
@@ -589,7 +590,7 @@ class OpenedLabels(ToServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = True
-    body = Body(part=COUNT, labels=LABELS, core=rest(lambda of: -(-of.rows // 8)))
+    body = Body(part=COUNT, labels=PART_LABELS, core=rest(lambda of: -(-of.part_rows() // 8)))
 
     part: int
     labels: Labels | PackedLabels = field(repr=False)

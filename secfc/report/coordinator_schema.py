@@ -122,7 +122,11 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         faults = result.faults
         numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
         counts, rows = result.counts, sum(result.sizes)
+        measured = job.disclosure != "labels"  # nobody knows a distance with that
         for key, holds in (
+            ("inertia", (result.inertia is not None) == measured),
+            ("near_ties", (result.near_ties is not None) == measured),
+            ("history", bool(result.history) == measured),
             ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),
             ("sizes", len(result.sizes) == job.k and 0 < rows == (rows if counts is None else sum(counts))),
             ("faults", numbers <= set(range(1, job.n + 1))),

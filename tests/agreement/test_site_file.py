@@ -46,7 +46,11 @@ WRONG = {
     "empty path": ('path = "south.csv"', 'path = ""', "7: data: the path of a file is needed"),
     "limit": ("[data]", "[limits]\nsmallest_set = 0\n[data]", "7: limits.smallest_set: "),
     "limit type": ("[data]", '[limits]\nleast_t = "2"\n[data]', "7: limits.least_t: an integer is needed"),
-    "disclosure": ("[data]", '[limits]\ndisclosure = ["al"]\n[data]', "7: limits.disclosure[1]: 'coded' or"),
+    "disclosure": (
+        "[data]",
+        '[limits]\ndisclosure = ["al"]\n[data]',
+        "7: limits.disclosure[1]: 'coded', 'distances' or 'labels' is possible",
+    ),
 }
 
 

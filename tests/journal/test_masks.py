@@ -6,6 +6,7 @@ bytes; pieces that are not the same do not overlap. A draw that is for none of t
 """
 
 import threading
+from contextlib import contextmanager
 from functools import wraps
 from hashlib import sha256
 from itertools import pairwise as neighbours
@@ -19,6 +20,8 @@ from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 
 from secfc import keystream
+from secfc.comparing.masking import BearerMasks, MaskDealer
+from secfc.comparing.role import Role
 from secfc.drivers.in_process import run_in_process
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
@@ -27,6 +30,8 @@ from secfc.params import Job
 from secfc.protocol import dealing, sharing, testimony
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
+from secfc.protocol.label_round import LabelRound
+from secfc.protocol.labels import ClientLabels
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput
@@ -60,7 +65,7 @@ class Uses:
 
     def __init__(self, monkeypatch):
         self.pieces, self.sealed = {}, {}
-        self.again = 0
+        self.again, self._places = 0, ()
         self._at_work = threading.local()
         self._patch = monkeypatch
         self._sources()
@@ -78,8 +83,12 @@ class Uses:
             (ConsistencyCheck, "liars"),
             (ShareChecks, "_challenge"),
             (PairwiseMasks, "add"),
+            (ClientLabels, "__init__"),
+            (BearerMasks, "add"),
+            (BearerMasks, "next"),
         ):
             self._during(owner, name)
+        self._comparers()
         self._during(MaskSource, "go_on_from", PASSED)
         for module in (testimony, dealing):
             self._during(module, "coefficients_of", PUBLIC)
@@ -117,11 +126,12 @@ class Uses:
 
         self._patch.setattr(owner, name, noted)
 
-    def _piece(self, stream, start, count):
+    def _piece(self, stream, start, count, data=b""):
         assert self._now, "a draw for no known purpose"
         use, pieces = self._now[-1], self.pieces.setdefault(stream, {})
         if use[0] == PASSED or not count:
             return
+        use = use[0], sha256(use[1] + bytes(data)).digest()
         if start in pieces:
             assert pieces[start] == (count, use), use[0]
             self.again += 1
@@ -147,15 +157,15 @@ class Uses:
 
     def _pairs(self):
         """Both ends of a pair use one keystream, each for its own answer."""
-        records, made, me = self, PairwiseMasks.__init__, []
+        records, made = self, PairwiseMasks.__init__
 
         def make(masks, **given):
-            me.append(given["me"])
-            made(masks, **given)
+            with self._at(given["me"]):
+                made(masks, **given)
 
         class Stream:
             def __init__(self, algorithm, mode):
-                self._real, self._place = Cipher(algorithm, mode), (algorithm.key, me[-1])
+                self._real, self._place = Cipher(algorithm, mode), (algorithm.key, *records._places)
                 self._position = 0
 
             def encryptor(self):
@@ -163,12 +173,51 @@ class Uses:
                 return self
 
             def update_into(self, data, out):
-                records._piece(self._place, self._position, len(data))
+                records._piece(self._place, self._position, len(data), data)
                 self._position += len(data)
                 return self._stream.update_into(data, out)
 
         self._patch.setattr(PairwiseMasks, "__init__", make)
         self._patch.setattr(keystream, "Cipher", Stream)
+
+    @contextmanager
+    def _at(self, *place):
+        """Keystreams that begin meanwhile are used at this place; processes take calls in turn."""
+        self._places = (*self._places, *place)
+        try:
+            yield
+        finally:
+            self._places = self._places[: -len(place)]
+
+    def _comparers(self):
+        """A dealer's own masks follow from a key that it uses as dealer and as bearer."""
+
+        def placed(owner, name, place):
+            real = getattr(owner, name)
+
+            @wraps(real)
+            def noted(one, *given, **named):
+                with self._at(place(one, *given)):
+                    return real(one, *given, **named)
+
+            self._patch.setattr(owner, name, noted)
+
+        placed(LabelRound, "__init__", lambda one, context, *rest: context.number)
+        for name in ("begin", "leave", "take"):
+            placed(LabelRound, name, lambda one, *rest: one._me)
+        placed(MaskDealer, "__init__", lambda one: "dealer")
+        step = Role._advance
+
+        def advance(role, taken):
+            inputs = role._masks if hasattr(role, "_masks") else role._masked
+            held = [inputs.tobytes(), *(bytes(one) for one in (taken or {}).values())]
+            self._now.append((type(role).__name__, sha256(b"|".join(held)).digest()))
+            try:
+                return step(role, taken)
+            finally:
+                self._now.pop()
+
+        self._patch.setattr(Role, "_advance", advance)
 
     def _seals(self):
         records = self
@@ -197,9 +246,12 @@ def uses(monkeypatch):
 ALWAYS = {"Sharer.share"}
 MASKED = ALWAYS | {"PairwiseMasks.add"}
 CHECKED = ALWAYS | {"Sharer.cover", "ShareChecks._challenge", "ConsistencyCheck.agree"}
+COMPARED = ALWAYS | {"ClientLabels.__init__", "BearerMasks.add", "BearerMasks.next", "Dealer", "Evaluator"}
 UNION = {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
 PURPOSES = {
     "coded": ALWAYS,
+    "opened labels": COMPARED,
+    "spare masks": COMPARED,
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "union": MASKED | UNION | {"SeriesInput.values"},

@@ -27,8 +27,8 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-LISTS = {messages.Assignment: 4, messages.Finish: 2}
-"""Bytes of the lists of clients after labels, if they are empty."""
+LISTS = {messages.Assignment: 4 + 2 * 64, messages.Finish: 2 + 2 * 64}
+"""Bytes of the lists of clients after labels, if they are empty, and of two endorsements."""
 
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]
@@ -60,9 +60,9 @@ def signed(kind, data):
 
 def bodies(kind, k, room):
     """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
-    bits = max(1, (k - (kind is messages.Finish)).bit_length())
-    before = {messages.Hello: 32 + 132, messages.Finish: 13}.get(kind, 0)
-    if kind in (messages.Hello, messages.Assignment, messages.Finish):
+    bits = max(1, (k - (kind in (messages.Finish, messages.OpenedLabels))).bit_length())
+    before = {messages.Hello: 32 + 132, messages.Finish: 13, messages.OpenedLabels: 4}.get(kind, 0)
+    if kind in (messages.Hello, messages.Assignment, messages.Finish, messages.OpenedLabels):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
         count = min(count, 1 << 29)
         whole = bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)

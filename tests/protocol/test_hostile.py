@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 from secfc.errors import CheatError, LimitError, MessageError
-from secfc.protocol.messages import SERVER
+from secfc.protocol.messages import KINDS, SERVER
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(5)
@@ -38,7 +38,7 @@ def mutated(rng, data, seen):
         case 2:
             changed += rng.randbytes(rng.randrange(1, 40))
         case 3:
-            changed[4] = rng.randrange(22)
+            changed[4] = rng.randrange(len(KINDS))
         case 4:
             changed[25:29] = rng.randrange(2 ** rng.choice((2, 31))).to_bytes(4, "little")
         case 5:

@@ -20,10 +20,11 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.keystream import draw, keystream, spare_words
 from secfc.params import Job
 from secfc.protocol.decoding import Weights
-from secfc.protocol.disclosure import ServerDistances, question_digest
+from secfc.protocol.disclosure import ServerDistances
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, LeaveOut
 from secfc.protocol.pairwise import _BLOCK_BYTES, PairwiseMasks, harary_neighbours
+from secfc.protocol.question import question_digest
 from secfc.protocol.states import State
 from secfc.sealing.channel import Channel
 

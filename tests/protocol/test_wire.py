@@ -22,19 +22,25 @@ from secfc.protocol.messages import (
     CentreShare,
     Challenge,
     CodedDistances,
+    Compared,
     Continue,
     Dispute,
     Echo,
+    Endorsement,
     Evidence,
     Finish,
     FromServer,
     Hello,
     LeaveOut,
+    MaskedAnswer,
+    MaskedDistances,
     Message,
+    OpenedLabels,
     Plan,
     Ready,
     Report,
     Share,
+    SpareMasks,
     UnionCheck,
     UnionContinue,
     UnionDeal,
@@ -78,6 +84,9 @@ LABELS = HEADER + 4
 SECRET_RUN = b"secret run ident"
 AGREEMENT = b"the secret agreement of a party."
 SEALED = bytes(range(100, 128))
+SIGNED = bytes(range(64)), bytes(range(64, 128))
+"""Endorsements of both evaluators."""
+MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
 INTRODUCTION = 4 + 32 + 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 START = HEADER + 32 + INTRODUCTION
@@ -146,6 +155,20 @@ def examples():
             run=SECRET_RUN, sender=3, recipient=1, round=4, sealed=Sealed(payload=bytes(range(32)))
         ),
         "UnionVerdict": UnionVerdict(**down, round=3, unique=True),
+        "Endorsed Assignment": Assignment(**down, round=7, sets=labels(0, 2, 1, 1), endorsements=SIGNED),
+        "Finish without inertia": Finish(
+            **down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=None, endorsements=SIGNED
+        ),
+        "OpenedLabels": OpenedLabels(**up, round=7, part=5, labels=labels(2, 0, 1)),
+        "Endorsement": Endorsement(**up, round=7, signature=bytes(range(64))),
+        "Compared": Compared(
+            run=SECRET_RUN, sender=3, recipient=1, round=7, part=5, index=9, sealed=Sealed(payload=SEALED)
+        ),
+    } | {
+        kind.__name__: kind(
+            run=SECRET_RUN, sender=3, recipient=1, round=7, part=5, sealed=Sealed(payload=SEALED)
+        )
+        for kind in MASKED
     }
 
 
@@ -197,6 +220,7 @@ introductions = st.builds(
 )
 
 
+endorsements = st.just(()) | st.tuples(*[st.binary(min_size=64, max_size=64)] * 2)
 shapes = st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5))
 
 
@@ -228,9 +252,11 @@ def messages(draw):
         }
     elif kind is Plan:
         body = {"introductions": tuple(draw(st.lists(introductions, max_size=6)))}
-    elif kind in (Share, UnionDeal):
+    elif kind in (Share, UnionDeal, Compared, *MASKED):
         sealed = Sealed(payload=draw(st.binary(min_size=16, max_size=80)))
         body = {"part": draw(st.integers(0, U32)), "sealed": sealed}
+        if kind is Compared:
+            body["index"] = draw(st.integers(0, U32))
     elif kind is CodedDistances:
         shape = draw(shapes)
         size = 3 * int(np.prod(shape))
@@ -239,7 +265,11 @@ def messages(draw):
     elif kind in (Ready, Continue, UnionContinue):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
-        body = {"sets": draw(some_sets)}
+        body = {"sets": draw(some_sets), "endorsements": draw(endorsements)}
+    elif kind is OpenedLabels:
+        body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
+    elif kind is Endorsement:
+        body = {"signature": draw(st.binary(min_size=64, max_size=64))}
     elif kind is UnionOpening:
         body = {"part": draw(st.integers(0, U32)), "values": elements(*draw(some_elements))}
     elif kind is UnionFound:
@@ -272,7 +302,8 @@ def messages(draw):
             "labels": draw(some_labels),
             "n_iter": draw(st.integers(0, U32)),
             "converged": draw(st.booleans()),
-            "inertia": draw(st.floats(0, allow_nan=False)),
+            "inertia": draw(st.none() | st.floats(0, allow_nan=False)),
+            "endorsements": draw(endorsements),
         }
     return kind(**head, **body), k
 
@@ -429,11 +460,16 @@ def test_residues_labels_and_sealed_bytes_are_a_view_of_the_received_bytes(name,
 def test_every_truncation_is_refused_or_another_canonical_message(message):
     data = encode(message, k=3)
     valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
+    unsigned = [len(data) - 64 * left for left in range(len(getattr(message, "endorsements", ())), 0, -1)]
     # A Hello without its start is a message still, and so is what has its length from the bytes: the
     # recipient knows the right length of a Plan, a Share and what belongs to a union.
     expected = {
         Plan: [HEADER + clients * INTRODUCTION for clients in range(3)],
         Share: list(range(HEADER + 4 + 16, len(data))),
+        **{kind: list(range(HEADER + 4 + 16, len(data))) for kind in MASKED},
+        Compared: list(range(HEADER + 8 + 16, len(data))),
+        Assignment: unsigned,
+        Finish: unsigned,
         UnionDeal: list(range(HEADER + 4 + 16, len(data))),
         UnionOpening: list(range(HEADER + 4, len(data), 8)),
         UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
@@ -453,7 +489,10 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
     # The recipient knows how many bytes such a message has.
-    taken = isinstance(message, Share | UnionDeal | UnionCheck | Witness | CentreShare | Echo | Evidence)
+    sealed = SpareMasks | MaskedAnswer | MaskedDistances | Compared
+    taken = isinstance(
+        message, Share | UnionDeal | UnionCheck | Witness | CentreShare | Echo | Evidence | sealed
+    )
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
 
@@ -503,7 +542,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [27, 28, 255])
+@pytest.mark.parametrize("number", [33, 34, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number

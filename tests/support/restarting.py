@@ -21,6 +21,8 @@ KINDS = {
     "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},
     "coded": {"disclosure": "coded"},
+    "opened labels": {"disclosure": "labels"},
+    "spare masks": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "comparers": (4, 1, 5)},
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},

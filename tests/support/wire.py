@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -32,20 +33,27 @@ from secfc.protocol.messages import (
     CentreShare,
     Challenge,
     CodedDistances,
+    Compared,
     Continue,
     Dispute,
     Echo,
+    Endorsement,
     Evidence,
     Finish,
     FromServer,
     Hello,
     LeaveOut,
+    MaskedAnswer,
+    MaskedDistances,
     Message,
+    OpenedLabels,
     Plan,
     Ready,
     Report,
     Share,
+    SpareMasks,
     Witness,
+    place_of,
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_iterate import ClientIterate
@@ -65,6 +73,7 @@ from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 from secfc.sealing.proof import SHOWN_BYTES, Proof, Signer
 
 RUN = bytes(range(16))
+MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
 Link = tuple[int, int]
 
 
@@ -385,10 +394,36 @@ class Wire:
             ),
             LeaveOut: lambda: LeaveOut(**envelope, client=3),
             Finish: lambda: Finish(**envelope, labels=labels, n_iter=1, converged=True, inertia=0.5),
-        }
+            OpenedLabels: lambda: OpenedLabels(
+                **envelope, round=1, part=part, labels=labels[parts.answer_rows(part)]
+            ),
+            Endorsement: lambda: Endorsement(**envelope, round=1, signature=bytes(SIGNATURE_BYTES)),
+            Compared: lambda: Compared(
+                **envelope,
+                round=1,
+                part=part,
+                index=0,
+                sealed=self._in_round(Compared, sender, recipient, place_of(0, part), bytes(8)),
+            ),
+        } | {kind: partial(self._masked, kind, envelope, part) for kind in MASKED}
         message = makers[kind]()
         signed = isinstance(message, FromServer) and sender == SERVER
         return self.decode(self.encode(message)) if signed else message
+
+    def _masked(self, kind: type[Any], envelope: dict[str, Any], part: int) -> Message:
+        """Zeros, of a part of the first round."""
+        payload = bytes(self.residues(self.job.k, self.parts().answer_rows(part)).payload)
+        sealed = self._in_round(kind, envelope["sender"], envelope["recipient"], part, payload)
+        made: Message = kind(**envelope, round=1, part=part, sealed=sealed)
+        return made
+
+    def _in_round(
+        self, kind: type[Message], sender: int, recipient: int, place: int, payload: bytes
+    ) -> Sealed:
+        """What a client would seal in the first round."""
+        if SERVER in (sender, recipient):
+            return Sealed(payload=payload + bytes(TAG_BYTES))
+        return self.seal(sender, recipient, place, payload, kind.purpose, round_=1)
 
     def _witness(self, sender: int, recipient: int) -> Sealed:
         """The server's proof of an assignment that nobody else was given."""
