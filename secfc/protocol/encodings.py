@@ -144,6 +144,18 @@ def octets(size: int) -> Encoding:
     return Encoding(lambda value, k: value, lambda reader, k: bytes(reader.take(size)), lambda of: size)
 
 
+def counted(most: Most) -> Encoding:
+    """How many bytes, and these."""
+
+    def unpack(reader: Reader, k: int) -> bytes:
+        (size,) = reader.unpack(_COUNT)
+        return bytes(reader.take(size))
+
+    return Encoding(
+        lambda value, k: _COUNT.pack(len(value)) + value, unpack, lambda of: _COUNT.size + most(of)
+    )
+
+
 def rest(most: Most) -> Encoding:
     """All bytes that are left; a view of them."""
     return Encoding(lambda value, k: value, lambda reader, k: reader.take(reader.left), most)

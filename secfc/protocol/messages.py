@@ -27,6 +27,7 @@ from secfc.protocol.encodings import (
     START,
     Body,
     clients,
+    counted,
     elements,
     flag,
     numbers,
@@ -590,11 +591,11 @@ class OpenedLabels(ToServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = True
-    body = Body(part=COUNT, labels=PART_LABELS, core=rest(lambda of: -(-of.part_rows() // 8)))
+    body = Body(part=COUNT, labels=PART_LABELS, core=counted(lambda of: -(-of.part_rows() // 8)))
 
     part: int
     labels: Labels | PackedLabels = field(repr=False)
-    core: bytes | memoryview = field(default=b"", repr=False)
+    core: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

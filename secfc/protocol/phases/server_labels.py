@@ -173,7 +173,7 @@ class ServerLabels(ServerRounds):
         self._parts_done += 1
         return self._continue(part + WINDOW, self._gathering.members)
 
-    def _core(self, bits: bytes | memoryview, rows: int) -> Bools | None:
+    def _core(self, bits: bytes, rows: int) -> Bools | None:
         """Which of a part's rows are in the core, where that is asked.
 
         Raises
