@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 
 from secfc.codes import Code
@@ -128,6 +128,7 @@ def most_answer_bytes(columns: int) -> int:
     return max(ANSWER_PARTS * PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
 
 
+@cache
 def most_compared_bytes(rows: int, k: int, primes: int) -> int:
     """Bytes that no message exceeds by which labels are compared, of so many rows in all."""
     columns = primes * k

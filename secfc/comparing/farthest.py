@@ -380,6 +380,6 @@ def _stage(turn: int, level: int | None = None) -> str:
 def most_farthest_bytes(rows: int, k: int, primes: int) -> int:
     """Bytes of the largest message that the dealer sends to find farthest rows, with the usual widths."""
     chosen, widths = primes_of(primes), GateWidths()
-    knockout = Knockout(primes=chosen, pairs=max(1, rows // 2), widths=widths)
+    knockout = Knockout(primes=chosen, pairs=1, widths=widths).dealt_for(rows // 2)
     final = Final(primes=chosen, weights=[1] * (min(k, rows) + 1), widths=widths)
-    return max(knockout.dealt, final.dealt)
+    return max(knockout, final.dealt)

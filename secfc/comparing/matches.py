@@ -18,7 +18,7 @@ from secfc.comparing.arena import Arena
 from secfc.comparing.batch import Dealing, DealtHalves, Evaluating, Slice
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.slicing import to_rows
+from secfc.comparing.slicing import to_rows, words_of
 from secfc.comparing.widths import GateWidths, Group
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
@@ -124,7 +124,13 @@ class Knockout:
     @property
     def dealt(self) -> int:
         """Bytes that E1 is dealt."""
-        return _WORD * self._plan.dealt + BYTES_PER_RESIDUE * len(self._primes) * _DEALT * self._pairs
+        return self.dealt_for(self._pairs)
+
+    def dealt_for(self, pairs: int) -> int:
+        """Bytes that E1 would be dealt for another number of pairs."""
+        of_word = self._plan.dealt // words_of(self._pairs)
+        of_choice = BYTES_PER_RESIDUE * len(self._primes) * _DEALT
+        return _WORD * of_word * words_of(pairs) + of_choice * pairs
 
     def deal(
         self,

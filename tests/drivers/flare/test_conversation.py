@@ -270,6 +270,24 @@ def test_under_masks_a_responder_or_a_spare_site_lost_in_round_3_is_done_without
     assert list(names_of_lost(network)) == [f"site-{number}"]
 
 
+@pytest.mark.parametrize("number", [2, 4])
+def test_where_labels_alone_are_opened_a_site_that_does_not_compare_is_done_without(
+    organisations, monkeypatch, number
+):
+    comparers = ["site-1", "site-3", "site-5"]
+    made = organisations(20, 10, 30, 5, 7, disclosure="labels", comparers=comparers)
+    network = Network(made, spoil=third_round(monkeypatch, number), deadline=1.0)
+    network.run()
+    assert_exact(made, network)
+    assert list(names_of_lost(network)) == [f"site-{number}"]
+
+
+def test_where_labels_alone_are_opened_a_lost_comparer_ends_the_run_by_name(organisations, monkeypatch):
+    made = organisations(20, 10, 30, 5, disclosure="labels")
+    with pytest.raises(TooManyFaultsError, match=r"client 2 is absent, who compares.*lost of 4: site-2"):
+        Network(made, spoil=third_round(monkeypatch, 2), deadline=1.0).run()
+
+
 def test_under_masks_without_a_spare_a_lost_responder_ends_the_run_with_the_inequality(
     organisations, monkeypatch
 ):

@@ -22,7 +22,7 @@ def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypat
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     rows = mnist()[0][:ROWS]
     parties = np.split(rows, [ROWS // 10, ROWS // 2])
-    made = organisations_of(tmp_path, parties, k=10, t=1, ell=1)
+    made = organisations_of(tmp_path, parties, k=10, t=1, ell=1, disclosure="labels")
     export_job(made.job, tmp_path / "job", deadline=120.0)
     with Federation(tmp_path / "flare", made.sites) as federation:
         for name in made.sites:
