@@ -109,6 +109,15 @@ def test_what_is_opened_is_said_and_is_in_no_summary(files):
     assert not any(str(value) in told for value in expected().cluster_centers.ravel())
 
 
+def test_parties_that_compare_are_named_in_their_order(files):
+    done = run("--disclosure", "labels", "--comparers", "west,north,south")
+    assert done.exit_code == 0, done.stdout
+    parameters = json.loads((files / "result/summary.json").read_text())["parameters"]
+    assert (parameters["disclosure"], parameters["comparers"]) == ("labels", [3, 1, 2])
+    for name, labels in zip(LABELS, expected().labels, strict=True):
+        assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
+
+
 def test_nothing_is_opened_unless_it_is_asked_for(files):
     assert run().exit_code == 0
     assert results(files / "result") == sorted([*LABELS, "summary.json"])
@@ -118,6 +127,9 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
     ("options", "text"),
     [
         (("--consent", "all"), "--consent: only with --reveal-centres"),
+        (("--disclosure", "labels", "--comparers", "north,ost"), "--comparers: no party 'ost'; they are"),
+        (("--disclosure", "labels", "--comparers", "north,west"), "comparers: three different clients of 1"),
+        (("--comparers", "west,north,south"), "comparers: with disclosure 'distances' nobody compares"),
         (("--reveal-spread",), "--reveal-spread: only with --reveal-centres"),
         (("--reveal-centres", "north"), "north.csv, south.csv, west.csv did not consent (limits.reveal"),
         (("--reveal-centres", "north", "--consent", "north,west"), "south.csv did not consent"),

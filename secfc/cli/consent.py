@@ -30,6 +30,23 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
     return sorted(found)
 
 
+def comparing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
+    """The argument of `secfc.run` that says who compares, in the order given.
+
+    Raises
+    ------
+    ParameterError
+        Naming what is no party.
+    """
+    if options.compared_by is None:
+        return {}
+    return {
+        "comparers": [
+            at for name in names_of(options.compared_by) for at in positions("--comparers", name, names)
+        ]
+    }
+
+
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
     """Arguments of `secfc.run` that say what is opened to whom, and each party's limits with its consent.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import secfc
-from secfc.cli.consent import revealing
+from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, party_names
 from secfc.cli.options import ClusteringFiles, Revealing, names_of
@@ -36,7 +36,8 @@ def run_files(
     check_new_folder("--out", out)
     check_report(report)
     options.check()
-    opened = revealing(options, party_names(files))
+    names = party_names(files)
+    opened = revealing(options, names) | comparing(options, names)
     tables = read_tables(
         files,
         columns=names_of(options.columns),

@@ -185,8 +185,16 @@ class Choosing(ClusteringFiles):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Revealing(ClusteringFiles):
-    """Also, what is opened in the end, to whom, and who consents."""
+    """Also, who compares, and what is opened in the end, to whom, and who consents."""
 
+    compared_by: Annotated[
+        str | None,
+        typer.Option(
+            "--comparers",
+            help="With --disclosure labels: the three parties that compare, by the names of their files, "
+            "dealer first. By default the first three. Separated by commas.",
+        ),
+    ] = None
     reveal_centres: Annotated[
         str | None,
         typer.Option(
