@@ -83,7 +83,10 @@ class ServerIterate(ServerRounds):
 
     def step(self, message: Message) -> ServerStep:
         """Take a part of an answer, and decode what can be."""
-        assert isinstance(message, CodedDistances)
+        if not isinstance(message, CodedDistances):
+            raise MessageError(
+                f"{type(message).__name__}: with disclosure {self._job.disclosure!r} nobody sends this"
+            )
         return self, self._take(message)
 
     def absent(self, client: int) -> ServerStep:

@@ -209,7 +209,10 @@ class ServerLabels(ServerRounds):
         )
         for j in self._evaluators:
             signature = self._signed[j].signature
-            session.roster.verify(j, signature, statement, what="what follows from the labels")
+            try:
+                session.roster.verify(j, signature, statement, what="what follows from the labels")
+            except MessageError as error:  # of the one or the other, whosever came last
+                raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
         if more:
             return self.ask()

@@ -1,0 +1,138 @@
+"""Each key that a dealer shares is for one use, in one round and part, at its two holders alone."""
+
+from collections import defaultdict
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from support.wire import Wire
+
+from secfc import keystream
+from secfc.comparing.keys import Keys
+from secfc.errors import CheatError
+from secfc.protocol.label_round import LabelRound
+from secfc.protocol.messages import Assignment
+from secfc.protocol.states import State
+
+_RNG = np.random.default_rng(6)
+ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
+COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
+"""The dealer draws masks of its own answer in the first, and deals its own in the others."""
+
+
+class Holders:
+    """Who derived which key for what, and how often a keystream began with it."""
+
+    def __init__(self, monkeypatch):
+        self.uses, self.begun, self._me = defaultdict(list), defaultdict(int), []
+        derive = Keys.key
+        holders = self
+
+        def key(keys, purpose, index):
+            derived = derive(keys, purpose, index)
+            holders.uses[derived].append((holders._me[-1], keys._info, purpose, index))
+            return derived
+
+        def stream(algorithm, mode):
+            holders.begun[algorithm.key] += 1
+            return Cipher(algorithm, mode)
+
+        monkeypatch.setattr(Keys, "key", key)
+        monkeypatch.setattr(keystream, "Cipher", stream)
+        made = LabelRound.__init__
+
+        def make(one, context, *rest, **named):
+            with self._at(context.number):
+                made(one, context, *rest, **named)
+
+        monkeypatch.setattr(LabelRound, "__init__", make)
+        for name in ("begin", "leave", "take"):
+            monkeypatch.setattr(LabelRound, name, self._placed(getattr(LabelRound, name)))
+
+    @contextmanager
+    def _at(self, client):
+        self._me.append(client)
+        yield
+        self._me.pop()
+
+    def _placed(self, real):
+        def placed(one, *given):
+            with self._at(one._me):
+                return real(one, *given)
+
+        return placed
+
+    def check(self, dealer):
+        """Two holders of each key, one of them the dealer, who use it alike."""
+        for (one, *use), (two, *same) in self.uses.values():
+            assert use == same
+            assert dealer in (one, two)
+        assert set(self.begun.values()) == {2}
+        assert self.begun.keys() == self.uses.keys()
+        for purpose, between in self.pairs.items():
+            assert (between == {(dealer, dealer)}) == (purpose == "own"), purpose
+
+    @property
+    def pairs(self):
+        """Who held keys for what."""
+        found = defaultdict(set)
+        for (one, _, purpose, _), (two, *_) in self.uses.values():
+            found["own" if one == two else purpose].add(tuple(sorted((one, two))))
+        return found
+
+
+@pytest.fixture
+def holders(monkeypatch):
+    return Holders(monkeypatch)
+
+
+def wired(comparers, **more):
+    return Wire(ROWS, k=3, seed=0, disclosure="labels", comparers=comparers, **more)
+
+
+@pytest.mark.parametrize("comparers", COMPARERS)
+@pytest.mark.parametrize("part", [3, 30])
+def test_no_key_is_for_two_uses(holders, part_rows, comparers, part):
+    part_rows(part)
+    net, (dealer, first, second) = wired(comparers), comparers
+    net.run()
+    assert net.server.state is State.DONE
+    holders.check(dealer)
+    rounds, parts = net.server.gathering.round, -(-net.m // part)
+    assert rounds >= 4
+    assert holders.pairs["champion products"] == {tuple(sorted((dealer, first)))}
+    assert holders.pairs["pairs wires"] == {tuple(sorted((dealer, one))) for one in (first, second)}
+    assert holders.pairs["answers"] == {tuple(sorted((dealer, j))) for j in (1, 2, 3) if j != dealer}
+    # Keys of the comparison are of a round and a part, of the answers of a round.
+    champions = {
+        tuple(info for _, info, *_ in use) for use in holders.uses.values() if use[0][2] == "champion wires"
+    }
+    assert len(champions) == parts * (rounds - 1)
+    answers = {use[0][1] for use in holders.uses.values() if use[0][2] == "answers"}
+    assert len(answers) == rounds
+
+
+@pytest.mark.parametrize("comparers", COMPARERS)
+def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, comparers):
+    wired(comparers).run()
+    before = set(holders.uses)
+    assert before
+    holders.uses.clear()
+    holders.begun.clear()
+    wired(comparers).run()
+    assert not before & holders.uses.keys()
+    holders.check(comparers[0])
+
+
+def test_clients_that_were_asked_other_things_have_no_key_in_common(holders):
+    net = wired((4, 2, 5))
+    for client in (1, 3):
+        question = net.hold(Assignment, recipient=client)
+        net.deliver(replace(question, sets=np.roll(question.sets, client)))
+    with suppress(CheatError):  # labels of noise are in no set, or in two
+        net.run()
+    (_, answers, *_), *_ = next(iter(holders.uses.values()))
+    alone = {uses[0][0] for uses in holders.uses.values() if uses[0][1] == answers and len(uses) == 1}
+    assert alone == {1, 3, 4}  # they and the dealer, of the first round's answers

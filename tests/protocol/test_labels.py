@@ -1,0 +1,516 @@
+"""Disclosure "labels": the exact result, questions bound to opened labels, and who may be lost."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sweeps import tries
+from support.wire import UnionWire, Wire
+
+from plaintext_baselines import ExactLloyd
+from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
+from secfc.limits import Limits
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    Compared,
+    Endorsement,
+    Finish,
+    MaskedAnswer,
+    MaskedDistances,
+    OpenedLabels,
+    SpareMasks,
+    place_of,
+)
+from secfc.protocol.question import endorsed
+from secfc.protocol.states import State
+
+FITTING = [(3, 1, 1), (4, 1, 1), (5, 1, 1), (5, 2, 1), (5, 1, 2), (6, 1, 1), (6, 2, 1), (6, 1, 2)]
+
+
+@st.composite
+def jobs(draw):
+    """Rows and parameters of a small job: equal rows and ties in most of them."""
+    n, t, ell = draw(st.sampled_from(FITTING))
+    m = draw(st.integers(1, 9))
+    k = draw(st.integers(1, min(m, 5)))
+    d = draw(st.integers(1, 3))
+    rows = np.array(
+        draw(st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=m, max_size=m))
+    )
+    ends = sorted(draw(st.lists(st.integers(0, m), min_size=n - 1, max_size=n - 1)))
+    given = {
+        "k": k,
+        "t": t,
+        "ell": ell,
+        "max_iter": draw(st.sampled_from([1, 2, 300])),
+        "comparison": draw(st.sampled_from(["end", "rounds"])),
+        "seed": draw(st.integers(0, 9)),
+        "bound": 4.0,
+        "precision": draw(st.sampled_from([3, 16])),
+    }
+    start = draw(st.sampled_from(["random", "labels", "predict"]))
+    if start != "random":
+        sets = np.array(
+            draw(
+                st.permutations(
+                    [*range(k), *draw(st.lists(st.integers(0, k - 1), min_size=m - k, max_size=m - k))]
+                )
+            )
+        )
+        if start == "predict":
+            sets[draw(st.lists(st.integers(0, m - 1), max_size=m))] = -1
+            sets[0] = max(sets[0], 0)
+            given |= {"predict": True, "max_iter": 1, "limits": Limits(predict=True)}
+        given["starts"] = np.split(sets, ends)
+    else:
+        given["init"] = draw(st.sampled_from(["random", "separation"]))
+    if start != "predict" and draw(st.booleans()):
+        given |= {"reveal_to": (1, n), "limits": Limits(reveal_centres=True)}
+    comparers = tuple(draw(st.permutations(range(1, n + 1)))[:3])
+    return np.split(rows.astype(float), ends), given, comparers
+
+
+def outcome(net):
+    best = net.server.outcome
+    centres = [None if one.centres is None else one.centres.tolist() for one in net.clients.values()]
+    return net.labels(), best.n_iter, best.converged, best.start.tolist(), centres
+
+
+@given(job=jobs(), cut=st.integers(1, 4))
+@tries(1)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut):
+    part_rows(cut)
+    rows, given, comparers = job
+    net = Wire(rows, disclosure="labels", comparers=comparers, **given)
+    plain = Wire(rows, disclosure="distances", **given)
+    net.run()
+    plain.run()
+    assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
+    np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
+    if not net.job.predict and net.job.init != "separation":  # whose core is a start with rows in no set
+        assert_exact(net, np.concatenate(net.rows))
+
+
+def assert_exact(net, pooled):
+    best, job = net.server.outcome, net.job
+    exact = ExactLloyd(
+        job.k, init=[best.start], precision=job.precision, bound=job.bound, max_iter=job.max_iter
+    ).fit([pooled])
+    np.testing.assert_array_equal(best.labels, exact.labels_[0])
+    assert (best.n_iter, best.converged) == (exact.n_iter_, exact.converged_)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_with_ids_too(part_rows, k, seed):
+    part_rows(2)
+    rng = np.random.default_rng(seed)
+    rows = [rng.normal(size=(m, 2)).round(1) + 9 * (np.arange(m)[:, np.newaxis] % 3) for m in (6, 4, 5, 0)]
+    net = UnionWire(rows, k=k, disclosure="labels", seed=seed, bound=40.0)
+    net.run()
+    pooled = np.concatenate(net.rows)
+    for part, client in zip(net.rows, net.clients.values(), strict=True):
+        pooled[client.union_rows] = part
+        assert client.labels.tolist() == net.server.outcome.labels[client.union_rows].tolist()
+    assert_exact(net, pooled)
+
+
+_RNG = np.random.default_rng(6)
+ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
+COMPARERS = (4, 2, 5)
+DEALER, FIRST, SECOND = COMPARERS
+OTHERS = (1, 3)
+EVERYBODY = (1, 2, 3, 4, 5)
+
+
+@pytest.fixture
+def five(part_rows):
+    """Five clients, of whom three must answer: 1 to 3 draw their masks, 4 and 5 are dealt theirs."""
+    part_rows(6)
+
+    def of(**more):
+        return Wire(ROWS, k=3, disclosure="labels", comparers=COMPARERS, seed=0, **more)
+
+    return of
+
+
+@pytest.fixture
+def net(five):
+    return five()
+
+
+@pytest.fixture
+def plain(five):
+    """What the others' runs must lead to."""
+    one = five()
+    one.run()
+    assert one.server.gathering.round >= 4
+    return one
+
+
+def of_round(net, round_, recipient, kind=Assignment):
+    """Deliver all before the first such message."""
+    while True:
+        message = net.hold(kind, recipient=recipient)
+        if message.round == round_:
+            return message
+        net.deliver(message)
+
+
+def go_on_with(net, message):
+    """Deliver a message, and all others."""
+    net.deliver(message)
+    net.run()
+
+
+def signed(net, labels, *, by=(FIRST, SECOND), session=None, **said):
+    """Signatures of evaluators under what they said."""
+    statement = endorsed(session or net.session, labels, **{"round_": 2, "left_out": ()} | said)
+    return tuple(net.identities[j - 1].sign(statement) for j in by)
+
+
+def other(labels):
+    """Another partition."""
+    changed = labels.copy()
+    changed[:2] = changed[[1, 0]] if changed[0] != changed[1] else (changed[:2] + 1) % 3
+    return changed
+
+
+FORGED = {
+    "of nobody": lambda net, one: {"endorsements": ()},
+    "of the first alone": lambda net, one: {"endorsements": one.endorsements[:1]},
+    "of the second alone": lambda net, one: {"endorsements": one.endorsements[1:]},
+    "of the first twice": lambda net, one: {"endorsements": one.endorsements[:1] * 2},
+    "in another order": lambda net, one: {"endorsements": one.endorsements[::-1]},
+    "of three": lambda net, one: {"endorsements": (*one.endorsements, one.endorsements[0])},
+    "a flipped bit": lambda net, one: {
+        "endorsements": (one.endorsements[0], bytes([one.endorsements[1][0] ^ 1]) + one.endorsements[1][1:])
+    },
+    "of others": lambda net, one: {"endorsements": signed(net, one.sets, by=(FIRST, DEALER))},
+    "of other sets": lambda net, one: {"sets": other(one.sets)},
+    "of sets that one opened": lambda net, one: {
+        "sets": other(one.sets),
+        "endorsements": (one.endorsements[0], *signed(net, other(one.sets), by=(SECOND,))),
+    },
+    "of a later round": lambda net, one: {"endorsements": signed(net, one.sets, round_=3)},
+    "of an earlier round": lambda net, one: {"endorsements": signed(net, one.sets, round_=1)},
+    "of another run": lambda net, one: {
+        "endorsements": signed(net, one.sets, session=replace(net.session, run=bytes(16)))
+    },
+    "of another job": lambda net, one: {
+        "endorsements": signed(net, one.sets, session=replace(net.session, agreement=bytes(32)))
+    },
+    "where somebody is left out": lambda net, one: {"endorsements": signed(net, one.sets, left_out=(3,))},
+    "as a result": lambda net, one: {"endorsements": signed(net, one.sets, round_=0, ended=(1, True))},
+}
+
+
+@pytest.mark.parametrize("client", EVERYBODY)
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_a_question_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client, forged):
+    question = of_round(net, 2, client)
+    refuses(
+        net.clients[client], replace(question, **forged(net, question)), MessageError, "endorsements|client"
+    )
+    net.deliver(question)
+
+
+def test_what_both_have_signed_is_taken(net):
+    question = of_round(net, 2, 1)
+    assert question.endorsements == signed(net, question.sets)
+    assert np.unique(question.sets).size == 3
+
+
+@pytest.mark.parametrize("client", EVERYBODY)
+def test_endorsements_of_the_question_before_are_refused(net, refuses, client):
+    before = of_round(net, 2, client)
+    net.deliver(before)
+    question = of_round(net, 3, client)
+    assert (question.sets != before.sets).any()
+    for more in ({}, {"sets": before.sets}):
+        asked = replace(question, endorsements=before.endorsements, **more)
+        refuses(net.clients[client], asked, SealError, f"client {FIRST}")
+    net.deliver(question)
+
+
+@pytest.mark.parametrize("client", EVERYBODY)
+@pytest.mark.parametrize(
+    "forged",
+    [
+        lambda net, one: {"endorsements": ()},
+        lambda net, one: {"endorsements": one.endorsements[:1] * 2},
+        lambda net, one: {"labels": other(one.labels)},
+        lambda net, one: {"n_iter": one.n_iter - 1},
+        lambda net, one: {"converged": not one.converged},
+        lambda net, one: {"endorsements": signed(net, one.labels, round_=net.server.gathering.round + 1)},
+        lambda net, one: {"endorsements": signed(net, one.labels, round_=0)},
+    ],
+    ids=["nobody's", "the first's", "labels", "n_iter", "converged", "a question's", "no end"],
+)
+def test_a_result_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client, forged):
+    finish = net.hold(Finish, recipient=client)
+    refuses(net.clients[client], replace(finish, **forged(net, finish)), MessageError, "endorsements|client")
+    net.deliver(finish)
+
+
+@pytest.mark.parametrize("inertia", [0.0, 1.5])
+def test_a_result_has_no_inertia(net, refuses, inertia):
+    finish = net.hold(Finish, recipient=1)
+    assert finish.inertia is None
+    refuses(net.clients[1], replace(finish, inertia=inertia), MessageError, "no sum of squares are needed")
+    net.deliver(finish)
+
+
+@pytest.mark.parametrize("client", EVERYBODY)
+def test_a_first_question_that_is_no_partition_is_refused(net, refuses, client):
+    question = net.hold(Assignment, recipient=client)
+    none, few = question.sets.copy(), question.sets.copy()
+    none[-1] = -1
+    few[few == 2] = 0
+    for sets in (none, few):
+        refuses(net.clients[client], replace(question, sets=sets), MessageError, "no partition of all rows")
+    text = "round 1 is endorsed, and no labels were opened before"
+    forged = replace(question, endorsements=signed(net, question.sets, round_=1))
+    refuses(net.clients[client], forged, MessageError, text)
+    named = replace(question, responders=(1, 2, 3))
+    refuses(net.clients[client], named, MessageError, "3 responders, disclosure 'labels' names none")
+    net.deliver(question)
+
+
+@pytest.mark.parametrize("disclosure", ["coded", "distances"])
+def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses, disclosure):
+    net = wire([part[:2] for part in ROWS], k=3, disclosure=disclosure)
+    question = net.hold(Assignment, recipient=1)
+    endorsements = signed(net, question.sets)
+    refuses(net.clients[1], replace(question, endorsements=endorsements), MessageError, "nobody gives any")
+    net.deliver(question)
+    for kind in (SpareMasks, MaskedAnswer, MaskedDistances, Compared):
+        message = net.message(kind, sender=2, recipient=1, at=(1, 0))
+        refuses(net.clients[1], message, MessageError, f"{kind.__name__}: ")
+    for kind in (OpenedLabels, Endorsement):
+        message = net.message(kind, sender=2, recipient=SERVER, at=(1, 0))
+        refuses(net.server, message, MessageError, f"{kind.__name__}: ")
+
+
+class TestWhoAnswers:
+    def assert_same(self, net, plain):
+        assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
+        assert net.server.gathering.round == plain.server.gathering.round
+        assert net.server.outcome.n_iter == plain.server.outcome.n_iter
+
+    @pytest.mark.parametrize("gone", [(1,), (3,), (1, 3), (2,), (2, 3), (4, 5)])
+    @pytest.mark.parametrize("since", [1, 2])
+    def test_without_some_answers_the_others_are_decoded_in_the_same_rounds(self, net, plain, gone, since):
+        net.run(
+            drop=lambda message: (
+                isinstance(message, MaskedAnswer) and message.sender in gone and message.round >= since
+            )
+        )
+        self.assert_same(net, plain)
+
+    def test_who_gets_no_masks_does_not_answer_and_is_not_needed(self, net, plain):
+        answered = set()
+
+        def drop(message):
+            answered.update([message.sender] if isinstance(message, MaskedAnswer) else [])
+            return isinstance(message, SpareMasks) and message.recipient == SECOND
+
+        net.run(drop=drop)
+        assert answered == {1, 3, DEALER}  # the first evaluator takes its own
+        self.assert_same(net, plain)
+
+    @pytest.mark.parametrize("client", OTHERS)
+    def test_who_vanishes_costs_no_round(self, net, plain, client):
+        net.hold(Assignment, recipient=client)
+        net.post(net.server.absent(client))
+        net.run(drop=lambda message: client in (message.sender, message.recipient))
+        self.assert_same(net, plain)
+        assert net.server.faults.absent == (client,)
+
+    def test_without_r_answers_nothing_is_decoded(self, net):
+        kinds = set()
+
+        def drop(message):
+            kinds.add(type(message))
+            return isinstance(message, MaskedAnswer) and message.sender in (1, 3, DEALER)
+
+        net.run(drop=drop)
+        assert MaskedDistances not in kinds
+        assert OpenedLabels not in kinds
+        net.post(net.server.absent(1))
+        net.post(net.server.absent(3))
+        with pytest.raises(TooManyFaultsError, match=f"client {DEALER} is absent, who compares"):
+            net.server.absent(DEALER)
+
+    def test_an_answer_that_is_no_residues_is_left_out(self, net, plain):
+        def drop(message):
+            if isinstance(message, MaskedAnswer) and message.sender == 1:
+                wrong = bytes([255]) * (len(message.sealed.payload) - 16)
+                sealed = net.seal(1, FIRST, message.place, wrong, MaskedAnswer.purpose, round_=message.round)
+                net.deliver(replace(message, sealed=sealed))
+                return True
+            return False
+
+        net.run(drop=drop)
+        self.assert_same(net, plain)
+
+    @pytest.mark.parametrize("size", [0, 3, 300])
+    def test_an_answer_of_another_size_is_left_out(self, net, plain, size):
+        def drop(message):
+            if isinstance(message, MaskedAnswer) and message.sender == 3:
+                sealed = net.seal(
+                    3, FIRST, message.place, bytes(size), MaskedAnswer.purpose, round_=message.round
+                )
+                net.deliver(replace(message, sealed=sealed))
+                return True
+            return False
+
+        net.run(drop=drop)
+        self.assert_same(net, plain)
+
+
+class TestTheTrio:
+    @pytest.mark.parametrize("gone", COMPARERS)
+    @pytest.mark.parametrize("round_", [1, 3])
+    def test_a_comparer_that_vanishes_ends_the_run_and_nothing_is_opened(self, net, gone, round_):
+        of_round(net, round_, gone)
+        opened = []
+
+        def drop(message):
+            if isinstance(message, OpenedLabels) and message.round == round_:
+                opened.append(message)
+            return gone in (message.sender, message.recipient)
+
+        net.run(drop=drop)
+        assert opened == []
+        with pytest.raises(TooManyFaultsError, match=f"^client {gone} is absent, who compares") as caught:
+            net.server.absent(gone)
+        assert caught.value.clients == (gone,)
+        assert net.server.outcome is None
+        assert all(client.labels is None for client in net.clients.values())
+
+    @pytest.mark.parametrize("gone", COMPARERS)
+    def test_a_comparer_that_never_comes_ends_the_run_before_a_question(self, net, gone):
+        asked = []
+
+        def drop(message):
+            asked.extend([message] if isinstance(message, Assignment) else [])
+            return gone in (message.sender, message.recipient)
+
+        net.run(drop=drop)
+
+        def go_on():
+            net.post(net.server.absent(gone))
+            net.run(drop=drop)
+
+        with pytest.raises(TooManyFaultsError, match=rf"client {gone}\b"):
+            go_on()
+        assert asked == []
+
+    @pytest.mark.parametrize("liar", [FIRST, SECOND])
+    def test_evaluators_that_opened_different_labels_end_the_run(self, net, liar):
+        opened = net.hold(OpenedLabels, recipient=SERVER, sender=liar)
+        text = f"^clients {FIRST} and {SECOND} opened different labels in round 1$"
+        with pytest.raises(CheatError, match=text):
+            go_on_with(net, replace(opened, labels=other(opened.labels)))
+        assert net.server.outcome is None
+
+    @pytest.mark.parametrize("liar", [FIRST, SECOND])
+    @pytest.mark.parametrize("last", [False, True])
+    def test_a_signature_of_something_else_is_its_signers_fault(self, net, liar, last):
+        wrong = {}
+
+        def drop(message):
+            if isinstance(message, Endorsement) and message.sender == liar:
+                wrong["one"] = replace(message, signature=bytes(64))
+                if not last:
+                    net.deliver(wrong["one"])
+                return True
+            return False
+
+        def go():
+            net.run(drop=drop)
+            net.deliver(wrong["one"])
+
+        with pytest.raises(CheatError, match=f"client {liar}"):
+            go()
+        assert net.server.gathering.round == 1
+
+    @pytest.mark.parametrize("kind", [OpenedLabels, Endorsement])
+    @pytest.mark.parametrize("sender", [1, 3, DEALER])
+    def test_nobody_else_opens_or_endorses(self, net, refuses, kind, sender):
+        net.hold(OpenedLabels, recipient=SERVER)
+        message = net.message(kind, sender=sender, recipient=SERVER, at=(1, 0))
+        refuses(net.server, message, MessageError, f"^{kind.__name__}: client {sender} is no evaluator$")
+
+    @pytest.mark.parametrize("kind", [OpenedLabels, Endorsement])
+    @pytest.mark.parametrize("round_", [0, 2, 2**32 - 1])
+    def test_of_another_round_neither_is_taken(self, net, refuses, kind, round_):
+        message = replace(net.hold(kind, recipient=SERVER), round=round_)
+        text = f"^{kind.__name__}: of round {round_}, the server is in round 1$"
+        refuses(net.server, message, MessageError, text)
+
+    def test_labels_of_a_part_come_once_and_in_turn(self, net, refuses):
+        opened = net.hold(OpenedLabels, recipient=SERVER)
+        refuses(net.server, replace(opened, part=3), MessageError, "part 3 .* out of turn")
+        refuses(
+            net.server, replace(opened, labels=opened.labels[:-1]), MessageError, "of 5 rows, part 0 has 6"
+        )
+        net.deliver(opened)
+        refuses(net.server, opened, MessageError, "part 0 .* out of turn")
+
+    def test_a_signature_before_all_labels_is_out_of_turn(self, net, refuses):
+        opened = net.hold(OpenedLabels, recipient=SERVER)
+        early = net.message(Endorsement, sender=opened.sender, recipient=SERVER, at=(1, 0))
+        refuses(net.server, early, MessageError, f"of client {opened.sender} out of turn")
+
+    @pytest.mark.parametrize(
+        ("kind", "sender", "recipient"),
+        [
+            (SpareMasks, FIRST, SECOND),
+            (SpareMasks, 1, 3),
+            (MaskedAnswer, 1, SECOND),
+            (MaskedAnswer, 1, DEALER),
+            (MaskedAnswer, 1, 3),
+            (MaskedDistances, 1, SECOND),
+            (MaskedDistances, DEALER, SECOND),
+            (MaskedDistances, SECOND, FIRST),
+            (MaskedDistances, FIRST, DEALER),
+            (Compared, 1, FIRST),
+            (Compared, 3, DEALER),
+            (Compared, DEALER, 1),
+            (Compared, FIRST, 3),
+        ],
+    )
+    def test_what_somebody_does_not_send_to_another_is_refused(self, net, refuses, kind, sender, recipient):
+        net.deliver(net.hold(Assignment, recipient=recipient))
+        message = net.message(kind, sender=sender, recipient=recipient, at=(1, 0))
+        text = f"^{kind.__name__}: client {sender} does not send this to client {recipient}$"
+        refuses(net.clients[recipient], message, MessageError, text)
+
+    @pytest.mark.parametrize("sender", COMPARERS)
+    def test_words_of_another_size_end_the_run_with_their_senders_name(self, net, sender):
+        recipient = FIRST if sender == SECOND else SECOND
+        message = net.hold(Compared, recipient=recipient, sender=sender)
+        sealed = net.seal(
+            sender, recipient, place_of(message.index, message.part), bytes(24), Compared.purpose, round_=1
+        )
+        with pytest.raises(CheatError, match=f"client {sender}: .* bytes"):
+            go_on_with(net, replace(message, sealed=sealed))
+
+    def test_masked_distances_of_another_size_end_the_run_with_their_senders_name(self, net):
+        message = net.hold(MaskedDistances, recipient=SECOND)
+        sealed = net.seal(FIRST, SECOND, message.part, bytes(9), MaskedDistances.purpose, round_=1)
+        with pytest.raises(CheatError, match=f"client {FIRST}: "):
+            net.deliver(replace(message, sealed=sealed))
+
+    def test_a_message_of_a_part_that_there_is_not_ends_the_run(self, net):
+        net.hold(Compared, recipient=SECOND, sender=DEALER)
+        sealed = net.seal(DEALER, SECOND, place_of(0, 99), bytes(8), Compared.purpose, round_=1)
+        message = replace(net.message(Compared, sender=DEALER, recipient=SECOND, at=(1, 0)), part=99)
+        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 9"):
+            net.deliver(replace(message, sealed=sealed))
