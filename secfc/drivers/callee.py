@@ -121,13 +121,7 @@ class Callee:
                 _LOG.error("%s", detail(error))
 
     def _party(self) -> CalledParty:
-        """The party that it answers for; it is read once.
-
-        Raises
-        ------
-        SecFCError
-            When its files cannot be used: then nobody's call can be verified.
-        """
+        """The party that it answers for, read once; without usable files nobody's call can be verified."""
         if self._source is None:
             try:
                 self._source = self._read()
