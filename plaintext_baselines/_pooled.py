@@ -21,7 +21,6 @@ class PooledClusterer(FederatedClusterer):
 
     def _keep(self, rounds: Rounds[Any], data: Sequence[FloatArray]) -> None:
         """Set the fitted attributes that do not depend on the arithmetic; warn if the labels still change."""
-        self.n_features_in_ = data[0].shape[1]
         self.labels_ = split(rounds.assignment.labels, data)
         self.inertia_ = rounds.inertia
         self.history_ = rounds.history
@@ -29,5 +28,5 @@ class PooledClusterer(FederatedClusterer):
         self.converged_ = rounds.converged
         if not rounds.converged:
             warnings.warn(
-                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=3
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=4
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,25 +85,7 @@ class ExactLloyd(PooledClusterer):
 
     _arithmetic = ExactRows
 
-    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
-        """Cluster the rows of all parties.
-
-        Parameters
-        ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        y : ignored
-
-        Raises
-        ------
-        TypeError, ValueError
-            For an argument that cannot be used, naming it and the party; among them a row beyond `bound`.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` rounds did not suffice.
-        """
-        data = self._check_training_parties(parties)
+    def _fit(self, data: list[FloatArray]) -> None:
         check_count("max_iter", self.max_iter)
         check_count("precision", self.precision)
         if self.precision > MAX_PRECISION:
@@ -125,7 +107,6 @@ class ExactLloyd(PooledClusterer):
         absent = [np.nan] * data[0].shape[1]
         self.cluster_centers_ = np.array([c.to_floats(exponent) if c else absent for c in rounds.centres])
         self._keep(rounds, data)
-        return self
 
     def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
         """Label every row, quantised as in ``fit``, with its nearest centre by exact comparison.
