@@ -12,10 +12,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._floats import nearest
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs

@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from gmpy2 import mpq
 
+from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray, Integers
 from plaintext_baselines._floats import blocks, set_sizes, set_sums
-from plaintext_baselines._rounds import BoolArray, NearestCentres
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Integers = npt.NDArray[np.object_]  # Python integers
+from plaintext_baselines._rounds import NearestCentres
 
 
 @dataclass(frozen=True, eq=False)

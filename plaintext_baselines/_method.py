@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from plaintext_baselines._base import FederatedClusterer, FloatArray, IntArray, check_count
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import FederatedClusterer, check_count
 from plaintext_baselines._floats import assign, nearest, set_sizes, set_sums, squared_distances
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._start import given_centres, given_labels, random_start

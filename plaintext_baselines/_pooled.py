@@ -8,7 +8,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from plaintext_baselines._base import FederatedClusterer, FloatArray, split
+from plaintext_baselines._arrays import FloatArray
+from plaintext_baselines._base import FederatedClusterer, split
 from plaintext_baselines._rounds import Rounds
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plaintext_baselines._base import FloatArray, IntArray, check_count
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import check_count
 from plaintext_baselines._exact import Centre, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
