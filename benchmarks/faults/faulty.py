@@ -101,6 +101,7 @@ class Ending:
         Who sent these, as their headers say, each once.
     centres : dict of int to ndarray
         Of the clients that got them.
+    deliveries : int
     """
 
     error: SecFCError | None
@@ -112,6 +113,7 @@ class Ending:
     refused: tuple[str, ...]
     refused_of: tuple[int, ...]
     centres: dict[int, Floats] = field(repr=False)
+    deliveries: int
 
 
 def run_faulty(setup: Setup, scenario: Scenario) -> Ending:
@@ -202,6 +204,7 @@ class _Network:
             refused=tuple(self._refused),
             refused_of=tuple(sorted(self._refused_of)),
             centres={one.number: one.centres for one in self._clients if one.centres is not None},
+            deliveries=self._deliveries,
         )
 
     def _client(self, *, number: int, kernels: Choose, **given: Any) -> Client:
