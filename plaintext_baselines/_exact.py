@@ -107,6 +107,22 @@ class ExactRows:
                 total += mpq(above, centre.size**2)
         return ratio_to_float(int(total.numerator), int(total.denominator), 2 * self._exponent)
 
+    def score(self, centres: Centres, assignment: NearestCentres) -> int:
+        """The inertia about means, weighed by whole numbers (`ExactLloyd`'s n_init)."""
+        squares = np.zeros(self.n_clusters, dtype=object)
+        for block in blocks(*self._rows.shape):
+            np.add.at(squares, assignment.labels[block], squared_norms(self._rows[block], self._bits))
+        bits = 8 + 2 * len(self._rows).bit_length()
+        score = 0
+        counts = set_sizes(assignment.labels, self.n_clusters).tolist()
+        for at, (centre, sums) in enumerate(zip(centres, self._sums(assignment.labels), strict=True)):
+            if centre and counts[at]:
+                # Over rows x of a set ||T - s x||^2 adds up to n ||T||^2 - 2 s <T, sum x> + s^2 sum ||x||^2.
+                above = counts[at] * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
+                distances = above + centre.size**2 * squares[at]
+                score += 2**bits // centre.size**2 * int(distances)
+        return score
+
     def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
         lower, upper = assignment.distances
         # A row whose upper bound is below `count` lower bounds has `count` rows truly farther than itself.

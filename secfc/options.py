@@ -180,7 +180,8 @@ class AgreedClustering(Agreed):
     n_init: int = option(
         1,
         "int",
-        "Starts; the result of least inertia is returned. Sharing is paid once.",
+        "Starts; the best result is returned, by the inertia with rounded weights (docs/protocol.md). "
+        "Sharing is paid once.",
         least=1,
         help="Starts; the best is kept, sharing is paid once.",
     )
@@ -346,7 +347,7 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
         ClusterOptions,
         "n_init",
         default=5,
-        text="Starts for each k; the best by inertia is kept.",
+        text="Starts for each k; the best is kept.",
         help="Starts for each number of clusters; the best is kept, sharing is paid once.",
     )
 
