@@ -333,15 +333,22 @@ class FarthestEvaluator(Role):
             return found
 
 
+def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:
+    """Residues of each row in the column of its own set, shape (P, 1, m), of residues of shape (P, k, m)."""
+    primes, columns, rows = residues.shape
+    own = PackedResidues.empty((primes, 1, rows))
+    triples = residues.planes().reshape(primes, columns, rows, BYTES_PER_RESIDUE)
+    own.planes()[:] = triples[:, labels, np.arange(rows)].reshape(primes, 1, -1)
+    return own
+
+
 def _own(question: Question, residues: PackedResidues) -> Floats:
     """Residues of each row in the column of its own set, shape (P, m)."""
     expected = len(question.primes), question.sizes.size, question.rows
     if residues.shape != expected:
         raise MessageError(f"residues of shape {residues.shape} given, {expected} needed")
     assert question.champions is not None
-    triples = residues.planes().reshape(*expected, BYTES_PER_RESIDUE)
-    own = triples[:, question.champions, np.arange(question.rows)]
-    return unpack(np.ascontiguousarray(own).reshape(len(question.primes), -1))
+    return unpack(own_column(residues, question.champions).planes()[:, 0])
 
 
 def _knockout(question: Question, paired: Bools) -> Knockout:
