@@ -1,7 +1,7 @@
 """The options of a run: each is declared here, and only here.
 
-A field is an option: its type, its default, and an `Option` with its text, its range, the consent that it
-needs and its line on the command line. What takes options follows from the fields:
+A field is an option: its type, its default, and an `Option` with its text, its range and its line
+on the command line. What takes options follows from the fields:
 
 - `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.called_with`),
 - `secfc.SecureKMeans` and `secfc.Job` inherit them,
@@ -58,8 +58,6 @@ class Option:
         Its range.
     unit : str
         Of `most`.
-    consent : str
-        The field of `Limits` by which every party must consent; "" for none.
     help : str
         Its line on the command line; "" when it has no option of that name there.
     panel : str, optional
@@ -72,7 +70,6 @@ class Option:
     least: int | None = None
     most: int | None = None
     unit: str = ""
-    consent: str = ""
     help: str = ""
     panel: str | None = None
 
@@ -255,7 +252,6 @@ class RevealOptions:
         "To which parties, by position, the centres of the final clusters are opened: they learn the exact "
         "means (docs/threat-model.md says what follows from these). Every party must consent by its "
         "`limits`; the server learns nothing of them. None: to nobody.",
-        consent="reveal_centres",
     )
     reveal_spread: bool = option(
         False,
@@ -264,7 +260,6 @@ class RevealOptions:
         "must consent by ``limits.reveal_spread``, the smallest cluster that it consents for; the largest of "
         "all these holds for all, and a run that ends with a smaller cluster opens nothing and raises "
         "LimitError.",
-        consent="reveal_spread",
         help="The same parties also learn standard deviations: NAME.spreads.csv.",
         panel=OPENED,
     )
