@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import abc
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._floats import nearest
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
-
-class FederatedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no stubs
+class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs
     """Base of the estimators: validation, pooling, and prediction by the nearest centre.
 
-    A subclass is a dataclass of its parameters, kept unchanged, and its ``fit`` sets the attributes below.
+    A subclass is a dataclass of its parameters, kept unchanged, and its ``_fit`` sets the attributes below.
 
     Attributes
     ----------
@@ -39,6 +38,33 @@ class FederatedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
     inertia_: float
     n_iter_: int
     n_features_in_: int
+
+    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
+        """Cluster the rows of all parties.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        y : ignored
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument that cannot be used, naming it and the party.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` rounds of :class:`Lloyd` or :class:`ExactLloyd` did not suffice.
+        """
+        data = self._check_training_parties(parties)
+        self._fit(data)
+        self.n_features_in_ = data[0].shape[1]
+        return self
+
+    @abc.abstractmethod
+    def _fit(self, data: list[FloatArray]) -> None:
+        """Check the parameters, cluster checked rows and set the other attributes."""
 
     def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
         """Label every row with its nearest centre; ties go to the lowest cluster.

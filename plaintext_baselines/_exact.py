@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from gmpy2 import mpq
 
+from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray, Integers
 from plaintext_baselines._floats import blocks, set_sizes, set_sums
-from plaintext_baselines._rounds import BoolArray, NearestCentres
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Integers = npt.NDArray[np.object_]  # Python integers
+from plaintext_baselines._rounds import NearestCentres
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +106,22 @@ class ExactRows:
                 above = size * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
                 total += mpq(above, centre.size**2)
         return ratio_to_float(int(total.numerator), int(total.denominator), 2 * self._exponent)
+
+    def score(self, centres: Centres, assignment: NearestCentres) -> int:
+        """The inertia about means, weighed by whole numbers (`ExactLloyd`'s n_init)."""
+        squares = np.zeros(self.n_clusters, dtype=object)
+        for block in blocks(*self._rows.shape):
+            np.add.at(squares, assignment.labels[block], squared_norms(self._rows[block], self._bits))
+        bits = 8 + 2 * len(self._rows).bit_length()
+        score = 0
+        counts = set_sizes(assignment.labels, self.n_clusters).tolist()
+        for at, (centre, sums) in enumerate(zip(centres, self._sums(assignment.labels), strict=True)):
+            if centre and counts[at]:
+                # Over rows x of a set ||T - s x||^2 adds up to n ||T||^2 - 2 s <T, sum x> + s^2 sum ||x||^2.
+                above = counts[at] * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
+                distances = above + centre.size**2 * squares[at]
+                score += 2**bits // centre.size**2 * int(distances)
+        return score
 
     def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
         lower, upper = assignment.distances

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray
 from plaintext_baselines._frame import Frame, binary_exponent
-from plaintext_baselines._rounds import BoolArray, NearestCentres
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from plaintext_baselines._rounds import NearestCentres
 
 # Entries of the largest temporary: 2 MB of float64 stay in the second-level cache.
 BLOCK_ENTRIES = 1 << 18

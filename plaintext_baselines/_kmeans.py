@@ -9,12 +9,10 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from plaintext_baselines._arrays import FloatArray, IntArray
 
 
 class Clustering(NamedTuple):

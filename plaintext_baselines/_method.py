@@ -6,12 +6,12 @@ import abc
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from plaintext_baselines._base import FederatedClusterer, FloatArray, IntArray, check_count
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import FederatedClusterer, check_count
 from plaintext_baselines._floats import assign, nearest, set_sizes, set_sums, squared_distances
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._start import given_centres, given_labels, random_start
@@ -38,7 +38,7 @@ class Fit:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-class FederatedMethod(FederatedClusterer, abc.ABC):
+class FederatedMethod(FederatedClusterer):
     """Base of the federated methods, all of which are simulated in one process.
 
     A party without rows takes no part in anything; its entry in `labels_` is empty.
@@ -48,20 +48,7 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
     random_state: Any
     history_: list[float]
 
-    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
-        """Cluster the rows of all parties.
-
-        Parameters
-        ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        y : ignored
-
-        Raises
-        ------
-        TypeError, ValueError
-            For an argument that cannot be used, naming it and the party.
-        """
-        data = self._check_training_parties(parties)
+    def _fit(self, data: list[FloatArray]) -> None:
         self._check_parameters(data)
         frame = Frame(np.concatenate(data))
         inside = [frame.enter(rows) for rows in data]
@@ -72,7 +59,6 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
         costs = [
             squared_distances(rows, outcome.centres, own) for rows, own in zip(inside, labels, strict=True)
         ]
-        self.n_features_in_ = data[0].shape[1]
         self.cluster_centers_ = centres
         self.labels_ = labels
         self.inertia_ = frame.leave_square(float(sum(cost.sum() for cost in costs)))
@@ -80,7 +66,6 @@ class FederatedMethod(FederatedClusterer, abc.ABC):
         self.n_iter_ = len(self.history_)
         for name, value in outcome.attributes.items():
             setattr(self, name, value)
-        return self
 
     @abc.abstractmethod
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.object_]  # Python integers
+from plaintext_baselines._arrays import Integers
 
 # Random bytes of a draw: a distance's probability is off by at most its share of 2^-192 times their sum.
 DRAW_BYTES = 24

@@ -8,7 +8,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from plaintext_baselines._base import FederatedClusterer, FloatArray, split
+from plaintext_baselines._arrays import FloatArray
+from plaintext_baselines._base import FederatedClusterer, split
 from plaintext_baselines._rounds import Rounds
 
 
@@ -21,7 +22,6 @@ class PooledClusterer(FederatedClusterer):
 
     def _keep(self, rounds: Rounds[Any], data: Sequence[FloatArray]) -> None:
         """Set the fitted attributes that do not depend on the arithmetic; warn if the labels still change."""
-        self.n_features_in_ = data[0].shape[1]
         self.labels_ = split(rounds.assignment.labels, data)
         self.inertia_ = rounds.inertia
         self.history_ = rounds.history
@@ -29,5 +29,5 @@ class PooledClusterer(FederatedClusterer):
         self.converged_ = rounds.converged
         if not rounds.converged:
             warnings.warn(
-                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=3
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=4
             )

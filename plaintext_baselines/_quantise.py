@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from plaintext_baselines._arrays import FloatArray
 from plaintext_baselines._floats import blocks
 from plaintext_baselines._frame import binary_exponent
-
-FloatArray = npt.NDArray[np.float64]
 
 # Up to 52 bits a quantised entry and the difference of two are whole numbers of at most 2^53, exact in
 # float64.

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from plaintext_baselines._arrays import BoolArray, IntArray
+
 Centres = TypeVar("Centres")
 
 

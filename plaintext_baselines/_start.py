@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._rounds import Arithmetic, Centres, relocate
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NAMED_STARTS = ("random", "separation")
 

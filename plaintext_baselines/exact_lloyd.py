@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from plaintext_baselines._base import FloatArray, IntArray, check_count
-from plaintext_baselines._exact import Centre, ExactRows
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import check_count
+from plaintext_baselines._exact import Centre, Centres, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, quantise, scale_exponent
-from plaintext_baselines._rounds import run_rounds
+from plaintext_baselines._rounds import Rounds, run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 
 
@@ -35,6 +36,10 @@ class ExactLloyd(PooledClusterer):
         ndarray. As for :class:`Lloyd`; "k-means++" is scikit-learn's greedy one, on exact distances. Centres
         given as an array are not quantised: the first round's distances are computed against exactly the
         numbers given.
+    n_init : int
+        Starts, drawn one after the other; the first of least score is kept. The score of a start is the sum
+        over clusters h of floor(2^b / s_h^2) sum ||mu_h - s_h x||^2 over the rows of label h, with b = 8 plus
+        twice the bit length of the number of rows. A given start is one.
     max_iter : int
     precision : int
         Bits of a quantised row relative to `bound`, 1 to 52.
@@ -76,6 +81,7 @@ class ExactLloyd(PooledClusterer):
     n_clusters: int
     _: KW_ONLY
     init: Any = "random"
+    n_init: int = 1
     max_iter: int = 300
     precision: int = 32
     bound: float | None = None
@@ -85,25 +91,10 @@ class ExactLloyd(PooledClusterer):
 
     _arithmetic = ExactRows
 
-    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
-        """Cluster the rows of all parties.
-
-        Parameters
-        ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        y : ignored
-
-        Raises
-        ------
-        TypeError, ValueError
-            For an argument that cannot be used, naming it and the party; among them a row beyond `bound`.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` rounds did not suffice.
-        """
-        data = self._check_training_parties(parties)
+    def _fit(self, data: list[FloatArray]) -> None:
+        check_count("n_init", self.n_init)
+        if self.n_init > 1 and not isinstance(self.init, str):
+            raise ValueError(f"n_init must be 1 where the start is given, got {self.n_init}")
         check_count("max_iter", self.max_iter)
         check_count("precision", self.precision)
         if self.precision > MAX_PRECISION:
@@ -113,11 +104,10 @@ class ExactLloyd(PooledClusterer):
         exponent = scale_exponent(bound, self.precision)
         arithmetic = self._arithmetic(quantise(data, exponent), self.n_clusters, exponent)
         if centres is None:
-            sets = self._starting_sets(arithmetic, data)
-            first = arithmetic.means(sets)
+            rounds = self._best(arithmetic, data)
         else:
-            sets, first = None, [Centre.of_floats(point, exponent) for point in centres]
-        rounds = run_rounds(arithmetic, first, self.max_iter, sets)
+            first = [Centre.of_floats(point, exponent) for point in centres]
+            rounds = run_rounds(arithmetic, first, self.max_iter)
 
         self.bound_ = bound
         self.exponent_ = exponent
@@ -125,7 +115,6 @@ class ExactLloyd(PooledClusterer):
         absent = [np.nan] * data[0].shape[1]
         self.cluster_centers_ = np.array([c.to_floats(exponent) if c else absent for c in rounds.centres])
         self._keep(rounds, data)
-        return self
 
     def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
         """Label every row, quantised as in ``fit``, with its nearest centre by exact comparison.
@@ -158,11 +147,23 @@ class ExactLloyd(PooledClusterer):
                 labels.append(np.empty(0, dtype=np.int64))
         return labels
 
-    def _starting_sets(self, arithmetic: ExactRows, data: Sequence[FloatArray]) -> IntArray:
+    def _best(self, arithmetic: ExactRows, data: Sequence[FloatArray]) -> Rounds[Centres]:
+        rng = np.random.default_rng(self.random_state)
+        found = []
+        for _ in range(self.n_init):
+            sets = self._starting_sets(arithmetic, data, rng)
+            found.append(run_rounds(arithmetic, arithmetic.means(sets), self.max_iter, sets))
+        if self.n_init == 1:
+            return found[0]
+        return min(found, key=lambda one: arithmetic.score(one.centres, one.assignment))
+
+    def _starting_sets(
+        self, arithmetic: ExactRows, data: Sequence[FloatArray], rng: np.random.Generator
+    ) -> IntArray:
         if not (isinstance(self.init, str) and self.init == "k-means++"):
-            return starting_sets(arithmetic, self.init, data, self.random_state)
+            return starting_sets(arithmetic, self.init, data, rng)
         n_rows = sum(len(rows) for rows in data)
-        rows = plus_plus_rows(arithmetic.distances_from, n_rows, self.n_clusters, self.random_state)
+        rows = plus_plus_rows(arithmetic.distances_from, n_rows, self.n_clusters, rng)
         sets = np.full(n_rows, -1, dtype=np.int64)
         sets[rows] = np.arange(self.n_clusters)
         return sets

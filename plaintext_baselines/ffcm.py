@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from plaintext_baselines._base import FloatArray, check_choice, check_count
+from plaintext_baselines._arrays import FloatArray
+from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
 from plaintext_baselines._method import (

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from plaintext_baselines._base import FloatArray, check_choice, check_count
+from plaintext_baselines._arrays import FloatArray
+from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.datasets import make_blobs
 
 from plaintext_baselines import partition
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from plaintext_baselines._arrays import FloatArray, IntArray
 
 # SecFC's two settings (section 5.1): clusters: (parties, rows).
 SECFC_SETTINGS = {4: (10, 10_000), 16: (16, 16_384)}

@@ -12,7 +12,8 @@ import scipy.linalg
 from scipy.spatial.distance import cdist
 from sklearn.cluster import kmeans_plusplus
 
-from plaintext_baselines._base import FloatArray, IntArray, check_choice, check_count
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import Clustering, draw_seed, kmeans

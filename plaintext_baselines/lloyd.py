@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from plaintext_baselines._arrays import FloatArray
 from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._floats import Floats, KeepingFloats
 from plaintext_baselines._pooled import PooledClusterer
@@ -78,25 +77,7 @@ class Lloyd(PooledClusterer):
     empty: Literal["relocate", "keep"] = "relocate"
     random_state: int | None = None
 
-    def fit(self, parties: Sequence[npt.ArrayLike], y: None = None) -> Self:
-        """Cluster the rows of all parties.
-
-        Parameters
-        ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        y : ignored
-
-        Raises
-        ------
-        TypeError, ValueError
-            For an argument that cannot be used, naming it and the party.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` rounds did not suffice.
-        """
-        data = self._check_training_parties(parties)
+    def _fit(self, data: list[FloatArray]) -> None:
         check_count("max_iter", self.max_iter)
         check_choice("empty", self.empty, ("relocate", "keep"))
         if not self.tol >= 0:
@@ -114,4 +95,3 @@ class Lloyd(PooledClusterer):
 
         self.cluster_centers_ = arithmetic.leave(rounds.centres)
         self._keep(rounds, data)
-        return self

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from plaintext_baselines._base import FloatArray, IntArray, check_count
+from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import check_count
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, kmeans
 from plaintext_baselines._method import (

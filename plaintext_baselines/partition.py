@@ -13,12 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from plaintext_baselines._arrays import AnyArray, FloatArray, IntArray
 from plaintext_baselines._base import check_count
 from plaintext_baselines._kmeans import draw_seed, kmeans
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-AnyArray = npt.NDArray[Any]
 
 # k-means of DWF's non-IID partition (section 3.2): 5 rounds, best of 5.
 NON_IID_ITER = 5

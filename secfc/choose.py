@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.array_types import Ints
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
@@ -285,7 +285,7 @@ def choose_members(
     outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []
     for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
-        own = _by_party(labels, [member.rows.shape[0] for member in members], outcome.union_rows)
+        own = outcome.by_party(labels)
         parts = [member.align(part) for member, part in zip(members, own, strict=True)]
         sizes = np.array(figures["sizes"], dtype=np.int64)
         candidates.append(Candidate(**(figures | {"sizes": sizes}), labels=parts))
@@ -298,14 +298,6 @@ def choose_members(
         costs=outcome.costs,
         job=job,
     )
-
-
-def _by_party(labels: Labels, held: list[int], union_rows: list[Ints] | None) -> list[Labels]:
-    """Labels of each party's rows, from those of all rows in order of party, or in that of the union."""
-    if union_rows is None:
-        return np.split(labels, np.cumsum(held)[:-1])
-    # A party that vanished has -1 for the places of its rows.
-    return [np.where(rows < 0, np.int32(-1), labels[rows]) for rows in union_rows]
 
 
 def _cell(value: float, best: bool) -> str:

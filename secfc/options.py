@@ -1,7 +1,7 @@
 """The options of a run: each is declared here, and only here.
 
-A field is an option: its type, its default, and an `Option` with its text, its range, the consent that it
-needs and its line on the command line. What takes options follows from the fields:
+A field is an option: its type, its default, and an `Option` with its text, its range and its line
+on the command line. What takes options follows from the fields:
 
 - `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.called_with`),
 - `secfc.SecureKMeans` and `secfc.Job` inherit them,
@@ -59,8 +59,6 @@ class Option:
         Its range.
     unit : str
         Of `most`.
-    consent : str
-        The field of `Limits` by which every party must consent; "" for none.
     help : str
         Its line on the command line; "" when it has no option of that name there.
     panel : str, optional
@@ -73,7 +71,6 @@ class Option:
     least: int | None = None
     most: int | None = None
     unit: str = ""
-    consent: str = ""
     help: str = ""
     panel: str | None = None
 
@@ -183,7 +180,8 @@ class AgreedClustering(Agreed):
     n_init: int = option(
         1,
         "int",
-        "Starts; the result of least inertia is returned. Sharing is paid once.",
+        "Starts; the best result is returned, by the inertia with rounded weights (docs/protocol.md). "
+        "Sharing is paid once.",
         least=1,
         help="Starts; the best is kept, sharing is paid once.",
     )
@@ -257,7 +255,6 @@ class RevealOptions:
         "To which parties, by position, the centres of the final clusters are opened: they learn the exact "
         "means (docs/threat-model.md says what follows from these). Every party must consent by its "
         "`limits`; the server learns nothing of them. None: to nobody.",
-        consent="reveal_centres",
     )
     reveal_spread: bool = option(
         False,
@@ -266,7 +263,6 @@ class RevealOptions:
         "must consent by ``limits.reveal_spread``, the smallest cluster that it consents for; the largest of "
         "all these holds for all, and a run that ends with a smaller cluster opens nothing and raises "
         "LimitError.",
-        consent="reveal_spread",
         help="The same parties also learn standard deviations: NAME.spreads.csv.",
         panel=OPENED,
     )
@@ -355,7 +351,7 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
         ClusterOptions,
         "n_init",
         default=5,
-        text="Starts for each k; the best by inertia is kept.",
+        text="Starts for each k; the best is kept.",
         help="Starts for each number of clusters; the best is kept, sharing is paid once.",
     )
 

@@ -10,14 +10,13 @@ import numpy as np
 from secfc.array_types import Labels
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
-from secfc.errors import DataError, LimitError, ParameterError
-from secfc.limits import Limits
+from secfc.errors import ParameterError
 from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job, check_positive
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
-from secfc.rows import check_labels, check_rows
-from secfc.running import is_number, limits_of, run_outcome
+from secfc.rows import as_labels, check_rows
+from secfc.running import check_consent, is_number, limits_of, run_outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +128,7 @@ def predict_members(
     check_positive("k", k)
     if not sum(new.rows.shape[0] for new in added):
         raise ParameterError("new_rows: no party has one")
-    _check_consent(limits_of(options.limits, members), members)
+    check_consent("predict", members, limits_of(options.limits, members))
     bound = options.bound
     if is_number(bound) and 0 <= bound <= sys.float_info.max:
         for one in (*members, *added):
@@ -168,28 +167,16 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
     return together[: len(members)], together[len(members) :]
 
 
-def _check_consent(limits: list[Limits], members: list[Party]) -> None:
-    against = [member.name for member, own in zip(members, limits, strict=True) if not own.predict]
-    if against:
-        raise LimitError(f"predict: {', '.join(against)} did not consent (limits.predict); nothing was sent")
-
-
 def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
     """Checked labels of the old rows, one array a party."""
     if not isinstance(labels, list | tuple) or len(labels) != len(members):
         raise ParameterError(
             f"labels: a list with one integer array for each of {len(members)} parties is needed"
         )
-    checked = []
-    for member, given in zip(members, labels, strict=True):
-        try:
-            array = np.asarray(given)
-        except ValueError:
-            raise DataError(f"{member.name}: labels must be a one-dimensional integer array") from None
-        if array.shape == (0,):
-            array = array.astype(np.int32)
-        check_labels(array, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")
-        checked.append(array.astype(np.int32))
+    checked = [
+        as_labels(given, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")
+        for member, given in zip(members, labels, strict=True)
+    ]
     if max(array.max(initial=-1) for array in checked) < 0:
         raise ParameterError("labels: no row has one, so there is no centre")
     return checked

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from math import isfinite, ldexp
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Floats
+from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent
@@ -106,6 +107,24 @@ def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int
         f"{names[party]}, round half of all rows to few different values; leave out rows far from all "
         f"others, clip or centre columns (secfc.prepare), or raise precision"
     )
+
+
+def as_labels(given: Any, *, name: str, m: int, k: int, least: int = 0, what: str = "start labels") -> Labels:
+    """Labels that somebody gave for m rows, with values in least..k-1, as an array of shape (m,), int32.
+
+    Raises
+    ------
+    DataError
+        Naming the party; never a value.
+    """
+    try:
+        labels = np.asarray(given)
+    except ValueError:
+        labels = np.zeros((0, 0))
+    if labels.shape == (0,):
+        labels = labels.astype(np.int32)
+    check_labels(labels, name=name, m=m, k=k, least=least, what=what)
+    return labels.astype(np.int32)
 
 
 def check_labels(

@@ -17,7 +17,6 @@ from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, chec
 from secfc.drivers.storage import check_storage
 from secfc.errors import (
     ConvergenceWarning,
-    DataError,
     FaultWarning,
     LimitError,
     ParameterError,
@@ -32,7 +31,7 @@ from secfc.params import Job, Start, check_choice, fitting, recovery_threshold
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.row_layout import Layout
-from secfc.rows import check_labels, check_rows, few_steps, largest_norm, rounded_away
+from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
 
 _CALLER = 5
 """Calls from a warning in `run_outcome` up to the line that it is about, of who called `run` and its like."""
@@ -184,14 +183,13 @@ def limits_of(given: object, members: list[Party]) -> list[Limits]:
     return limits
 
 
-def _check_consent(name: str, members: list[Party], limits: list[Limits]) -> None:
-    """Raise LimitError unless all parties consent to what an option asks for."""
-    consent = options_of(RunOptions)[name][1].consent
+def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None:
+    """Raise LimitError unless all parties consent, by the limit of this name."""
     against = [
-        one.name for one, own in zip(members, limits, strict=True) if getattr(own, consent) in (None, False)
+        one.name for one, own in zip(members, limits, strict=True) if getattr(own, name) in (None, False)
     ]
     if against:
-        raise LimitError(f"{name}: {', '.join(against)} did not consent (limits.{consent}); nothing was sent")
+        raise LimitError(f"{name}: {', '.join(against)} did not consent (limits.{name}); nothing was sent")
 
 
 def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tuple[int, ...]:
@@ -209,7 +207,7 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
                 )
             chosen.add(int(at))
     if chosen:
-        _check_consent("reveal_centres", members, limits)
+        check_consent("reveal_centres", members, limits)
     return tuple(at + 1 for at in sorted(chosen))
 
 
@@ -232,7 +230,7 @@ def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) 
         raise ParameterError(f"reveal_spread: a bool is needed, {type(given).__name__} was given")
     if not given:
         return None
-    _check_consent("reveal_spread", members, limits)
+    check_consent("reveal_spread", members, limits)
     return max(own.reveal_spread for own in limits if own.reveal_spread is not None)
 
 
@@ -315,38 +313,25 @@ def _start_name(init: str | Sequence[Any]) -> Start:
 def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[Labels]:
     if len(init) != len(members):
         raise ParameterError(f"init: start labels of {len(init)} parties, there are {len(members)}")
-    starts = []
-    for member, given in zip(members, init, strict=True):
-        try:
-            labels = np.asarray(given)
-        except ValueError:
-            raise DataError(f"{member.name}: start labels must be a one-dimensional integer array") from None
-        if labels.shape == (0,):
-            labels = labels.astype(np.int32)
-        check_labels(labels, name=member.name, m=member.rows.shape[0], k=job.k, least=job.least_label)
-        starts.append(labels.astype(np.int32))
+    starts = [
+        as_labels(given, name=member.name, m=member.rows.shape[0], k=job.k, least=job.least_label)
+        for member, given in zip(members, init, strict=True)
+    ]
     job.check_start(np.concatenate(starts))
     return starts
 
 
 def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership | None) -> Result:
-    labels = np.concatenate(outcome.labels)
-    rows = outcome.union_rows
-    if rows is None:
-        ends = np.cumsum([member.rows.shape[0] for member in members])[:-1]
-        start = np.split(outcome.start, ends)
-    else:
-        start = [outcome.start[of_party] for of_party in rows]
     return Result(
         labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
         n_iter=outcome.n_iter,
         converged=outcome.converged,
         inertia=outcome.inertia,
-        sizes=set_sizes(labels, job.k),
+        sizes=set_sizes(np.concatenate(outcome.labels), job.k),
         history=np.array(outcome.history),
-        start=start,
+        start=outcome.by_party(outcome.start),
         ids=None if held is None else held.ids,
-        union_rows=rows,
+        union_rows=outcome.union_rows,
         cluster_centers=outcome.centres,
         cluster_std=outcome.deviations,
         near_ties=outcome.near_ties,

@@ -169,6 +169,14 @@ def _in_order_of(first: Table, table: Table) -> Table:
     return replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order]))
 
 
+def party_names(paths: Sequence[Path | Query]) -> list[str]:
+    """What options and results call the party of each input: its stem, with its place if two agree."""
+    stems = [path.stem for path in paths]
+    numbered = [f"{stem}-{at}" for at, stem in enumerate(stems, start=1)]
+    names = [stem if stems.count(stem) == 1 else other for stem, other in zip(stems, numbered, strict=True)]
+    return names if len(set(names)) == len(names) else numbered  # x.csv, y/x.csv and x-1.csv
+
+
 def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     """The ID column of every party, as Python values of one type.
 

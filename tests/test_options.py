@@ -7,7 +7,7 @@ import pytest
 import typer
 
 import secfc
-from secfc import Job, Limits, SecureKMeans
+from secfc import Job, SecureKMeans
 from secfc.called_with import called_with, described
 from secfc.cli.app import app
 from secfc.options import (
@@ -100,17 +100,12 @@ def test_docstrings_describe_every_option_once(where):
         assert doc.count(f"\n{name} : ") == 1
 
 
-def test_options_say_what_they_are_and_name_a_consent_that_there_is():
+def test_options_say_what_they_are():
     for one in (RunOptions, Threshold):
         for name, (_, what) in options_of(one).items():
             assert name
             assert what.kind
             assert what.text.endswith(".")
-            assert not what.consent or hasattr(Limits(), what.consent)
-    assert {name for name, (_, what) in options_of(RunOptions).items() if what.consent} == {
-        "reveal_centres",
-        "reveal_spread",
-    }
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ def test_no_seed_draws_another_start_every_time():
     assert len(starts) == 3
 
 
-def test_n_init_returns_the_start_of_least_inertia():
+def test_n_init_returns_the_best_start():
     rng = np.random.default_rng(3)
     ends = np.cumsum([len(rows) for rows in ROWS])[:-1]
     starts = [np.split(random_partition(rng, 27, 4), ends) for _ in range(8)]

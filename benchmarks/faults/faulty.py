@@ -19,6 +19,7 @@ from secfc.drivers.taking import take
 from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
+from secfc.kernels import Choose
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import LabelResult
 from secfc.protocol.client import Client
@@ -165,7 +166,7 @@ class _Network:
         self._job, self._faults = setup.job, scenario.faults
         self._rng = random.Random(scenario.seed)
         self._lies = scenario.lies
-        roles = roles_of(setup, self._tampered, self._client)
+        roles = roles_of(setup, self._client)
         self._server, self._clients, self._session, self._signer = roles
         self._links: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
         self._delayed: list[tuple[int, bytes]] = []  # deliveries before it, and the message
@@ -206,7 +207,8 @@ class _Network:
             deliveries=self._deliveries,
         )
 
-    def _client(self, *, number: int, **given: Any) -> Client:
+    def _client(self, *, number: int, kernels: Choose, **given: Any) -> Client:
+        given["kernels"] = lambda answer_residues: self._tampered(number, kernels(answer_residues))
         lies = [lie for lie in self._lies if lie.client == number]
         if not lies:
             return Client(number=number, **given)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-FloatArray = npt.NDArray[np.float64]
+from plaintext_baselines._arrays import FloatArray
 
 
 def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.metrics import silhouette_score
 
+from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._base import check_parties
 from plaintext_baselines._floats import nearest, squared_distances
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def k_means_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:

@@ -10,7 +10,6 @@ of message left it, and how it ended. It holds no row, label, share or distance.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,7 +25,6 @@ from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.sealing.identity import Identity
 
 _SIGNED = b"secfc statement 1"
-_FORMAT = "secfc summary 1"
 _MOST_TEXT, _MOST_SHORT = 2000, 100
 _MOST_ENTRIES = 50
 
@@ -119,18 +117,8 @@ class SignedStatement(FileSchema):
     signature: str
 
 
-class SummarySchema(FileSchema):
-    """A summary file. Nothing rests on `coordinator`, which nobody signs."""
-
-    format: Literal["secfc summary 1"]
-    agreement: str
-    statements: list[SignedStatement]
-    coordinator: dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """A summary that was read; `secfc.agreement.audit` checks it.
+class Summary(FileSchema):
+    """A summary, as its file has it; `secfc.agreement.audit` checks it.
 
     Attributes
     ----------
@@ -138,12 +126,13 @@ class Summary:
         Canonical content of the agreement that it says it is about.
     statements : list of SignedStatement
     coordinator : dict
-        What the coordinator says, unsigned.
+        What the coordinator says. Nobody signs it, and nothing rests on it.
     """
 
+    format: Literal["secfc summary 1"]
     agreement: str
     statements: list[SignedStatement]
-    coordinator: dict[str, Any] = field(repr=False)
+    coordinator: dict[str, Any] = Field(repr=False)
 
 
 def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
@@ -168,13 +157,13 @@ def write_summary(
     coordinator : dict
         What the coordinator adds, for JSON.
     """
-    content = {
-        "format": _FORMAT,
-        "agreement": agreement.to_json(),
-        "statements": [one.model_dump() for one in sorted(statements, key=lambda one: one.statement.client)],
-        "coordinator": coordinator,
-    }
-    replace_text(path, json.dumps(content, indent=2) + "\n")
+    summary = Summary(
+        format="secfc summary 1",
+        agreement=agreement.to_json(),
+        statements=sorted(statements, key=lambda one: one.statement.client),
+        coordinator=coordinator,
+    )
+    replace_text(path, json.dumps(summary.model_dump(), indent=2) + "\n")
 
 
 def statement_of(values: object, *, name: str) -> SignedStatement:
@@ -202,10 +191,10 @@ def read_summary(path: Path) -> Summary:
         raise ParameterError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError):
         raise ParameterError(f"{path}: not JSON that can be read") from None
-    schema = check_values(values, SummarySchema, name=str(path))
-    for at, one in enumerate(schema.statements):
+    summary = check_values(values, Summary, name=str(path))
+    for at, one in enumerate(summary.statements):
         _checked(one, f"{path}: statements[{at + 1}]")
-    return Summary(agreement=schema.agreement, statements=schema.statements, coordinator=schema.coordinator)
+    return summary
 
 
 def _checked(one: SignedStatement, name: str) -> SignedStatement:

@@ -10,7 +10,7 @@ from typing import Any
 import secfc
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
-from secfc.cli.inputs import label_names, members_of, party_names
+from secfc.cli.inputs import label_names, members_of
 from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.options import RunOptions
@@ -18,7 +18,7 @@ from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
-from secfc.tables import Table, read_tables, row_ids, write_centres, write_labels
+from secfc.tables import Table, party_names, read_tables, row_ids, write_centres, write_labels
 
 SUMMARY, CENTRES, SPREADS = "summary.json", "centres.csv", "spreads.csv"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from secfc.cli.endings import plain_endings
-from secfc.cli.job import CoordinatorKey, Report
+from secfc.cli.job import CoordinatorKey, Report, write_page
 from secfc.cli.render import console
 from secfc.outputs import check_new_file, check_report, replace_text
 
@@ -121,12 +121,8 @@ def poc(
                 reason = federation.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
             replace_text(path, written.read_text(encoding="utf-8"))
-        read = read_summary(path)
-        if report is not None:
-            from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
-
-            write_agreed_report(read, agreement, report, name=str(path))
-        told = read.coordinator
+        write_page(report, path, agreement)
+        told = read_summary(path).coordinator
         if told["ended"] != "complete":
             raise PartyError(f"{told['ended']}")
         out = console()

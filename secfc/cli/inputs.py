@@ -7,7 +7,7 @@ from pathlib import Path
 from secfc.errors import ParameterError
 from secfc.parties import Party, as_parties
 from secfc.sources.query import Origin, Query
-from secfc.tables import Table
+from secfc.tables import Table, party_names
 
 
 def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
@@ -31,14 +31,6 @@ def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) 
             raise ParameterError(f"--from: number {at}: {error}") from None
         databases.append(Query(origin=origin, query=query, name=f"database-{at}"))
     return [*files, *databases]
-
-
-def party_names(paths: Sequence[Path | Query]) -> list[str]:
-    """What options and result files call the party of each input: its stem, with its place if two agree."""
-    stems = [path.stem for path in paths]
-    numbered = [f"{stem}-{at}" for at, stem in enumerate(stems, start=1)]
-    names = [stem if stems.count(stem) == 1 else other for stem, other in zip(stems, numbered, strict=True)]
-    return names if len(set(names)) == len(names) else numbered  # x.csv, y/x.csv and x-1.csv
 
 
 def label_names(paths: Sequence[Path | Query]) -> list[str]:

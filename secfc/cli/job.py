@@ -188,7 +188,6 @@ def run(
     """
     with plain_endings():
         from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.statement import read_summary  # noqa: PLC0415
         from secfc.drivers.agreed import run_agreed  # noqa: PLC0415
 
         agreement = read_job(file)
@@ -207,10 +206,7 @@ def run(
                 resumable=resumable,
                 on_progress=progress,
             )
-        if report is not None:
-            from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
-
-            write_agreed_report(read_summary(path), agreement, report, name=str(path))
+        write_page(report, path, agreement)
         if quiet:
             return
         out = console()
@@ -263,6 +259,15 @@ def audit(
             write_agreed_report(read, agreement, report, name=str(summary), site=own)
         _show_findings(audited(read, agreement))
         _show_sent(agreement, read.statements)
+
+
+def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> None:
+    """Write the page of a run that has its summary, where one is asked for."""
+    if report is not None:
+        from secfc.agreement.statement import read_summary  # noqa: PLC0415
+        from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
+
+        write_agreed_report(read_summary(summary), agreement, report, name=str(summary))
 
 
 def _show_findings(findings: list["Finding"]) -> None:

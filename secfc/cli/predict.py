@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from secfc.cli.consent import positions
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
-from secfc.cli.inputs import label_names, members_of, party_names
+from secfc.cli.inputs import label_names, members_of
 from secfc.cli.options import Running
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
@@ -20,7 +20,7 @@ from secfc.predicting import Prediction, predict_members
 from secfc.rows import largest_norm
 from secfc.schemas import with_options
 from secfc.sources.query import Query
-from secfc.tables import read_labels, read_table, read_tables, write_labels
+from secfc.tables import party_names, read_labels, read_table, read_tables, write_labels
 
 
 @with_options(Agreed, required=True)

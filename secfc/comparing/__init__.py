@@ -12,4 +12,6 @@ Two further questions may follow, with the labels just opened as champions and t
 For the core of a start by separation: `Question(core=True)`, the same roles, `Evaluator.core`. Where a set is
 left without a label: the roles of `farthest`, then `FarthestEvaluator.rows`, which move to the sets without a
 label in ascending order. The levels of their tournament are in `matches`.
+
+Of several starts the best is found by `scores`.
 """

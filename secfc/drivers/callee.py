@@ -121,13 +121,7 @@ class Callee:
                 _LOG.error("%s", detail(error))
 
     def _party(self) -> CalledParty:
-        """The party that it answers for; it is read once.
-
-        Raises
-        ------
-        SecFCError
-            When its files cannot be used: then nobody's call can be verified.
-        """
+        """The party that it answers for, read once; without usable files nobody's call can be verified."""
         if self._source is None:
             try:
                 self._source = self._read()
@@ -189,7 +183,7 @@ class Callee:
     def _resumed(self, call: Call, party: CalledParty) -> bytes | None:
         """Take the calls of the log again, which another process of the party took, and then this one."""
         try:
-            self._begin(call.place, party)
+            self._begin(call.place.run, party)
         except InUseError as error:  # that process has not ended yet: the call will come again
             self._participant = None
             self._drop(detail(error))
@@ -300,15 +294,15 @@ class Callee:
             kind = Kind.DONE
         return Answer(kind=kind, number=call.number, position=self._incoming.position, body=piece).encode()
 
-    def _begin(self, place: Place, party: CalledParty) -> Taking:
+    def _begin(self, run: bytes, party: CalledParty) -> Taking:
         """Become a participant, with the log of the run if the party keeps one."""
         self._participant = one = party.participant()
-        self._log = one.open_log(run=place.run, digest=place.agreement, number=place.recipient)
+        self._log = one.open_log(run)
         return one
 
     def _open(self, place: Place) -> None:
-        one = self._participant or self._begin(place, self._party())
-        for message in one.open(run=place.run, digest=place.agreement, number=place.recipient):
+        one = self._participant or self._begin(place.run, self._party())
+        for message in one.open(place.run):
             self._outgoing.put(message)
         _LOG.info("run %s of job %s: open", place.run.hex(), place.agreement.hex())
 

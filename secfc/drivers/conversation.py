@@ -213,13 +213,7 @@ class Conversation:
             return None
 
     def _call(self, kind: Kind, body: bytes) -> Answer:
-        """The site's answer.
-
-        Raises
-        ------
-        SecFCError
-            The site's own, or PartyError when it does not answer within the deadline.
-        """
+        """The site's answer, or its error; PartyError when it does not answer within the deadline."""
         call = Call(
             kind=kind, number=self._calls, position=self._outgoing.position, place=self._place, body=body
         )

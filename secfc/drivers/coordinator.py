@@ -272,13 +272,7 @@ class Coordinator:
             self._done.add(client)
 
     def _vanished(self, client: int, error: SecFCError) -> None:
-        """Go on without a client that is not heard, or that told of an error of its own.
-
-        Raises
-        ------
-        SecFCError
-            As `_lose`. A run with a log that lacks only answers is interrupted.
-        """
+        """Go on without a client that is lost; with a log, a run that lacks only answers is interrupted."""
         if self._log is not None:
             left = self._job.n - len(self.lost) - 1
             if error.code is Code.TIMEOUT and self.server.state is State.DONE and left < self._job.threshold:
@@ -376,12 +370,7 @@ class Coordinator:
         return min(_COMPARE_SECONDS, 2 * self._deadline) if done else 2 * self._deadline
 
     def _overdue(self) -> None:
-        """Nobody says anything: go on without those who are waited for.
-
-        Raises
-        ------
-        TooManyFaultsError
-        """
+        """Nobody says anything: go on without those who are waited for, if enough are left."""
         if self.server.state is State.DONE:
             waiting = [j for j in self._conversations if j not in self._done and j not in self.lost]
             if self._job.reveal_to:
@@ -470,13 +459,7 @@ class Coordinator:
             self.timeline.append((standing.phase, standing.round, time.monotonic() - self._started))
 
     def _lose(self, client: int, error: SecFCError) -> None:
-        """Go on without a site, or end the run.
-
-        Raises
-        ------
-        SecFCError
-            When the others cannot finish, or must not (`ends_run`).
-        """
+        """Go on without a site; raise when the others cannot finish, or must not (`ends_run`)."""
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error

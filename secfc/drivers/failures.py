@@ -4,15 +4,12 @@ What leaves the party of it is in `secfc.public_errors`.
 """
 
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import secfc
 from secfc.codes import Code, code_of_write
 from secfc.errors import CheatError, LimitError, PartyError, SecFCError, StorageError
 from secfc.escaping import shown
-from secfc.public_errors import PublicError
 
 _LONG = 2000
 """Characters of a line of an error in a log."""
@@ -26,12 +23,6 @@ def as_error(error: Exception) -> SecFCError:
     if isinstance(error, OSError) and code_of_write(error) is Code.DISK_FULL:
         return StorageError(f"a disk is full: {place}", code=Code.DISK_FULL)
     return PartyError(place)
-
-
-def error_of(said: Mapping[str, Any], *, name: str) -> SecFCError:
-    """An error of a party of a simulation, with its text: all parties' files belong to the caller."""
-    text = str(said.get("text"))
-    return PublicError.read(said).error(text if text.startswith(name) else f"{name}: {text}")
 
 
 def detail(error: Exception) -> str:

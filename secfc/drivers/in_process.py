@@ -34,16 +34,8 @@ class Roles(NamedTuple):
     signer: Signer
 
 
-def roles_of(
-    setup: Setup,
-    tampered: Callable[[int, Kernels], Kernels] | None = None,
-    make: Callable[..., Client] = Client,
-) -> Roles:
-    """The server and the clients of a new run; every party has an identity for this run alone.
-
-    To simulate faults with: `tampered` gives a client's kernels from its number and honest ones, `make` makes
-    a client.
-    """
+def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
+    """The server and the clients of a new run, each made by `make`; identities are for this run alone."""
     job = setup.job
 
     def kernels(answer_residues: int) -> Kernels:
@@ -70,17 +62,11 @@ def roles_of(
             ids=None if setup.ids is None else setup.ids[j - 1],
             name=setup.names[j - 1],
             allocate=allocator(setup.storage, name=setup.names[j - 1]),
-            kernels=kernels if tampered is None else _tampered(j, kernels, tampered),
+            kernels=kernels,
         )
         for j in range(1, job.n + 1)
     ]
     return Roles(server, clients, session, Signer(session, coordinator))
-
-
-def _tampered(
-    client: int, kernels: Callable[[int], Kernels], tampered: Callable[[int, Kernels], Kernels]
-) -> Callable[[int], Kernels]:
-    return lambda answer_residues: tampered(client, kernels(answer_residues))
 
 
 def run_in_process(

@@ -10,16 +10,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import secfc
 from secfc.agreement.ids_key import read_ids_key
-from secfc.agreement.job_file import read_job
+from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
-from secfc.agreement.site_file import read_site
+from secfc.agreement.site_file import Site
 from secfc.agreement.statement import (
     Sent,
     SignedStatement,
@@ -72,12 +71,12 @@ class Participant:
 
     Parameters
     ----------
-    site_file : Path
+    site : Site
+    agreement : Agreement
+        Of the site's own copies of job and roster.
 
     Attributes
     ----------
-    agreement : Agreement
-        Of the site's own copies of job and roster.
     name : str
     number : int
         Client number.
@@ -96,9 +95,8 @@ class Participant:
         When its key is not the roster's, or a party has not signed the job.
     """
 
-    def __init__(self, site_file: Path) -> None:
-        self._site = site = read_site(site_file)
-        self.agreement = read_job(site.job)
+    def __init__(self, site: Site, agreement: Agreement) -> None:
+        self._site, self.agreement = site, agreement
         self.name = site.party
         self._identity = read_key(site.key)
         self.number = self.agreement.consortium.number_of(self.name, self._identity.public, file=site.key)
@@ -122,11 +120,6 @@ class Participant:
         self._iterations: int | None = None
         self._converged: bool | None = None
 
-    @property
-    def public(self) -> bytes:
-        """Its public key."""
-        return self._identity.public
-
     def __repr__(self) -> str:
         return f"Participant({self.name!r})"
 
@@ -134,11 +127,6 @@ class Participant:
     def done(self) -> bool:
         """Whether the run has ended for it."""
         return self._client is not None and self._client.state is State.DONE
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether its labels are final, though others may yet open centres."""
-        return self.done or (self._client is not None and self._client.state is State.REVEAL)
 
     @property
     def seconds(self) -> list[list[str | float]]:
@@ -155,15 +143,14 @@ class Participant:
         """Whether the run ended without its rows."""
         return self.done and self._client is not None and self._client.labels is None
 
-    def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
+    def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
 
         The coordinator has given up what is left of other runs of the job: one that goes on begins no other.
 
         Parameters
         ----------
-        run, digest, number
-            As for `open`, which is to follow.
+        run : bytes of length 16
 
         Raises
         ------
@@ -176,7 +163,7 @@ class Participant:
         """
         storage = self._site.storage
         path = None if storage is None else log_path(storage, self.agreement, run)
-        self._read(run, digest, number, goes_on=path is not None and path.exists())
+        self._read(run, goes_on=path is not None and path.exists())
         if path is None:
             return None
         delete_logs_beside(path)
@@ -194,27 +181,22 @@ class Participant:
         self._began, self._logged = log.header["began"], True
         return log
 
-    def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
+    def open(self, run: bytes) -> list[bytes | memoryview]:
         """Take part in a run; return its first messages, encoded.
 
         Parameters
         ----------
         run : bytes of length 16
-        digest : bytes of length 32
-            Of the agreement that the coordinator runs.
-        number : int
-            The client that the coordinator takes it for.
 
         Raises
         ------
         AgreementError
-            When that is another agreement or client, or a run that has been; nothing has been read or sent
-            then.
+            When the run has been, or the job has expired; nothing has been read or sent then.
         DataError
             When its rows cannot be used.
         """
         if not self._logged:
-            self._read(run, digest, number)
+            self._read(run)
         storage = self._site.storage
         if storage is not None:
             try:
@@ -224,13 +206,13 @@ class Participant:
                 raise ParameterError(text, code=code_of_write(error)) from None
         if self._rows.unprepared is None:
             return self._introduce(run)
-        with self.meter.work("prepare", number):
+        with self.meter.work("prepare", self.number):
             job, schema = self.agreement.job, self.agreement.preparation
             assert schema is not None
             terms = Terms(n=job.n, t=job.t, schema=schema)
             roster = self.agreement.consortium.roster
             self._preparer = Preparer(
-                number=number,
+                number=self.number,
                 terms=terms,
                 session=terms.session(run=run, roster=roster, job=self.agreement.digest),
                 identity=self._identity,
@@ -276,18 +258,8 @@ class Participant:
             return None
         return row_ids(rows.ids, key=key, name=self.name)
 
-    def _read(self, run: bytes, digest: bytes, number: int, *, goes_on: bool = False) -> None:
-        """Read its rows, if the run is of the job that it agreed to, and new or one that it goes on with."""
-        own = self.agreement.digest
-        if digest != own:
-            raise AgreementError(
-                f"{self.name}: it agreed to the job {own.hex()[:16]}, the coordinator runs "
-                f"{digest.hex()[:16]}"
-            )
-        if number != self.number:
-            raise AgreementError(
-                f"{self.name}: it is client {self.number} of the job, the coordinator takes it for {number}"
-            )
+    def _read(self, run: bytes, *, goes_on: bool = False) -> None:
+        """Read its rows, if the run is new or one that it goes on with."""
         if not goes_on:
             self._count.check_date()
             self._count.check(run)
@@ -375,7 +347,9 @@ class Participant:
         """
         if self._run is None:
             return None
-        run, done = self._run, self._client if self.confirmed else None
+        run, one = self._run, self._client
+        # Its labels are final in REVEAL too, though others may yet open centres.
+        done = one if one is not None and one.state in (State.REVEAL, State.DONE) else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         results = self._site.results

@@ -5,6 +5,7 @@ simulation gave it, or those that its site file names.
 """
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from secfc.drivers import framing, simulated
 from secfc.drivers.callee import Callee
 from secfc.drivers.failures import as_error, detail
-from secfc.drivers.processes import speak
 from secfc.drivers.simulated import SimulatedParty
 from secfc.public_errors import PublicError
 
@@ -21,8 +21,24 @@ if TYPE_CHECKING:  # simulations have no site files
 
 
 def main() -> int:
-    """Run one party to its end."""
-    return speak(_run)
+    """Run one party to its end; return the exit status.
+
+    An error is told with its text; one that is not ours as its type and place alone. Of files that are not
+    the driver's, errors have no text (`_files`).
+    """
+    inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
+    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)
+    # Nothing that a library prints may end up between frames.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        _run(inbox, outbox)
+    except (EOFError, BrokenPipeError):
+        return 1  # the driver has gone; nobody is left to tell
+    except Exception as error:
+        told = as_error(error)
+        framing.write_json(outbox, PublicError.of(told).to_json() | {"text": str(told)})
+        return 1
+    return 0
 
 
 def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
@@ -52,13 +68,7 @@ def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
 
 
 def _files(given: dict[str, Any]) -> "SiteFiles":
-    """A party that acts by its site file; its errors go to its own log, with their texts.
-
-    Raises
-    ------
-    SecFCError
-        What it may tell of a file that cannot be used.
-    """
+    """A party that acts by its site file; its errors go to its own log, and their codes to the driver."""
     from secfc.drivers.site_files import SiteFiles  # noqa: PLC0415
     from secfc.drivers.site_log import SiteLog  # noqa: PLC0415
 

@@ -117,13 +117,7 @@ class PartyProcess:
         return None
 
     def _start_again(self, error: Exception) -> None:
-        """Start a process in the place of one that has ended.
-
-        Raises
-        ------
-        SecFCError
-            Why it ended, when it is not started again.
-        """
+        """Start a process in the place of one that has ended, or raise why it is not started again."""
         self._fruitless += 1
         self.process.kill()  # it has closed its output: nothing more comes from it
         status = how_it_ended(self.process)

@@ -120,12 +120,7 @@ def run_folder(setup: Setup) -> RunFolder:
 
 
 def _begin(storage: Path, setup: Setup) -> RunFolder:
-    """The folder of a run that begins, when nothing was left or what was left may be removed.
-
-    Raises
-    ------
-    StorageError
-    """
+    """The folder of a run that begins, when nothing was left or what was left may be removed."""
     for path in _runs(storage):
         try:
             folder = RunFolder.open(path)
@@ -148,12 +143,7 @@ def _begin(storage: Path, setup: Setup) -> RunFolder:
 
 
 def _go_on(storage: Path, setup: Setup) -> RunFolder:
-    """The one folder whose run this call can go on with.
-
-    Raises
-    ------
-    ParameterError, StorageError
-    """
+    """The one folder whose run this call can go on with."""
     if setup.ids is not None and setup.seed is None:
         raise ParameterError("resume: with ids only a run with a seed; without, each call hashes them anew")
     fit: list[RunFolder] = []

@@ -6,17 +6,15 @@ key. It lies beside them, as the parties' secrets do.
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from secfc.drivers.setup import Setup
-from secfc.journal.beginning import as_bytes
+from secfc.journal.beginning import as_bytes, keyed_digest
 from secfc.journal.disk import Buffer
 
 KEY_BYTES = 32
-_DIGEST_BYTES = 32
 
 
 def digests(setup: Setup, key: bytes) -> dict[str, Any]:
@@ -26,11 +24,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
     """
 
     def of(*pieces: Buffer) -> str:
-        digest = blake2b(key=key, digest_size=_DIGEST_BYTES)
-        for piece in pieces:
-            digest.update(len(piece).to_bytes(8, "little"))
-            digest.update(piece)
-        return digest.hexdigest()
+        return keyed_digest(pieces, key)
 
     def of_array(array: np.ndarray[Any, Any]) -> str:
         whole = np.ascontiguousarray(array)

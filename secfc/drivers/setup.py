@@ -151,6 +151,13 @@ class Outcome(Figures):
     deviations: Floats | None = field(default=None, repr=False)
     lost: dict[int, SecFCError] = field(default_factory=dict)
 
+    def by_party(self, labels: Labels) -> list[Labels]:
+        """Labels of each party's rows, from those of all rows, or of the union where there is one."""
+        if self.union_rows is None:
+            return np.split(labels, np.cumsum([part.size for part in self.labels])[:-1])
+        # A party that vanished has -1 for the places of its rows.
+        return [np.where(rows < 0, np.int32(-1), labels[rows]) for rows in self.union_rows]
+
 
 def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
     """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.

@@ -98,7 +98,7 @@ class SimulatedParty:
         """CPU seconds of its work by phase and role."""
         return [[*key, value] for key, value in self.meter.seconds.items()]
 
-    def open_log(self, *, run: bytes, digest: bytes, number: int) -> RunLog | None:
+    def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of the run, begun or gone on with; None without a folder.
 
         Raises
@@ -110,7 +110,7 @@ class SimulatedParty:
         if path is None:
             return None
         public = as_bytes(
-            [digest.hex(), self._given["limits"], self._given["ids_key"], self._given["salt"]]
+            [self.terms.digest.hex(), self._given["limits"], self._given["ids_key"], self._given["salt"]]
             + [[one.shape, one.dtype.str] for one in self._arrays]
         )
         log, self._secrets = open_log(
@@ -122,7 +122,7 @@ class SimulatedParty:
         )
         return log
 
-    def open(self, *, run: bytes, digest: bytes, number: int) -> list[bytes | memoryview]:
+    def open(self, run: bytes) -> list[bytes | memoryview]:
         """Take part in a run; its introduction, encoded.
 
         Raises

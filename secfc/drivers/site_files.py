@@ -29,8 +29,7 @@ class SiteFiles:
 
     def __init__(self, *, name: str, file: Path) -> None:
         self.name = name
-        self._file = file.resolve()  # paths in it are relative to where it lies
-        self._site = read_site(self._file)
+        self._site = read_site(file.resolve())  # paths in it are relative to where it lies
         self._agreement = read_job(self._site.job)
         self.terms = RunTerms.of(self._agreement)
         names = self.terms.names
@@ -63,7 +62,7 @@ class SiteFiles:
         SecFCError
             As `Participant`.
         """
-        participant = Participant(self._file)
+        participant = Participant(self._site, self._agreement)
         if participant.name != self.name:
             raise AgreementError(f"{self.name}: its site file is that of {participant.name}")
         return participant

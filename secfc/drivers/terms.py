@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from secfc.drivers.failures import error_of
 from secfc.errors import SecFCError
 from secfc.params import Job
 from secfc.public_errors import PublicError
@@ -72,8 +71,9 @@ class RunTerms:
         return told | {"text": str(error)} if self.simulated else told
 
     def error_of(self, said: Mapping[str, Any], client: int) -> SecFCError:
-        """The error that a client told."""
-        name = self.names[client - 1]
-        return (
-            error_of(said, name=name) if self.simulated else PublicError.read(said).said_by(client, name=name)
-        )
+        """The error that a client told; in a simulation, where all files are the caller's, with its text."""
+        name, found = self.names[client - 1], PublicError.read(said)
+        if not self.simulated:
+            return found.said_by(client, name=name)
+        text = str(said.get("text"))
+        return found.error(text if text.startswith(name) else f"{name}: {text}")

@@ -44,7 +44,7 @@ def open_log(
         header = {
             "run": run,
             "party": party,
-            "given": _digest(given, drawn["digest"]),
+            "given": keyed_digest(given, drawn["digest"]),
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }
         return RunLog.begin(path, header), drawn
@@ -63,7 +63,7 @@ def _checked(
         if header[name] != value:
             raise StorageError(f"{log.path}: {name} {header[name]!r}, not {value!r}")
     drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
-    if header["given"] != _digest(given, drawn["digest"]):
+    if header["given"] != keyed_digest(given, drawn["digest"]):
         raise StorageError(
             f"{log.path}: the party was begun with other rows, labels, IDs, limits or another job"
         )
@@ -72,10 +72,10 @@ def _checked(
     return drawn
 
 
-def _digest(given: Iterable[Buffer], key: bytes) -> str:
-    """Keyed, so that it alone tells nothing of the rows."""
+def keyed_digest(pieces: Iterable[Buffer], key: bytes) -> str:
+    """A digest of pieces and their lengths, in hexadecimal; keyed, so that it alone tells nothing of rows."""
     digest = blake2b(key=key)
-    for one in given:
+    for one in pieces:
         digest.update(len(one).to_bytes(_LENGTH_BYTES, "little"))
         digest.update(one)
     return digest.hexdigest()

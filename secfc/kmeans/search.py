@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels, Shares
+from secfc.array_types import Bools, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
@@ -16,6 +16,7 @@ from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.measures import Measures, RoundSums, histogram
 from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
+from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.params import Start
@@ -62,6 +63,8 @@ class SearchResult(LabelResult):
     ----------
     inertia : Fraction
         In squared quantised units.
+    score : int
+        What starts are compared by (`secfc.kmeans.score`).
     history : list of Fraction
         Inertia of each iteration.
     near_ties : int
@@ -73,6 +76,7 @@ class SearchResult(LabelResult):
     """
 
     inertia: Fraction = Fraction(0)
+    score: int = 0
     history: list[Fraction] = field(default_factory=list)
     near_ties: int = 0
     histogram: tuple[list[int], float] = ([], 0.0)
@@ -84,7 +88,7 @@ class Search:
 
     `sets` asks for the distances of every row to the means of these sets; `add` takes them, some rows at a
     time, and `end_round` returns whether there is another question. If not, `best` is the result of least
-    inertia (the first of equals).
+    score (the first of equals).
 
     Parameters
     ----------
@@ -263,11 +267,12 @@ class Search:
                 run.near_ties, run.converged = near_ties, True
                 return self._next_start()
         run.labels = labels
-        run.inertia = _inertia(labels, own, self._radix, sizes)
+        of_sets = _sums(labels, own, self._radix, sizes.size)
+        run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._m)
         run.near_ties += near_ties
         if self._step is _Step.ITERATE and not self._iterated(run, sets):
             return True
-        if self.best is None or run.inertia < self.best.inertia:
+        if self.best is None or run.score < self.best.score:
             self.best = run
             run.histogram = histogram(
                 np.sqrt(self._radix.approximate(own.astype(np.float64))) / sizes[labels]
@@ -328,14 +333,18 @@ def silhouette(clustering: SearchResult) -> float:
     return -inf if isnan(value) else value
 
 
-def _inertia(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Fraction:
-    """Exact sum over rows of D / |S|^2, over the common denominator of all sets."""
-    occupied = np.flatnonzero(np.bincount(labels, minlength=sizes.size))
-    totals = np.zeros(occupied.size, dtype=object)
+def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int) -> Objects:
+    """Exact sums of D over the rows of each label, shape (k,)."""
+    totals = np.zeros(k, dtype=object)
     for digit, weight in zip(own, radix.radices, strict=True):
         # Sums of digits stay below 2**24 m <= 2**53.
-        sums = np.bincount(labels, weights=digit, minlength=sizes.size)[occupied]
+        sums = np.bincount(labels, weights=digit, minlength=k)
         totals += sums.astype(np.int64).astype(object) * weight
-    squares = sizes[occupied].astype(object) ** 2
+    return totals
+
+
+def _inertia(sums: Objects, sizes: Ints) -> Fraction:
+    """Exact sum over rows of D / |S|^2, over the common denominator of all sets."""
+    squares = sizes[sizes > 0].astype(object) ** 2
     common = lcm(*squares)
-    return Fraction(int((totals * (common // squares)).sum()), common)
+    return Fraction(int((sums[sizes > 0] * (common // squares)).sum()), common)

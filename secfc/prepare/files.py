@@ -24,6 +24,7 @@ from secfc.prepare.tables import Checked, read
 from secfc.prepare.tables import checked as checked_table
 from secfc.prepare.transform import Preparation
 from secfc.sources.query import Query
+from secfc.tables import party_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,10 +180,6 @@ def _write_file(
 
 
 def _names(files: Sequence[Path | Query]) -> list[str]:
-    """A name for each prepared file; files of one name are told apart by their position."""
-    stems = [file.stem for file in files]
+    """A name for each prepared file."""
     csv = [isinstance(file, Path) and file.suffix.lower() == ".csv" for file in files]
-    return [
-        (stem if stems.count(stem) == 1 else f"{stem}-{at}") + (".csv" if one else ".parquet")
-        for at, (stem, one) in enumerate(zip(stems, csv, strict=True), start=1)
-    ]
+    return [name + (".csv" if one else ".parquet") for name, one in zip(party_names(files), csv, strict=True)]

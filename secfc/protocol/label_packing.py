@@ -100,13 +100,7 @@ def pack_labels(labels: Small, bits: int) -> bytes:
 
 
 def _blocks(packed: Packed, count: int, bits: int) -> Iterator[tuple[int, Small]]:
-    """What `pack_labels` packed, block by block with the number of the first label.
-
-    Raises
-    ------
-    MessageError
-        Bits behind the last label are not zero.
-    """
+    """What `pack_labels` packed, block by block with the first label's number; bits behind it must be 0."""
     eights, octets = -(-count // _EIGHT), np.frombuffer(packed, dtype=np.uint8)
     for start in range(0, eights, _BLOCK):
         stop = min(start + _BLOCK, eights)

@@ -87,13 +87,7 @@ class _Role:
         return not self._values(shares)[0].any()
 
     def _values(self, shares: Mapping[int, Elements]) -> Elements:
-        """What R clients' shares of a part open, those with the lowest numbers; all have to fit them.
-
-        Raises
-        ------
-        UnionError
-            One does not.
-        """
+        """What shares of a part open, those of the lowest R numbers; UnionError unless all fit."""
         clients = sorted(shares)
         misfits = self._sharing.misfits([shares[j] for j in clients], clients)
         if misfits is None or misfits:

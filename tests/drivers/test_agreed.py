@@ -14,8 +14,10 @@ from support.organisations import NAMES, Organisations
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.ids_key import write_new_ids_key
+from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import write_new_key
 from secfc.agreement.signatures import signatures_path
+from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT, read_summary
 from secfc.codes import Code
 from secfc.drivers import pipes
@@ -411,31 +413,24 @@ def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(org
 # A party by itself
 
 
-def test_a_party_refuses_what_it_has_not_agreed_to(organisations):
-    party = Participant(organisations.site("south"))
-    with pytest.raises(AgreementError, match="south: it agreed to the job"):
-        party.open(run=RUN, digest=bytes(32), number=2)
-    with pytest.raises(
-        AgreementError, match="south: it is client 2 of the job, the coordinator takes it for 1"
-    ):
-        party.open(run=RUN, digest=party.agreement.digest, number=1)
-    assert party.close(LEFT_OUT) is None
-    assert not (organisations.folder / "results-south").exists()
+def participant(organisations):
+    site = read_site(organisations.site("south"))
+    return Participant(site, read_job(site.job))
 
 
 def test_a_party_with_another_key_or_without_signatures_does_not_begin(organisations):
     organisations.replace(organisations.site("south"), "south.key", "north.key")
     with pytest.raises(AgreementError, match=r"north\.key: not the key that the roster has for south"):
-        Participant(organisations.site("south"))
+        participant(organisations)
     organisations.write_site("south")
     signatures_path(organisations.job).unlink()
     with pytest.raises(AgreementError, match=r"not all parties have signed"):
-        Participant(organisations.site("south"))
+        participant(organisations)
 
 
 def test_a_party_states_its_end_once_and_shows_no_secret(organisations):
-    party = Participant(organisations.site("south"))
-    party.open(run=RUN, digest=party.agreement.digest, number=2)
+    party = participant(organisations)
+    party.open(RUN)
     signed = party.close("PartyError: timeout at west")
     assert signed.statement.ended == "PartyError: timeout at west"
     assert signed.statement.sent["Hello"].messages == 1
@@ -446,19 +441,19 @@ def test_a_party_states_its_end_once_and_shows_no_secret(organisations):
 
 def test_a_folder_of_results_that_cannot_be_made_is_told(organisations):
     (organisations.folder / "results-south").write_text("in the way")
-    party = Participant(organisations.site("south"))
-    party.open(run=RUN, digest=party.agreement.digest, number=2)
+    party = participant(organisations)
+    party.open(RUN)
     with pytest.raises(ParameterError, match=r"^south: results: .*results-south: File exists"):
         party.close(LEFT_OUT)
 
 
 def test_a_run_takes_place_once(organisations):
-    party = Participant(organisations.site("south"))
-    party.open(run=RUN, digest=party.agreement.digest, number=2)
+    party = participant(organisations)
+    party.open(RUN)
     party.close(LEFT_OUT)
-    again = Participant(organisations.site("south"))
+    again = participant(organisations)
     with pytest.raises(AgreementError, match=rf"^south: the run {RUN.hex()} has been: see "):
-        again.open(run=RUN, digest=again.agreement.digest, number=2)
+        again.open(RUN)
 
 
 def test_an_id_key_that_others_may_read_is_refused_before_rows_are_read(organisations):
@@ -467,7 +462,7 @@ def test_an_id_key_that_others_may_read_is_refused_before_rows_are_read(organisa
     (organisations.folder / "ids.key").chmod(0o644)
     (organisations.folder / "south.csv").unlink()
     with pytest.raises(ParameterError, match=r"ids\.key: an ID key that others may read"):
-        Participant(organisations.site("south"))
+        participant(organisations)
 
 
 @pytest.mark.processes

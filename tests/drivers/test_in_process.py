@@ -261,3 +261,12 @@ def test_roles_in_one_process_choose_kernels_for_all_of_them(setup_of, monkeypat
     job = setup.job
     in_process.run_in_process(setup)
     assert asked == [12 * job.k * job.residues(12) * (job.n + 1)] * (job.n + 1)
+
+
+def test_labels_by_party_follow_the_union_and_are_none_where_a_party_vanished(setup_of):
+    outcome = run_in_process(setup_of((2, 3, 1)))
+    start = np.array([0, 1, 2, 0, 1, 2], dtype=np.int32)
+    assert [part.tolist() for part in outcome.by_party(start)] == [[0, 1], [2, 0, 1], [2]]
+    rows = [np.array([4, 0]), np.full(3, -1), np.array([5])]
+    parts = replace(outcome, union_rows=rows).by_party(start)
+    assert [part.tolist() for part in parts] == [[1, 0], [-1, -1, -1], [2]]

@@ -4,7 +4,9 @@ import pytest
 from support.organisations import Organisations
 from typer.testing import CliRunner
 
+from secfc.agreement.job_file import read_job
 from secfc.agreement.signatures import signatures_path
+from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT
 from secfc.cli.app import app
 from secfc.codes import Code
@@ -22,8 +24,9 @@ def organisations(tmp_path):
 
 def again(organisations, name, run):
     """A run that a site begins; it has shared nothing yet."""
-    one = Participant(organisations.site(name))
-    one.open(run=run, digest=one.agreement.digest, number=one.number)
+    site = read_site(organisations.site(name))
+    one = Participant(site, read_job(site.job))
+    one.open(run)
     return one
 
 

@@ -91,7 +91,7 @@ def test_a_log_of_another_version_run_or_party_is_refused(setup_of, stopped, tmp
     else:
         (tmp_path / "client-1.log").rename(tmp_path / "client-2.log")
     with pytest.raises(StorageError, match=rf"client-2\.log: (it was begun by )?{name} "):
-        run.parties[2].open_log(run=run_id, digest=run.terms.digest, number=2)
+        run.parties[2].open_log(run_id)
 
 
 def test_a_party_that_would_send_something_else_sends_nothing(setup_of, stopped, monkeypatch):

@@ -235,6 +235,7 @@ def tied_problems(draw):
         "parties": [pool[:cut], pool[cut:]],
         "n_clusters": n_clusters,
         "init": init if isinstance(init, str) else (np.array(init) + offset) * unit,
+        "n_init": draw(st.integers(1, 4)) if isinstance(init, str) else 1,
         "random_state": draw(st.integers(0, 10)),
         "precision": draw(st.sampled_from([1, 2, 3, 8, 20, 28, 51, 52])),
         "max_iter": draw(st.sampled_from([1, 2, 3, 50])),
@@ -264,6 +265,7 @@ def test_every_operation_gives_what_fractions_give(problem):
     bounds = zip(lower, reference.distances, upper, strict=True)
     assert all(low <= distance <= high for low, distance, high in bounds)
     assert slow.distances_from(0).tolist() == fast.distances_from(0).tolist()
+    assert slow.score(centres, reference) == fast.score(centres, assignment)
     for count in range(1, len(pool) + 1):
         assert slow.farthest(centres, reference, count) == fast.farthest(centres, assignment, count)
     assert slow.separated(centres, reference).tolist() == fast.separated(centres, assignment).tolist()

@@ -87,6 +87,8 @@ def test_given_bound_sets_the_scale():
     [
         ({"n_clusters": 0}, "n_clusters must be at least 1"),
         ({"n_clusters": 5}, "n_clusters=5 exceeds the parties' 4 rows"),
+        ({"n_init": 0}, "n_init must be at least 1"),
+        ({"n_init": 2, "init": column(0, 8)}, "n_init must be 1 where the start is given, got 2"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"precision": 53}, "precision must be at most 52"),
         ({"precision": 0}, "precision must be at least 1"),

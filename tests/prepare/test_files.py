@@ -190,6 +190,18 @@ def test_parquet_stays_parquet_and_files_of_one_name_are_told_apart(folder):
     np.testing.assert_array_equal(rows, in_memory(folder).rows[1])
 
 
+def test_no_prepared_file_has_the_name_of_another(folder):
+    parts = []
+    for at, (path, name) in enumerate(zip(paths(folder), ("rows", "rows", "rows-2"), strict=True)):
+        (folder / str(at)).mkdir()
+        parts.append(folder / str(at) / f"{name}.csv")
+        parts[-1].write_bytes(path.read_bytes())
+    schema = Schema.read(folder / "schema.toml")
+    done = prepare_files(parts, schema, t=1, out=folder / "ready", drop=["patient", "note"])
+    assert [path.name for path in done.files] == ["rows-1.csv", "rows-2.csv", "rows-2-3.csv"]
+    assert [len(pd.read_csv(path)) for path in done.files] == [6, 7, 8]
+
+
 def spoilt(path, column, row, value):
     frame = pd.read_csv(path, dtype=str)
     frame.loc[row, column] = value

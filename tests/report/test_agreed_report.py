@@ -40,7 +40,7 @@ NO_FAULTS = {name: [] for name in ("absent", "left_out", "liars", "cheats", "unr
 
 def told(summary: Summary, **changes):
     """The summary with another part of the coordinator's."""
-    return replace(summary, coordinator=summary.coordinator | changes)
+    return summary.model_copy(update={"coordinator": summary.coordinator | changes})
 
 
 def result(summary, **changes):
@@ -106,7 +106,7 @@ def test_who_lied_about_shares_and_of_whom_nobody_can_tell_is_said(summary, page
 def test_a_statement_that_does_not_hold_is_said(summary, page):
     first = summary.statements[0]
     changed = first.model_copy(update={"statement": first.statement.model_copy(update={"iterations": 99})})
-    text = page(replace(summary, statements=[changed, *summary.statements[1:]]))
+    text = page(summary.model_copy(update={"statements": [changed, *summary.statements[1:]]}))
     assert "NO</td>" in text
     assert "north: its statement was changed" in text
 

@@ -43,6 +43,11 @@ class FractionRows:
         total = sum(assignment.distances, Fraction(0))
         return ratio_to_float(total.numerator, total.denominator, 2 * self._exponent)
 
+    def score(self, centres, assignment):
+        own = zip(assignment.distances, (centres[h].size for h in assignment.labels), strict=True)
+        bits = 2 * len(self._rows).bit_length() + 8
+        return sum(2**bits // size**2 * int(distance * size**2) for distance, size in own)
+
     def farthest(self, centres, assignment, count):
         own = assignment.distances
         return sorted(range(len(own)), key=lambda row: (-own[row], row))[:count] if max(own) else []

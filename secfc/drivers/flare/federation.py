@@ -92,13 +92,7 @@ class Federation:
         self._nvflare("provision", "-p", str(project), "-w", str(self.folder), "--force", admin=False)
 
     def _nvflare(self, *arguments: str, admin: bool = True, timeout: float = _COMMAND_SECONDS) -> Any:
-        """What a command of FLARE's answers.
-
-        Raises
-        ------
-        PartyError
-            With FLARE's reason.
-        """
+        """What a command of FLARE's answers; PartyError has FLARE's reason."""
         command = [sys.executable, "-m", "nvflare.cli", "--format", "json", *arguments]
         if admin:
             command += ["--startup-kit", str(self.kits[ADMIN])]

@@ -1,0 +1,99 @@
+"""Which of two starts ended better: their scores (`secfc.kmeans.score`) of masked distances.
+
+A score is linear. So evaluators compute it of y and the dealer of r, part by part, and what they find modulo
+each prime is a score and its mask. Each of the three keeps that of the best start so far. Two are compared by
+the roles of `secfc.comparing.trio`.
+"""
+
+import numpy as np
+
+from secfc.array_types import Floats, Ints, Labels
+from secfc.comparing.matches import packed, reduced
+from secfc.comparing.question import Question
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues, unpack
+from secfc.field.primes import primes_above
+from secfc.field.residues import centred, matmul, reduce
+from secfc.kmeans.score import score_bits, score_weights
+
+
+def score_residues(radius: int, rows: int) -> int:
+    """Number of primes of a round whose score may be asked for: two scores differ by less than Q / 2.
+
+    c_h D <= 2**b / |S_h|**2 (2 |S_h| radius)**2, so a score is from 0 to rows 2**b (2 radius)**2.
+
+    Parameters
+    ----------
+    radius : int
+        No quantised row has a larger norm.
+    rows : int
+        m.
+
+    Raises
+    ------
+    ParameterError
+        When all primes together are not enough.
+    """
+    limit = 2 * (rows * (2 * radius) ** 2 << score_bits(rows))
+    return primes_above(limit, what=f"scores of {rows} rows")
+
+
+def add_to_score(
+    score: Floats, own: PackedResidues, *, labels: Labels, sizes: Ints, rows: int, primes: tuple[int, ...]
+) -> Floats:
+    """A score with that of another part of the rows: masked of an evaluator, a mask of the dealer.
+
+    Parameters
+    ----------
+    score : ndarray of shape (P,), float64
+        Of the parts so far; zeros at first.
+    own : PackedResidues
+        y or r of each row of the part to the centre of its label (`own_column`), shape (P, 1, n), canonical.
+    labels : ndarray of shape (n,), int32
+        Opened labels of these rows.
+    sizes : ndarray of shape (k,), int64
+        |S_h| of the sets that the distances are to.
+    rows : int
+        m, all rows of the run.
+    primes : tuple of int
+
+    Returns
+    -------
+    ndarray of shape (P,), float64
+        Canonical.
+
+    Raises
+    ------
+    MessageError
+        The residues have another shape.
+    """
+    expected = len(primes), 1, labels.size
+    if own.shape != expected:
+        raise MessageError(f"residues of shape {own.shape} given, {expected} needed")
+    weights = score_weights(sizes, rows)
+    added = np.empty((len(primes), 1))
+    for index, (plane, p) in enumerate(zip(own.planes(), primes, strict=True)):
+        # Below 2**24 times 2**29 rows, so exact.
+        sums = np.bincount(labels, weights=unpack(plane[0]), minlength=sizes.size).astype(np.float64)
+        of_sets = np.array([[float(centred(one, p))] for one in weights])
+        added[index] = matmul(reduce(sums, p)[np.newaxis], of_sets, p)[0]
+    return reduced(score[:, np.newaxis] + added, primes)[:, 0]
+
+
+def scores_compared(
+    first: Floats, second: Floats, primes: tuple[int, ...]
+) -> tuple[Question, PackedResidues]:
+    """What roles are made of that compare two scores; the label of the one row is 1 if the second is less.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (P,), float64
+        As `add_to_score` returns them; the start that was drawn first is the first.
+    primes : tuple of int
+        Those of all scores, `score_residues` says how many.
+    """
+    columns = np.stack([first, second], axis=1)[..., np.newaxis]
+    question = Question(primes=primes, sizes=np.ones(2, dtype=np.int64), rows=1)
+    return question, PackedResidues(
+        shape=(len(primes), 2, 1), payload=packed(columns, primes).reshape(-1).data
+    )

@@ -1,0 +1,87 @@
+"""The score by which the best of several starts is found."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sweeps import tries
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import primes_of
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.compare import SquaredDistances
+from secfc.kmeans.in_range import RangeCheck
+from secfc.kmeans.score import score, score_bits, score_weights
+from secfc.kmeans.search import Search
+from secfc.row_layout import Layout
+
+
+def test_weights_by_hand():
+    assert score_bits(5) == 14
+    assert score_weights(np.array([1, 0, 3, 5]), 5) == [2**14, 0, 1820, 655]
+    assert score([10, 0, 1, 2], np.array([1, 0, 3, 5]), 5) == 10 * 2**14 + 1820 + 1310
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 127, 128, 2**20 - 1, 2**20, 2**29])
+def test_weights_are_below_by_one_part_in_256(m):
+    sizes = np.array([1, m, max(1, m // 2), max(1, 2 * m // 3)])
+    for size, weight in zip(sizes.tolist(), score_weights(sizes, m), strict=True):
+        exact = Fraction(2 ** score_bits(m), size**2)
+        assert exact * Fraction(255, 256) < weight <= exact
+
+
+def search_of(order):
+    """A search of 4 rows and 2 clusters whose two starts have sets of these sizes."""
+    for seed in range(100):
+        drawn = np.random.default_rng(seed)
+        if [sorted(np.bincount(drawn.integers(2, size=4), minlength=2).tolist()) for _ in range(2)] == order:
+            return Search(
+                m=4,
+                k=2,
+                max_iter=5,
+                n_init=2,
+                init="random",
+                rng=np.random.default_rng(seed),
+                kernels=VectorisedKernels(),
+                within=RangeCheck(radius=2**30, layout=Layout((2, 2)), max_liars=0),
+            )
+    raise AssertionError("no seed has these sizes")
+
+
+@pytest.mark.parametrize("order", [[[1, 3], [2, 2]], [[2, 2], [1, 3]]])
+def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
+    search, radix = search_of(order), MixedRadix(primes_of(4))
+    own = {1: 0, 2: 19_998, 3: 90_000}  # of one row of each set, by its size; the others lie on their centres
+    results = []
+    for _ in range(2):
+        sizes = search.sizes()
+        distances = np.full((2, 4), 10**12, dtype=object)
+        distances[search.sets, range(4)] = 0
+        for label, size in enumerate(sizes.tolist()):
+            distances[label, np.flatnonzero(search.sets == label)[0]] = own[size]
+        residues = np.array([(distances % p).astype(float) for p in radix.primes])
+        search.add(slice(0, 4), SquaredDistances(residues=residues, radix=radix, sizes=sizes))
+        results.append(search.current)
+        more = search.end_round()
+    assert not more
+    one_and_three, two_and_two = sorted(results, key=lambda result: result.score)
+    assert (one_and_three.inertia, two_and_two.inertia) == (10_000, 9_999)
+    assert (one_and_three.score, two_and_two.score) == (1820 * 90_000, 2**14 * 9_999)
+    assert search.best is one_and_three
+
+
+@pytest.mark.parametrize("disclosure", ["distances", "coded"])
+@pytest.mark.parametrize("init", ["random", "separation", "k-means++"])
+@tries(0.3)
+@given(seed=st.integers(0, 10**6))
+def test_every_disclosure_keeps_the_start_that_exact_lloyd_keeps(disclosure, init, seed):
+    rows = np.random.default_rng(seed).integers(0, 4, (20, 2)).astype(float)
+    parties, same = np.split(rows, [7, 9]), {"init": init, "n_init": 4}
+    result = secfc.run(parties, 5, 1, 1, disclosure=disclosure, seed=seed, **same)
+    exact = ExactLloyd(5, random_state=seed, **same).fit(parties)
+    assert [part.tolist() for part in result.labels] == [part.tolist() for part in exact.labels_]
+    assert (result.inertia, result.n_iter) == (exact.inertia_, exact.n_iter_)
