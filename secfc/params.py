@@ -16,6 +16,7 @@ from secfc.array_types import Ints, Labels
 from secfc.called_with import documented
 from secfc.codes import Code
 from secfc.comparing.question import comparison_residues
+from secfc.comparing.scores import score_residues
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
@@ -32,9 +33,6 @@ PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 SMALLEST_SPREAD = 10
 """Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
-
-_CORE_ROUND = 2
-"""The second question of a start by separation."""
 
 COMPARERS = 3
 """A dealer and two evaluators."""
@@ -215,10 +213,10 @@ class Job(AgreedClustering):
             raise ParameterError(
                 f"comparers: three different clients of 1 to {self.n} are needed, {comparers} were given"
             )
-        if self.init == "k-means++" or self.n_init != 1 or self.compared:
+        if self.init == "k-means++" or self.compared:
             raise ParameterError(
-                "disclosure: 'labels' takes one start, random, by separation or given, and one k; "
-                f"init={self.init!r}, n_init={self.n_init}, compared={self.compared} were given"
+                "disclosure: 'labels' takes starts that are random, by separation or given, and one k; "
+                f"init={self.init!r} and compared={self.compared} were given"
             )
 
     def _check_compared(self) -> None:
@@ -308,19 +306,20 @@ class Job(AgreedClustering):
     def residues(self, m: int) -> int:
         """Primes that every round about sets of m rows in all can do with."""
         if self.disclosure == "labels":
-            core, cases = self.init == "separation", ([m - m // 2, m // 2], [m])
-            return max(comparison_residues(self.radius, np.array(sizes), core=core) for sizes in cases)
+            cases = ([m - m // 2, m // 2], [m])
+            return max(self.round_residues(np.array(sizes), m) for sizes in cases)
         return residues_needed(self.radius, m)
 
-    def round_residues(self, sizes: Ints, *, round_: int) -> int:
-        """Primes that a round needs about sets of these sizes, shape (k,)."""
-        if self.disclosure == "labels":
-            return comparison_residues(self.radius, sizes, core=self.with_core(round_))
-        return residues_needed(self.radius, int(sizes.max()))
+    def round_residues(self, sizes: Ints, m: int) -> int:
+        """Primes that a round needs about sets of these sizes, shape (k,), of m rows in all."""
+        if self.disclosure != "labels":
+            return residues_needed(self.radius, int(sizes.max()))
+        compared = comparison_residues(self.radius, sizes, core=self.init == "separation")
+        return max(compared, self.score_residues(m)) if self.n_init > 1 else compared
 
-    def with_core(self, round_: int) -> bool:
-        """Whether a round of disclosure "labels" also opens which rows are in the core of their set."""
-        return self.init == "separation" and round_ == _CORE_ROUND
+    def score_residues(self, m: int) -> int:
+        """Primes that scores of starts need with disclosure "labels", of m rows."""
+        return score_residues(self.radius, m)
 
     def in_data_units(self, inertia: Fraction) -> float:
         """A sum of squared quantised distances in the data's units squared, correctly rounded."""

@@ -24,17 +24,27 @@ class _Step(Enum):
     PREDICT = auto()
 
 
+class Follows(Enum):
+    """What follows a round."""
+
+    QUESTION = auto()
+    """About `sets`."""
+    START = auto()
+    """`LabelSearch.begin` is to be called."""
+    END = auto()
+
+
 class LabelSearch:
-    """One start of Lloyd's algorithm on labels that somebody else opens.
+    """Runs `n_init` starts of Lloyd's algorithm on labels that somebody else opens.
 
     `sets` asks for the nearest mean of every row; `add` takes labels, some rows at a time, and `end_round`
-    returns whether there is another question. If not, `found` has the result.
+    tells what follows. `found` has the results of the starts that have ended, `best` is the best of these.
 
     Parameters
     ----------
     sets : ndarray of shape (m,), int32
         Of the first question.
-    k, max_iter : int
+    k, max_iter, n_init : int
     separation : bool
         Whether the first two questions make the start, of cores.
     predict : bool
@@ -42,15 +52,29 @@ class LabelSearch:
     """
 
     def __init__(
-        self, *, sets: Labels, k: int, max_iter: int, separation: bool = False, predict: bool = False
+        self,
+        *,
+        sets: Labels,
+        k: int,
+        max_iter: int,
+        n_init: int = 1,
+        separation: bool = False,
+        predict: bool = False,
     ) -> None:
-        self.sets, self._k, self._max_iter = sets, k, max_iter
-        self._step = _Step.PREDICT if predict else _Step.FIRST_OF_START if separation else _Step.ITERATE
-        self._labels, self._core = sets.copy(), np.zeros(sets.size, dtype=np.bool_)
+        self._k, self._max_iter, self._starts_left = k, max_iter, n_init
+        self._first = _Step.PREDICT if predict else _Step.FIRST_OF_START if separation else _Step.ITERATE
+        self._core = np.zeros(sets.size, dtype=np.bool_)
         self._previous: Labels | None = None
-        self.moved = sets.size
-        self.current = LabelResult(start=sets, labels=sets, k=k)
         self.found: list[LabelResult] = []
+        self.best = 0
+        self.begin(sets)
+
+    def begin(self, sets: Labels) -> None:
+        """Begin a start with these sets."""
+        self._starts_left -= 1
+        self.sets, self._labels, self._previous = sets, sets.copy(), None
+        self._step, self.moved, self.question = self._first, sets.size, 1
+        self.current = LabelResult(start=sets, labels=sets, k=self._k)
 
     @property
     def asked(self) -> Ints:
@@ -84,7 +108,7 @@ class LabelSearch:
         """All labels of this round."""
         return self._labels
 
-    def end_round(self, farthest: Ints) -> bool:
+    def end_round(self, farthest: Ints) -> Follows:
         """Move the sets.
 
         Parameters
@@ -95,25 +119,25 @@ class LabelSearch:
 
         Returns
         -------
-        bool
-            True when `sets` holds another question.
+        Follows
+            Where a start has ended, `best` may have to be changed.
         """
         labels, run = self._labels.copy(), self.current
+        self.question += 1
         sets = labels.copy()
         sets[farthest] = self.emptied[: farthest.size]
         match self._step:
             case _Step.FIRST_OF_START:
                 self.sets, self._step = sets, _Step.SECOND_OF_START
-                return True
+                return Follows.QUESTION
             case _Step.SECOND_OF_START:
                 self.sets = separated_sets(sets, labels, self._core, self._k)
                 run.start, self._step = self.sets, _Step.ITERATE
-                return True
+                return Follows.QUESTION
         run.labels = labels
         if self._step is not _Step.ITERATE:
             run.converged = self._step is _Step.PREDICT
-            self.found.append(run)
-            return False
+            return self._ended(run)
         run.n_iter += 1
         previous, self._previous = self._previous, labels
         run.converged = np.array_equal(sets, self.sets)
@@ -123,12 +147,15 @@ class LabelSearch:
             self.moved = int(np.count_nonzero(previous != labels))
             run.converged = run.converged or self.moved == 0
         if run.converged:
-            self.found.append(run)
-            return False
+            return self._ended(run)
         self.sets = sets
         if run.n_iter == self._max_iter:
             self._step = _Step.LAST_ASSIGNMENT
-        return True
+        return Follows.QUESTION
+
+    def _ended(self, run: LabelResult) -> Follows:
+        self.found.append(run)
+        return Follows.START if self._starts_left else Follows.END
 
     def standing(self) -> dict[str, Any]:
         """Between two questions, all that the rest of the search depends on, as a value of plain ones."""
@@ -137,13 +164,18 @@ class LabelSearch:
             "previous": self._previous,
             "step": self._step.name,
             "moved": self.moved,
-            "start": self.current.start,
-            "n_iter": self.current.n_iter,
+            "question": self.question,
+            "starts_left": self._starts_left,
+            "current": vars(self.current),
+            "found": [vars(one) for one in self.found],
+            "best": self.best,
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
         """Stand where another search stood that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
         self._step, self.moved = _Step[standing["step"]], standing["moved"]
-        self._labels = self.sets.copy()
-        self.current.start, self.current.n_iter = standing["start"], standing["n_iter"]
+        self._labels, self.question = self.sets.copy(), standing["question"]
+        self._starts_left, self.best = standing["starts_left"], standing["best"]
+        self.current = LabelResult(**standing["current"])
+        self.found = [LabelResult(**one) for one in standing["found"]]

@@ -1,17 +1,19 @@
 """One round of disclosure "labels" at one client: masked answers, and what the trio makes of them.
 
 A *slot* is what the trio compares at a time: with a answers' parts, slots 0 to a - 1 are the labels of the
-parts, slot a the farthest rows, and slots a + 1 to 2 a the cores of the parts.
+parts, slot a the farthest rows, and slots a + 1 to 2 a the cores of the parts. Slot 2 a + 1 is the score of a
+start that has ended; in slot 2 a + 2 the dealer is told which is better.
 
 The dealer draws the masks of all answers. The first evaluator decodes R answers to y = D + r, which it sends
 the second. Then all three compare, part by part (`secfc.comparing`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels
+from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator, own_column
@@ -19,6 +21,7 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt, weighted_sum
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
+from secfc.comparing.scores import add_to_score, scores_compared
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
@@ -86,6 +89,29 @@ class Asked:
     residues: int
 
 
+class Scores:
+    """Scores of starts at one of the trio: masked at evaluators, masks at the dealer.
+
+    Attributes
+    ----------
+    best, last : ndarray of shape (P,), float64, or None
+        Of the best start so far, and of the last one while it is compared with that.
+    """
+
+    def __init__(self) -> None:
+        self.best: Floats | None = None
+        self.last: Floats | None = None
+
+    def __repr__(self) -> str:
+        return "Scores()"
+
+    def settle(self, *, better: bool) -> None:
+        """Keep the better one."""
+        if better:
+            self.best = self.last
+        self.last = None
+
+
 class LabelRound:
     """A client's part in a round.
 
@@ -97,6 +123,7 @@ class LabelRound:
     own_secret : bytes of length 32
         What the dealer's masks of its own answer follow from; nobody else has it.
     weights : Weights
+    scores : Scores
     kernels : Kernels
 
     Attributes
@@ -107,6 +134,8 @@ class LabelRound:
         Likewise whether these are in the core, where that is asked.
     farthest : ndarray of shape (e,) or (0,), int64, or None
         Likewise the rows that `find_farthest` found.
+    better : bool or None
+        Likewise whether `find_best` found the start that has ended better than those before.
     """
 
     def __init__(
@@ -117,6 +146,7 @@ class LabelRound:
         *,
         own_secret: bytes,
         weights: Weights,
+        scores: Scores,
         kernels: Kernels,
     ) -> None:
         self._me, self._job, self._run = context.number, context.job, context.session.run
@@ -148,7 +178,9 @@ class LabelRound:
         self._settled: set[int] = set()  # parts of which everything was opened
         self.opened: dict[int, Labels] = {}
         self.cores: dict[int, Bools] = {}
+        self._scores = scores
         self.farthest: Ints | None = None
+        self.better: bool | None = None
 
     def __repr__(self) -> str:
         return f"LabelRound(client={self._me}, parts={self._begun})"
@@ -227,6 +259,13 @@ class LabelRound:
             Too few answers are residues.
         """
         message = letter.message
+        if (
+            isinstance(message, Compared)
+            and message.part == self._slots(message) - 1
+            and self._scores.last is not None
+        ):
+            # Which start is better may come when the next question has overtaken it.
+            return self._take_told(message.part, self._known[message.sender], letter.data)
         if message.round < self._asked.round or message.part in self.opened:
             return []
         if message.part >= (slots := self._slots(message)):
@@ -295,6 +334,41 @@ class LabelRound:
         question = self._of_all(labels)
         return self._tell(slot, labels) + self._compare(slot, FarthestEvaluator, question, masked)
 
+    def find_best(self, labels: Labels) -> list[Message]:
+        """At an evaluator, when a start has ended: begin to compare its score with the best one's."""
+        slot, parts = 2 * self._asked.parts.answers + 1, range(self._asked.parts.answers)
+        self._scores.last = self._score(labels, [self._own[part] for part in parts])
+        messages = self._tell(slot, labels)
+        if self._scores.best is None:
+            self.better = True
+            self._scores.settle(better=True)
+            return messages
+        question, masked = scores_compared(self._scores.best, self._scores.last, self._score_primes)
+        return messages + self._compare(slot, Evaluator, question, masked)
+
+    @property
+    def _score_primes(self) -> tuple[int, ...]:
+        return primes_of(self._job.score_residues(self._asked.sets.size))
+
+    def _score(self, labels: Labels, own: Sequence[PackedResidues]) -> Floats:
+        """The score of this round's labels, of y or r of all rows and their sets, part by part."""
+        primes, at = self._score_primes, 0
+        score = np.zeros(len(primes))
+        for residues in own:
+            _, _, rows = residues.shape
+            few = PackedResidues.empty((len(primes), 1, rows))
+            few.planes()[:] = residues.planes()[: len(primes)]
+            score = add_to_score(
+                score,
+                few,
+                labels=labels[at : at + rows],
+                sizes=self._asked.sizes,
+                rows=labels.size,
+                primes=primes,
+            )
+            at += rows
+        return score
+
     def _tell(self, slot: int, labels: Labels) -> list[Message]:
         """Tell the dealer labels, which it needs to go on."""
         sending = Sending(recipient=Comparer.DEALER, data=labels.astype(_LABEL).tobytes())
@@ -305,7 +379,9 @@ class LabelRound:
         parts = self._asked.parts.answers
         if self._as is not Comparer.DEALER or slot < parts:
             return False
-        if slot == parts:
+        if slot == 2 * parts + 2:
+            return self._scores.last is not None
+        if slot in (parts, 2 * parts + 1):
             return self._begun == parts and not self._roles and not self._held
         part = slot - parts - 1
         return self._asked.core and part in self._held and part not in self._roles
@@ -313,7 +389,10 @@ class LabelRound:
     def _take_told(self, slot: int, sender: Comparer, data: bytes) -> list[Message]:
         """At the dealer: once both evaluators told it the same labels, deal for what follows."""
         told, parts = self._told.setdefault(slot, {}), self._asked.parts.answers
-        rows = self._asked.sets.size if slot == parts else self.rows(slot - parts - 1).size
+        if slot == 2 * parts + 2:
+            rows = 1
+        else:
+            rows = self.rows(slot - parts - 1).size if parts < slot <= 2 * parts else self._asked.sets.size
         if len(data) != rows * _LABEL.itemsize:
             raise MessageError(f"Compared: {len(data)} bytes of labels, {rows} rows")
         told[sender] = data
@@ -322,12 +401,27 @@ class LabelRound:
         if told[Comparer.E0] != told[Comparer.E1]:
             raise CheatError("the evaluators told the dealer different labels", code=Code.BAD_MESSAGE)
         labels = np.frombuffer(data, dtype=_LABEL).astype(np.int32)
+        if slot == 2 * parts + 2:
+            self._scores.settle(better=bool(labels[0]))
+            return []
         if labels.max() >= self._asked.sizes.size:
             raise CheatError("the evaluators told the dealer labels of no set", code=Code.BAD_MESSAGE)
         if slot == parts:
             return self._deal(slot, FarthestDealer, self._of_all(labels), self._masks_again(labels))
+        if slot == 2 * parts + 1:
+            return self._deal_scores(slot, labels)
         part = slot - parts - 1
         return self._deal(slot, Dealer, self._question(part, core=labels), self._held.pop(part))
+
+    def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
+        """At the dealer: deal for the comparison of a start that has ended with the best one."""
+        self._scores.last = self._score(labels, [self._masks_again(labels)])
+        if self._scores.best is None:
+            self._scores.settle(better=True)
+            return []
+        return self._deal(
+            slot, Dealer, *scores_compared(self._scores.best, self._scores.last, self._score_primes)
+        )
 
     def _masks_again(self, labels: Labels) -> PackedResidues:
         """At the dealer: r of all rows and their sets, drawn again so that they need not be kept."""
@@ -383,6 +477,10 @@ class LabelRound:
         if not isinstance(role, Evaluator):
             return messages
         parts = self._asked.parts.answers
+        if slot > 2 * parts:
+            self.better = bool(role.labels[0])
+            self._scores.settle(better=self.better)
+            return messages + self._tell(slot + 1, role.labels)
         if slot > parts:
             part = slot - parts - 1
             self.cores[part] = role.core
@@ -432,7 +530,7 @@ class LabelRound:
     def _slots(self, message: RoundMessage) -> int:
         """Parts that a type of message can be about: the trio compares more than answers have."""
         parts = self._asked.parts.answers
-        return 2 * parts + 1 if isinstance(message, Compared) else parts
+        return 2 * parts + 3 if isinstance(message, Compared) else parts
 
     def _mask_dealer(self) -> MaskDealer:
         bearers = self._asked.members[: self._job.threshold]

@@ -1,23 +1,37 @@
 """Disclosure "labels" at a client: one round after the other, and at an evaluator what follows from each."""
 
+from enum import Enum, auto
+
 import numpy as np
 
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
-from secfc.errors import CheatError, MessageError
+from secfc.errors import CheatError, MessageError, SealError
 from secfc.field.packing import PackedResidues
-from secfc.kmeans.label_search import LabelSearch
+from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.params import Job
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.label_round import Asked, LabelRound
+from secfc.protocol.label_round import Asked, LabelRound, Scores
 from secfc.protocol.mail import RoundMessage
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
 from secfc.protocol.phases.client_phase import Held
 from secfc.protocol.question import endorsed, question_digest
 from secfc.randomness import KEY_BYTES
 from secfc.sealing.handshake import Session
+
+_CORE_QUESTION = 2
+"""Of a start by separation."""
+
+
+class _Step(Enum):
+    """What an evaluator does in a round."""
+
+    OPEN = auto()
+    FIND_FARTHEST = auto()
+    FIND_BEST = auto()
+    ENDORSED = auto()
 
 
 def label_search(job: Job, sets: Labels) -> LabelSearch:
@@ -26,12 +40,13 @@ def label_search(job: Job, sets: Labels) -> LabelSearch:
         sets=sets,
         k=job.k,
         max_iter=job.max_iter,
+        n_init=job.n_init,
         separation=job.init == "separation",
         predict=job.predict,
     )
 
 
-def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, session: Session) -> None:
+def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, session: Session) -> bool:
     """Refuse a question, or result, that does not follow from opened labels, as both evaluators sign.
 
     Parameters
@@ -42,19 +57,46 @@ def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, se
     job : Job
     session : Session
 
+    Returns
+    -------
+    bool
+        Whether it begins another start, whose sets the evaluators do not know.
+
     Raises
     ------
     MessageError
         It has no two signatures, or one is not the evaluator's.
     """
-    evaluators = job.comparers[1:]
-    signed, needed = len(message.endorsements), len(evaluators)
+    signed, needed = len(message.endorsements), len(job.comparers) - 1
     if signed != needed:
         raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
     ended = (message.n_iter, message.converged) if isinstance(message, Finish) else None
+    try:
+        _verify(message, labels, job=job, session=session, ended=ended)
+    except SealError:
+        if ended is not None or job.n_init == 1 or not _is_partition(labels, job.k):
+            raise
+        _verify(message, None, job=job, session=session, ended=None)
+        return True
+    return False
+
+
+def _verify(
+    message: Assignment | Finish,
+    labels: Labels | None,
+    *,
+    job: Job,
+    session: Session,
+    ended: tuple[int, bool] | None,
+) -> None:
     statement = endorsed(session, labels, round_=message.round, left_out=message.left_out, ended=ended)
-    for client, signature in zip(evaluators, message.endorsements, strict=True):
+    for client, signature in zip(job.comparers[1:], message.endorsements, strict=True):
         session.roster.verify(client, signature, statement, what="what follows from the labels")
+
+
+def _is_partition(sets: Labels, k: int) -> bool:
+    """Whether every row is in a set, and every set has a row."""
+    return bool(sets.min() >= 0) and np.unique(sets).size == k
 
 
 class ClientLabels(ClientCoded):
@@ -73,7 +115,12 @@ class ClientLabels(ClientCoded):
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
         self._own_secret = context.masks.octets(KEY_BYTES) if self._number == dealer else bytes(KEY_BYTES)
         self._search: LabelSearch | None = None  # an evaluator's
-        self._gathered = self._endorsed = 0  # the last round whose labels are in it, and what follows signed
+        self._step = _Step.OPEN
+        self._farthest = np.empty(0, dtype=np.int64)
+        self._follows = Follows.QUESTION
+        self._scores = Scores()
+        self._question = 0  # within its start, from 1
+        self._begins = False  # whether the question begins a start
         self._current: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
@@ -83,12 +130,13 @@ class ClientLabels(ClientCoded):
                 f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
             )
         if message.round > 1:
-            check_endorsed(message, sets, job=self._job, session=self._context.session)
+            self._begins = check_endorsed(message, sets, job=self._job, session=self._context.session)
             return
         if message.endorsements:
             raise MessageError("Assignment: round 1 is endorsed, and no labels were opened before")
-        if not self._job.predict and (sets.min() < 0 or np.unique(sets).size < self._job.k):
+        if not self._job.predict and not _is_partition(sets, self._job.k):
             raise MessageError("Assignment: round 1 is about no partition of all rows")
+        self._begins = True
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """The result follows from opened labels."""
@@ -97,16 +145,20 @@ class ClientLabels(ClientCoded):
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin a round, with keys of all that the question asks."""
         super().ask(message, sets, sizes, residues)
+        self._question = 1 if self._begins else self._question + 1
+        self._step = _Step.OPEN
         if self._evaluates and self._search is None:
             self._search = label_search(self._job, sets)
+        elif self._search is not None and self._begins:
+            self._search.begin(sets)
         job, left_out = self._job, self._sharing.left_out
         asked = Asked(
             round=message.round,
             digest=question_digest(sets, (), left_out),
             sets=sets,
             sizes=sizes,
-            champions=message.round > 1 or (job.init == "labels" and not job.predict),
-            core=job.with_core(message.round),
+            champions=self._question > 1 or (job.init == "labels" and not job.predict),
+            core=job.init == "separation" and self._question == _CORE_QUESTION,
             rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
             members=tuple(sorted({self._number, *self._channels} - left_out)),
             parts=self._parts,
@@ -118,6 +170,7 @@ class ClientLabels(ClientCoded):
             asked,
             own_secret=self._own_secret,
             weights=self._weights,
+            scores=self._scores,
             kernels=self._sharing.kernels,
         )
         return True
@@ -165,36 +218,51 @@ class ClientLabels(ClientCoded):
                 raise CheatError(text, code=Code.BAD_MESSAGE) from None
 
     def _follow(self, current: LabelRound) -> list[Message]:
-        """At an evaluator that has opened all labels: find rows for emptied clusters, then endorse."""
+        """At an evaluator: the next step after all labels of a round are opened, if it can be made."""
         search = self._search
-        if search is None or not current.complete or self._endorsed == self._round:
+        if search is None or not current.complete:
             return []
-        if self._gathered < self._round:
-            self._gathered = self._round
-            for part in range(self._parts.answers):
-                search.add(current.rows(part), current.opened[part], current.cores.get(part))
-            if search.emptied.size:
-                return current.find_farthest(search.labels)
-        farthest = current.farthest
-        if search.emptied.size and farthest is None:
-            return []
-        self._endorsed = self._round
-        return [self._endorsement(search, np.empty(0, dtype=np.int64) if farthest is None else farthest)]
+        match self._step:
+            case _Step.OPEN:
+                for part in range(self._parts.answers):
+                    search.add(current.rows(part), current.opened[part], current.cores.get(part))
+                self._step = _Step.FIND_FARTHEST
+                return current.find_farthest(search.labels) if search.emptied.size else self._follow(current)
+            case _Step.FIND_FARTHEST if not search.emptied.size or current.farthest is not None:
+                farthest = current.farthest
+                self._farthest = np.empty(0, dtype=np.int64) if farthest is None else farthest
+                labels = search.labels.copy()
+                self._follows = search.end_round(self._farthest)
+                self._step = _Step.FIND_BEST
+                scored = self._job.n_init > 1 and self._follows is not Follows.QUESTION
+                return current.find_best(labels) if scored else self._endorse(search)
+            case _Step.FIND_BEST if current.better is not None:
+                if current.better:
+                    search.best = len(search.found) - 1
+                return self._endorse(search)
+        return []
 
-    def _endorsement(self, search: LabelSearch, farthest: Ints) -> Message:
+    def _endorse(self, search: LabelSearch) -> list[Message]:
         """Sign what follows from the labels of this round."""
-        if search.end_round(farthest):
-            labels, round_, ended = search.sets, self._round + 1, None
-        else:
-            (result,) = search.found
-            labels, round_, ended = result.labels, 0, (result.n_iter, result.converged)
+        self._step = _Step.ENDORSED
+        result = search.found[search.best] if self._follows is Follows.END else None
+        labels = result.labels if result else search.sets if self._follows is Follows.QUESTION else None
         session = self._context.session
-        statement = endorsed(session, labels, round_=round_, left_out=self._sharing.left_out, ended=ended)
-        return Endorsement(
-            run=session.run,
-            sender=self._number,
-            recipient=SERVER,
-            round=self._round,
-            signature=self._context.identity.sign(statement),
-            moved=tuple(farthest.tolist()),
+        statement = endorsed(
+            session,
+            labels,
+            round_=0 if result else self._round + 1,
+            left_out=self._sharing.left_out,
+            ended=(result.n_iter, result.converged) if result else None,
         )
+        return [
+            Endorsement(
+                run=session.run,
+                sender=self._number,
+                recipient=SERVER,
+                round=self._round,
+                signature=self._context.identity.sign(statement),
+                best=search.best,
+                moved=tuple(self._farthest.tolist()),
+            )
+        ]

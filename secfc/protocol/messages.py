@@ -602,16 +602,18 @@ class OpenedLabels(ToServer):
 class Endorsement(ToServer):
     """An evaluator's signature of what follows from a round's labels: the next question, or the result.
 
-    `moved` are the rows that go to emptied clusters, in the order of these.
+    `moved` are the rows that go to emptied clusters, in the order of these; `best` is the best start so far,
+    counted from 0.
     """
 
     number = 32
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = True
-    body = Body(signature=octets(SIGNATURE_BYTES), moved=numbers(lambda of: of.job.k))
+    body = Body(signature=octets(SIGNATURE_BYTES), best=COUNT, moved=numbers(lambda of: of.job.k))
 
     signature: bytes = field(repr=False)
+    best: int = 0
     moved: tuple[int, ...] = field(default=(), repr=False)
 
 

@@ -4,11 +4,15 @@ import hashlib
 import struct
 from collections.abc import Collection
 
+import numpy as np
+
 from secfc.array_types import Labels
 from secfc.sealing.handshake import Session
 
 _QUESTION = b"secfc question 1"
 _ENDORSED = b"secfc endorsed 1"
+_ASKED, _RESULT, _START = range(3)
+"""What is endorsed."""
 
 
 def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collection[int]) -> bytes:
@@ -25,19 +29,20 @@ def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collect
 
 def endorsed(
     session: Session,
-    labels: Labels,
+    labels: Labels | None,
     *,
     round_: int,
     left_out: Collection[int],
     ended: tuple[int, bool] | None = None,
 ) -> bytes:
-    """What both evaluators sign: that a question, or the result, follows from labels that they opened.
+    """What both evaluators sign: that a question, a new start or the result follows from labels they opened.
 
     Parameters
     ----------
     session : Session
-    labels : ndarray of shape (m,), int32
-        The sets of the question, or the labels of the result.
+    labels : ndarray of shape (m,), int32, or None
+        The sets of the question, or the labels of the result. None: another start begins, whose sets are the
+        server's choice.
     round_ : int
         Of the question; 0 of the result.
     left_out : collection of int
@@ -45,5 +50,7 @@ def endorsed(
         Of the result: iterations, and whether it converged.
     """
     n_iter, converged = ended or (0, False)
-    place = struct.pack("<BIIB", ended is not None, round_, n_iter, converged)
-    return _ENDORSED + session.agreement + session.run + place + question_digest(labels, (), left_out)
+    kind = _START if labels is None else _RESULT if ended is not None else _ASKED
+    place = struct.pack("<BIIB", kind, round_, n_iter, converged)
+    known = np.empty(0, dtype=np.int32) if labels is None else labels
+    return _ENDORSED + session.agreement + session.run + place + question_digest(known, (), left_out)

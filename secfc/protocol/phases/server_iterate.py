@@ -122,7 +122,7 @@ class ServerIterate(ServerRounds):
     def _question(self) -> tuple[tuple[int, ...], int]:
         """The primes of the answers, and how many sets they are about."""
         sizes = self.search.sizes()
-        return primes_of(self._job.round_residues(sizes, round_=self._gathering.round)), asked_about(sizes)
+        return primes_of(self._job.round_residues(sizes, self.layout.m)), asked_about(sizes)
 
     def _take(self, message: CodedDistances) -> list[Message]:
         """Take a part of an answer, and decode what can be; as `_advance`.

@@ -5,7 +5,7 @@ import numpy as np
 from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
-from secfc.kmeans.label_search import LabelSearch
+from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.start import random_partition
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
@@ -198,14 +198,16 @@ class ServerLabels(ServerRounds):
         if len(self._signed) < len(self._evaluators):
             return []
         round_, left_out = self._gathering.round, self._gathering.left_out
-        more = self.search.end_round(self._moved())
-        labels, ended = self.search.sets, None
-        if not more:
-            (result,) = self.search.found
-            labels, ended = result.labels, (result.n_iter, result.converged)
+        follows = self.search.end_round(self._moved())
+        self.search.best = self._best(ended=follows is not Follows.QUESTION)
+        result = self.search.found[self.search.best] if follows is Follows.END else None
         session = self.context.session
         statement = endorsed(
-            session, labels, round_=round_ + 1 if more else 0, left_out=left_out, ended=ended
+            session,
+            result.labels if result else self.search.sets if follows is Follows.QUESTION else None,
+            round_=0 if result else round_ + 1,
+            left_out=left_out,
+            ended=(result.n_iter, result.converged) if result else None,
         )
         for j in self._evaluators:
             signature = self._signed[j].signature
@@ -214,10 +216,30 @@ class ServerLabels(ServerRounds):
             except MessageError as error:  # of the one or the other, whosever came last
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
-        if more:
-            return self.ask()
-        self.found = self.search.found
-        return self._finish(self.search.found[0], endorsements=self._endorsements)
+        if result is not None:
+            self.found = [result]
+            return self._finish(result, endorsements=self._endorsements)
+        if follows is Follows.START:
+            self.search.begin(random_partition(self.context.rng, self.layout.m, self._job.k))
+        return self.ask()
+
+    def _best(self, *, ended: bool) -> int:
+        """The best start so far, as both evaluators found: the best before, or one that has just ended.
+
+        Raises
+        ------
+        CheatError
+            They found different ones, or another.
+        """
+        first, second = (self._signed[j].best for j in self._evaluators)
+        possible = {self.search.best, len(self.search.found) - 1 if ended else self.search.best}
+        if first != second or first not in possible:
+            raise CheatError(
+                f"clients {self._evaluators[0]} and {self._evaluators[1]} found other starts the best in "
+                f"round {self._gathering.round}",
+                code=Code.BAD_MESSAGE,
+            )
+        return first
 
     def _moved(self) -> Ints:
         """Rows that go to emptied clusters, as both evaluators found.
