@@ -512,5 +512,5 @@ class TestTheTrio:
         net.hold(Compared, recipient=SECOND, sender=DEALER)
         sealed = net.seal(DEALER, SECOND, place_of(0, 99), bytes(8), Compared.purpose, round_=1)
         message = replace(net.message(Compared, sender=DEALER, recipient=SECOND, at=(1, 0)), part=99)
-        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 9"):
+        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 11"):
             net.deliver(replace(message, sealed=sealed))
