@@ -105,6 +105,8 @@ def prepared():
 SCENES = {
     "masked distances": run,
     "coded distances": lambda: run(disclosure="coded"),
+    "opened labels": lambda: run(disclosure="labels"),
+    "spare masks": lambda: run(disclosure="labels", comparers=(4, 3, 1)),
     "starts": lambda: run(n_init=3, init="k-means++"),
     "liars": lambda: run(disclosure="coded", max_liars=1, comparison="rounds"),
     "series": lambda: run(ids=IDS),

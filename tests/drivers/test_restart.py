@@ -28,6 +28,8 @@ KINDS = {
     "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},
     "coded": {"disclosure": "coded", "n_init": 2},
+    "opened labels": {"disclosure": "labels"},
+    "spare masks": {"counts": (20, 30, 10, 20, 15), "disclosure": "labels", "comparers": (4, 1, 5)},
     "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
@@ -93,7 +95,7 @@ def assert_survives(setup, seed, monkeypatch, *, most):
 
 
 @pytest.mark.usefixtures("small_parts")
-@pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "liars", "union")))
+@pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "opened labels", "liars", "union")))
 def test_parties_killed_at_random_go_on_and_the_result_is_exact(stored, monkeypatch, kind):
     assert_survives(stored(kind), 1, monkeypatch, most=4)
 

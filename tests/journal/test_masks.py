@@ -203,13 +203,15 @@ class Uses:
             self._patch.setattr(owner, name, noted)
 
         placed(LabelRound, "__init__", lambda one, context, *rest: context.number)
-        for name in ("begin", "leave", "take"):
+        for name in ("begin", "leave", "take", "find_farthest"):
             placed(LabelRound, name, lambda one, *rest: one._me)
         placed(MaskDealer, "__init__", lambda one: "dealer")
         step = Role._advance
 
         def advance(role, taken):
-            inputs = role._masks if hasattr(role, "_masks") else role._masked
+            inputs = next(
+                getattr(role, name) for name in ("_masks", "_masked", "_entries") if hasattr(role, name)
+            )
             held = [inputs.tobytes(), *(bytes(one) for one in (taken or {}).values())]
             self._now.append((type(role).__name__, sha256(b"|".join(held)).digest()))
             try:
@@ -252,6 +254,8 @@ PURPOSES = {
     "coded": ALWAYS,
     "opened labels": COMPARED,
     "spare masks": COMPARED,
+    "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
+    "opened core": COMPARED,
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "union": MASKED | UNION | {"SeriesInput.values"},

@@ -48,7 +48,7 @@ class Holders:
                 made(one, context, *rest, **named)
 
         monkeypatch.setattr(LabelRound, "__init__", make)
-        for name in ("begin", "leave", "take"):
+        for name in ("begin", "leave", "take", "find_farthest"):
             monkeypatch.setattr(LabelRound, name, self._placed(getattr(LabelRound, name)))
 
     @contextmanager
@@ -112,6 +112,23 @@ def test_no_key_is_for_two_uses(holders, part_rows, comparers, part):
     assert len(champions) == parts * (rounds - 1)
     answers = {use[0][1] for use in holders.uses.values() if use[0][2] == "answers"}
     assert len(answers) == rounds
+
+
+def test_rows_moved_to_emptied_clusters_are_found_with_keys_of_their_own(holders):
+    """The dealer draws the masks of answers again, the same: it keeps no part's."""
+    rng = np.random.default_rng(9)
+    rows = [rng.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2)]
+    net = Wire(rows, k=5, seed=0, precision=8, disclosure="labels", comparers=(4, 2, 5))
+    net.run()
+    again = [uses for uses in holders.uses.values() if len(uses) != 2]
+    assert again
+    for (one, *use), (two, *same), (three, *third) in again:
+        assert use == same == third
+        assert use[1] == "answers"
+        assert sorted((one, two, three)) == sorted((4, 4, min(one, two, three)))
+    found = [uses for uses in holders.uses.values() if "farthest" in uses[0][2]]
+    assert found
+    assert all(len(uses) == 2 for uses in found)
 
 
 @pytest.mark.parametrize("comparers", COMPARERS)

@@ -514,3 +514,65 @@ class TestTheTrio:
         message = replace(net.message(Compared, sender=DEALER, recipient=SECOND, at=(1, 0)), part=99)
         with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 11"):
             net.deliver(replace(message, sealed=sealed))
+
+
+_WHOLE = np.random.default_rng(9)
+EMPTIED = [_WHOLE.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2)]
+
+
+class TestEmptiedClusters:
+    """Evaluators say which rows go there; what both sign is the question that follows."""
+
+    @pytest.fixture
+    def of(self, wire):
+        def made(disclosure="labels", **more):
+            return wire(EMPTIED, k=5, seed=0, precision=8, disclosure=disclosure, **more)
+
+        return made
+
+    @pytest.fixture
+    def net(self, of):
+        return of(comparers=COMPARERS)
+
+    @pytest.mark.parametrize("rows", [1, 3, 20])
+    def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
+        part_rows(rows)
+        moved, plain = [], of("distances")
+        net.run(drop=lambda message: isinstance(message, Endorsement) and moved.append(message.moved))
+        assert sum(map(len, moved)) >= 4
+        plain.run()
+        assert outcome(net) == outcome(plain)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda moved: (),
+            lambda moved: moved[:1],
+            lambda moved: moved[::-1],
+            lambda moved: (*moved[:-1], moved[0]),
+            lambda moved: (*moved[:-1], 10),
+            lambda moved: (*moved, 9),
+        ],
+        ids=["none", "one", "in another order", "one twice", "beyond the rows", "one more"],
+    )
+    @pytest.mark.parametrize("liars", [(FIRST,), (SECOND,), (FIRST, SECOND)])
+    def test_other_rows_than_both_found_end_the_run(self, net, liars, change):
+        def drop(message):
+            lies = isinstance(message, Endorsement) and message.round == 1 and message.sender in liars
+            if lies and message.moved == (0, 3):
+                net.deliver(replace(message, moved=change(message.moved)))
+                return True
+            return False
+
+        with pytest.raises(CheatError, match=f"client {FIRST}|clients {FIRST} and {SECOND} moved different"):
+            net.run(drop=drop)
+        assert net.server.outcome is None
+        assert net.server.gathering.round == 1
+
+    def test_a_row_moved_elsewhere_by_the_server_is_refused(self, net, refuses):
+        question = of_round(net, 2, 1)
+        sets = question.sets.copy()
+        sets[[0, 3]] = sets[[3, 0]]
+        assert (sets != question.sets).any()
+        refuses(net.clients[1], replace(question, sets=sets), SealError, f"client {FIRST}")
+        net.deliver(question)

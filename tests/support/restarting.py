@@ -23,6 +23,8 @@ KINDS = {
     "coded": {"disclosure": "coded"},
     "opened labels": {"disclosure": "labels"},
     "spare masks": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "comparers": (4, 1, 5)},
+    "emptied clusters": {"disclosure": "labels", "k": 5, "seed": 1},
+    "opened core": {"disclosure": "labels", "init": "separation"},
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},

@@ -1,0 +1,184 @@
+"""`disclosure="labels"` as people use it: the same labels with every driver, and no distance anywhere."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from test_cli import ARGUMENTS, COLUMNS, files, read_labels, rows, secfc_command
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc.errors import ParameterError
+from secfc.params import Job
+from secfc.protocol.server import Server
+
+__all__ = ["files", "rows"]  # fixtures
+
+_RNG = np.random.default_rng(11)
+ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(4, size=(m, 1)) * 4).round(4) for m in (30, 0, 25, 40, 11)]
+
+
+def run(**options):
+    return secfc.run(ROWS, **{"k": 4, "t": 1, "ell": 1, "seed": 2, "disclosure": "labels"} | options)
+
+
+def assert_same(one, other):
+    for ours, theirs in zip(one.labels, other.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(one.start, other.start, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert (one.n_iter, one.converged, one.sizes.tolist()) == (
+        other.n_iter,
+        other.converged,
+        other.sizes.tolist(),
+    )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "options", [{}, {"ell": 2}, {"comparers": (4, 1, 2)}, {"init": "separation"}], ids=str
+)
+def test_drivers_and_disclosures_have_one_result(tmp_path, options):
+    one = run(**options)
+    assert one.n_iter > 1
+    for driver, storage in (("multiprocess", None), ("multiprocess", tmp_path)):
+        other = run(**options, driver=driver, storage=storage)
+        assert_same(one, other)
+    without = {name: value for name, value in options.items() if name != "comparers"}
+    assert_same(one, run(**without, disclosure="distances"))
+    if "init" not in options:
+        exact = ExactLloyd(4, init=one.start).fit(ROWS)
+        for ours, theirs in zip(one.labels, exact.labels_, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_no_distance_is_in_the_result():
+    result = run()
+    assert result.inertia is None
+    assert result.near_ties is None
+    assert result.history.tolist() == []
+    assert result.distance_counts.tolist() == []
+    assert "inertia=None" in repr(result)
+    kinds = {record.kind for record in result.costs.messages}
+    assert "CodedDistances" not in kinds
+    assert kinds >= {"MaskedAnswer", "MaskedDistances", "Compared", "OpenedLabels", "Endorsement"}
+
+
+def test_a_prediction_has_the_labels_of_distances():
+    result = run()
+    new, limits = [part[:7] + 0.25 for part in ROWS], secfc.Limits(predict=True)
+    one, other = (
+        secfc.predict(ROWS, result.labels, new, k=4, t=1, ell=1, limits=limits, disclosure=disclosure)
+        for disclosure in ("labels", "distances")
+    )
+    for ours, theirs in zip(one.labels, other.labels, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert np.unique(np.concatenate(one.labels)).size > 1
+
+
+def test_the_page_has_no_inertia_and_no_distances(tmp_path):
+    names = [f"party {j}" for j in range(5)]
+    pages = [
+        one.report(tmp_path / f"{at}.html", names=names).read_text(encoding="utf-8")
+        for at, one in enumerate((run(), run(disclosure="distances")))
+    ]
+    for text, there in zip(pages, (False, True), strict=True):
+        assert ('id="distances"' in text) == there
+        assert ('id="convergence"' in text) == there
+        assert ("</b> inertia" in text) == there
+        assert ("too close for floating point" in text) == there
+    assert "None" not in pages[0]
+    assert "nan" not in re.sub(r"<[^>]*>", " ", pages[0]).split()
+
+
+def test_who_learned_what_is_said_of_the_comparers(tmp_path):
+    names = [f"party {j}" for j in range(5)]
+    text = run(comparers=(4, 0, 2)).report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
+    assert "client 5 with client 1" in text
+    assert "client 3 with client 5 or client 1" in text
+
+
+WRONG = {
+    "one twice": ({"comparers": (0, 1, 1)}, "comparers: three different clients of 1 to 5 are needed"),
+    "two": ({"comparers": (0, 1)}, "comparers: three different clients"),
+    "four": ({"comparers": (0, 1, 2, 3)}, "comparers: three different clients"),
+    "beyond": ({"comparers": (0, 1, 5)}, "comparers: positions of parties, 0 to 4, are needed"),
+    "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
+    "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
+    "another disclosure": (
+        {"comparers": (0, 1, 2), "disclosure": "distances"},
+        "comparers: with disclosure 'distances' nobody compares",
+    ),
+    "coded": (
+        {"comparers": (0, 1, 2), "disclosure": "coded"},
+        "comparers: with disclosure 'coded' nobody compares",
+    ),
+    "k-means++": ({"init": "k-means++"}, "disclosure: 'labels' takes one start"),
+    "starts": ({"n_init": 2}, "disclosure: 'labels' takes one start"),
+    "liars": ({"max_liars": 1}, "max_liars: .* disclosure='labels' and 1 were given"),
+}
+
+
+@pytest.mark.parametrize(("options", "text"), WRONG.values(), ids=WRONG)
+def test_what_labels_do_not_go_with_is_refused_before_anything_is_sent(monkeypatch, options, text):
+    made = []
+    monkeypatch.setattr(Server, "__init__", lambda *given, **named: made.append(1))
+    with pytest.raises(ParameterError, match=f"^{text}"):
+        run(**options)
+    assert made == []
+
+
+def test_several_k_are_refused_with_labels():
+    with pytest.raises(ParameterError, match=r"^disclosure: 'labels' takes one start.* and one k; "):
+        secfc.choose_k(ROWS, [2, 3], 1, 1, disclosure="labels")
+
+
+@pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 6), (1, 2, 3, 4)])
+def test_a_job_names_three_different_clients(comparers):
+    with pytest.raises(ParameterError, match=r"^comparers: three different clients of 1 to 5 are needed"):
+        Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
+
+
+@pytest.mark.parametrize("comparers", [(0, 1, 2), (-1, 1, 2), (True, 2, 3), (1.0, 2, 3)])
+def test_a_comparer_is_a_number_of_a_client(comparers):
+    with pytest.raises(ParameterError, match=r"^comparers: "):
+        Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
+
+
+def test_two_comparers_are_fewer_than_t_so_it_warns():
+    with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 2, 3 together learn .* though t=2"):
+        run(t=2)
+
+
+def test_with_t_of_1_nothing_is_warned_of(recwarn):
+    run()
+    assert [one for one in recwarn if one.category is secfc.PrivacyWarning] == []
+
+
+@pytest.mark.processes
+class TestTheCommand:
+    def test_it_prints_and_writes_no_inertia(self, files):
+        for disclosure in ("labels", "distances"):
+            options = ("--disclosure", disclosure, "--report", f"{disclosure}.html", "--out", disclosure)
+            done = secfc_command("run", *ARGUMENTS, *COLUMNS, *options, cwd=files)
+            assert done.returncode == 0, done.stderr
+            there = disclosure == "distances"
+            assert ("inertia" in done.stdout + done.stderr) == there
+            assert "None" not in done.stdout
+            assert ("</b> inertia" in (files / f"{disclosure}.html").read_text(encoding="utf-8")) == there
+        for name in "abc":
+            one, other = (
+                read_labels(files / mode / f"{name}.labels.csv") for mode in ("labels", "distances")
+            )
+            assert one == other
+
+    def test_its_summary_has_null(self, files):
+        done = secfc_command(
+            "run", *ARGUMENTS, *COLUMNS, "--disclosure", "labels", "--out", "result", "--json", cwd=files
+        )
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        assert summary == json.loads((files / "result" / "summary.json").read_text())
+        assert "NaN" not in done.stdout
+        assert (summary["result"]["inertia"], summary["result"]["near_ties"]) == (None, None)
