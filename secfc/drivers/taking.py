@@ -4,12 +4,9 @@ from collections.abc import Callable
 
 from secfc.errors import MessageError
 from secfc.protocol.client import Client
-from secfc.protocol.messages import KINDS, SERVER, Message, Share
+from secfc.protocol.messages import SERVER, Message, Share
 from secfc.protocol.turns import RepeatedError
 from secfc.protocol.wire import Envelope
-
-_NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
-"""Types of messages that a run cannot go on without, unless it tolerates liars."""
 
 
 def take(
@@ -40,9 +37,9 @@ def take(
     try:
         return receive()
     except MessageError as error:
-        tolerant = client.tolerates_liars and header.kind == Share.__name__
-        if header.sender == SERVER or (header.kind in _NEEDED and not tolerant):
+        if header.sender == SERVER or client.needs(header.kind, header.sender):
             raise
         note(f"dropped what client {header.sender} sent: {error}")
+        tolerant = client.tolerates_liars and header.kind == Share.__name__
         spoilt = tolerant and not isinstance(error, RepeatedError)
         return client.unreadable(header.sender) if spoilt else []

@@ -6,7 +6,15 @@ from secfc.kernels import Choose, choose
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.context import Allocate, ClientContext, in_memory
-from secfc.protocol.messages import Message
+from secfc.protocol.messages import (
+    KINDS,
+    Compared,
+    MaskedDistances,
+    Message,
+    Share,
+    UnionCheck,
+    UnionDeal,
+)
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_phase import ClientPhase
 from secfc.protocol.phases.client_union import check_ids
@@ -18,6 +26,9 @@ from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
+
+_NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
+"""Types of messages that a run cannot go on without."""
 
 
 class Client:
@@ -181,6 +192,18 @@ class Client:
     def tolerates_liars(self) -> bool:
         """Whether the job tolerates any."""
         return self._job.max_liars > 0
+
+    def needs(self, kind: str, sender: int) -> bool:
+        """Whether a message of this type from this client is one that nobody can replace."""
+        job = self._job
+        match kind:
+            case UnionDeal.__name__ | UnionCheck.__name__:
+                return job.ids_cap is not None
+            case MaskedDistances.__name__:
+                return (sender, self.number) == job.comparers[1:]
+            case Compared.__name__:
+                return {sender, self.number} <= set(job.comparers)
+        return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)
 
     def unreadable(self, sender: int) -> list[Message]:
         """Take it that another client sent what is no message, while its shares are awaited."""

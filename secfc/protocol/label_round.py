@@ -43,6 +43,7 @@ from secfc.protocol.messages import (
 )
 from secfc.row_layout import Parts
 from secfc.sealing.channel import Sealed
+from secfc.sealing.handshake import DIGEST_BYTES
 
 _ANSWERS, _COMPARE = "answers", "compare"
 """Phases of keys."""
@@ -201,7 +202,7 @@ class LabelRound:
             if client == self._me:
                 self._dealt[part] = masks
             else:
-                messages.append(self._sealed(SpareMasks, client, part, masks))
+                messages.append(self._sealed(SpareMasks, client, part, masks, before=self._asked.digest))
         if self.rows(part).size:
             masks = self._of_rows(dealt.total, part)
             if self._asked.core:
@@ -275,7 +276,13 @@ class LabelRound:
             if role is None:
                 return self._take_told(message.part, sender, letter.data)
             return self._play(message.part, role, role.take(sender, letter.data))
-        residues = PackedResidues(shape=self._shape(message.part), payload=letter.data)
+        data = memoryview(letter.data)
+        if isinstance(message, SpareMasks):
+            # Masks of one question under an answer to another would tell the difference of the answers.
+            about, data = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
+            if about != self._asked.digest:
+                raise MessageError("SpareMasks: of another question than this client was asked")
+        residues = PackedResidues(shape=self._shape(message.part), payload=data)
         match message:
             case SpareMasks():
                 if self._bears is not None:
@@ -617,6 +624,8 @@ class LabelRound:
         client: int,
         part: int,
         residues: PackedResidues,
+        *,
+        before: bytes = b"",
     ) -> Message:
         return kind(
             run=self._run,
@@ -624,7 +633,9 @@ class LabelRound:
             recipient=client,
             round=self._asked.round,
             part=part,
-            sealed=self._seal(kind, client, part, residues.payload),
+            sealed=self._seal(
+                kind, client, part, b"".join((before, residues.payload)) if before else residues.payload
+            ),
         )
 
     def _seal(self, kind: type[Message], client: int, place: int, data: Data) -> Sealed:

@@ -145,6 +145,7 @@ class ClientLabels(ClientCoded):
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin a round, with keys of all that the question asks."""
         super().ask(message, sets, sizes, residues)
+        self._mail.round = message.round
         self._question = 1 if self._begins else self._question + 1
         self._step = _Step.OPEN
         if self._evaluates and self._search is None:

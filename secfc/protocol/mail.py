@@ -8,15 +8,18 @@ from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
 from secfc.protocol.turns import turn_error
+from secfc.row_layout import WINDOW
 from secfc.sealing.channel import Channel
 
 RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
 """What clients send each other in a round."""
 
+_MOST_ANSWERS = 2 * WINDOW
+"""Answers kept of each client: of each part that is asked for one, in this round and the next."""
+
 _MOST = 64
-"""Messages kept of each sender and type. In each of the `WINDOW` parts that are asked for the dealer sends
-two at most before it is answered, and every other client one. Where farthest rows are found it sends one for
-each level of a tournament at once, of 2**29 rows at most."""
+"""Messages kept of each comparer and type. Where farthest rows are found the dealer sends one for each level
+of a tournament at once, of 2**29 rows at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,12 +38,18 @@ class Mail:
     job : Job
     me : int
     channels : mapping from client to Channel
+
+    Attributes
+    ----------
+    round : int
+        Of the present question, 0 before any. No answer is more than one ahead.
     """
 
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel]) -> None:
         self._job, self._me, self._channels = job, me, channels
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
+        self.round = 0
         self._closed = False
 
     def __repr__(self) -> str:
@@ -66,8 +75,14 @@ class Mail:
                 f"{kind.__name__}: message {at[1]} of round {at[0]} from client {sender}, after message "
                 f"{last[1]} of round {last[0]}"
             )
-        if len(self._held.get((sender, kind), ())) == _MOST:
-            raise MessageError(f"{kind.__name__}: client {sender} is {_MOST} messages ahead")
+        answers = isinstance(message, MaskedAnswer)
+        if answers and message.round > self.round + 1:
+            raise MessageError(
+                f"{kind.__name__}: of round {message.round} from client {sender}, in round {self.round}"
+            )
+        most = _MOST_ANSWERS if answers else _MOST
+        if len(self._held.get((sender, kind), ())) == most:
+            raise MessageError(f"{kind.__name__}: client {sender} is {most} messages ahead")
         data = self._channels[sender].open(
             kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
         )

@@ -493,14 +493,17 @@ _COMPARED = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpareMasks(BetweenClients):
-    """The dealer's masks for a part of a spare client's answer, (primes, k, rows)."""
+    """The digest of a question, and the dealer's masks for a part of a spare client's answer to it.
+
+    The masks are of shape (primes, k, rows).
+    """
 
     number = 27
     phase = work = "iterate"
     states = _COMPARED
     purpose = b"spare masks"
     rounds = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
+    body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
     part: int
     sealed: Sealed

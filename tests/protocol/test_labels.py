@@ -66,7 +66,7 @@ def jobs(draw):
             given |= {"predict": True, "max_iter": 1, "limits": Limits(predict=True)}
         given["starts"] = np.split(sets, ends)
     else:
-        given["init"] = draw(st.sampled_from(["random", "separation"]))
+        given |= {"init": draw(st.sampled_from(["random", "separation"])), "n_init": draw(st.integers(1, 3))}
     if start != "predict" and draw(st.booleans()):
         given |= {"reveal_to": (1, n), "limits": Limits(reveal_centres=True)}
     comparers = tuple(draw(st.permutations(range(1, n + 1)))[:3])
@@ -322,6 +322,24 @@ class TestWhoAnswers:
         net.run(drop=drop)
         assert answered == {1, 3, DEALER}  # the first evaluator takes its own
         self.assert_same(net, plain)
+
+    @pytest.mark.parametrize("asked", ["the same", "something else"])
+    def test_masks_of_another_question_are_not_added_to_an_answer(self, part_rows, asked):
+        # With the answers of the others they would show the first evaluator the difference of two answers.
+        part_rows(6)
+        net = Wire(ROWS, k=3, disclosure="labels", comparers=(1, 2, 3), seed=0)
+        question = of_round(net, 1, 5)
+        net.deliver(question if asked == "the same" else replace(question, sets=other(question.sets)))
+        of_round(net, 2, 5)
+        assert net.clients[5].phase.round == 1
+        assert net.clients[5].phase.sent == (4 if asked == "the same" else 0)
+
+    def test_answers_of_later_rounds_are_not_kept(self, net, refuses):
+        answer = net.hold(MaskedAnswer, recipient=FIRST, sender=1)
+        later = replace(
+            answer, round=3, sealed=net.seal(1, FIRST, 0, bytes(9), MaskedAnswer.purpose, round_=3)
+        )
+        refuses(net.clients[FIRST], later, MessageError, "of round 3 from client 1, in round 1")
 
     @pytest.mark.parametrize("client", OTHERS)
     def test_who_vanishes_costs_no_round(self, net, plain, client):

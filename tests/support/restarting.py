@@ -25,6 +25,7 @@ KINDS = {
     "spare masks": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "comparers": (4, 1, 5)},
     "emptied clusters": {"disclosure": "labels", "k": 5, "seed": 1},
     "opened core": {"disclosure": "labels", "init": "separation"},
+    "scored starts": {"disclosure": "labels", "n_init": 3},
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
