@@ -65,10 +65,10 @@ class Mail:
             many messages ahead.
         """
         kind, sender = type(message), message.sender
-        if self._closed:
-            return
         if not self._expected(message):
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
+        if self._closed:
+            return
         at, last = (message.round, message.place), self._last.get((sender, kind), (0, -1))
         if at <= last:
             raise turn_error(0, 1)(

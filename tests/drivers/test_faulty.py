@@ -53,8 +53,9 @@ def eight(setup_of, part_rows):
 
 
 @pytest.mark.parametrize("seed", sweep(range(5), keep=(0, 1)))
-def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed):
-    setup = eight()
+@pytest.mark.parametrize("disclosure", ["distances", "labels"])
+def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed, disclosure):
+    setup = eight(disclosure=disclosure)
     ending = run(setup, seed=seed)
     assert ending.error is None
     assert ending.refused == ()
@@ -63,13 +64,25 @@ def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed):
 
 
 @pytest.mark.parametrize("at", sweep(range(30), keep=range(0, 30, 4)))
-def test_a_client_that_crashes_anywhere_is_in_with_all_its_rows_or_with_none(eight, at):
-    setup = eight()
+@pytest.mark.parametrize("more", [{}, {"disclosure": "labels", "comparers": (6, 3, 8)}], ids=["", "labels"])
+def test_a_client_that_crashes_anywhere_is_in_with_all_its_rows_or_with_none(eight, at, more):
+    setup = eight(**more)
     ending = run(setup, Fault(kind="crash", client=2, at=at), seed=at)
     assert ending.error is None
     assert_exact(setup, ending)
     assert left(setup, ending) in ({2}, set())
     assert left(setup, ending) == set(ending.faults.left_out)
+
+
+@pytest.mark.parametrize("at", sweep(range(30), keep=range(0, 30, 5)))
+@pytest.mark.parametrize("client", [6, 3, 8])
+def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, client, at):
+    setup = eight(disclosure="labels", comparers=(6, 3, 8))
+    ending = run(setup, Fault(kind="crash", client=client, at=at), seed=at)
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert str(ending.error).startswith(f"client {client} is absent, who compares")
+    assert ending.error.clients == (client,)
+    assert (ending.clustering, ending.labels) == (None, {})
 
 
 @pytest.mark.parametrize("at", sweep((0, 1, 9, 20, 26, 40), keep=(0, 20, 40)))

@@ -105,6 +105,21 @@ def test_what_is_sent_in_one_clients_name_harms_no_other(wire, seed, rate, max_l
 
 
 @searches
+@example(seed=0, rate=0.0)
+@given(seed=st.integers(0, 10**9), rate=st.floats(0, 0.6))
+def test_nor_does_it_where_others_compare(wire, seed, rate):
+    more = {"disclosure": "labels", "comparers": (4, 1, 3)}
+    clean, net = wire(FIVE, **more), wire(FIVE, **more)
+    clean.run()
+    Hostile(net, seed, rate).run()
+    faults = net.server.faults
+    assert set(faults.liars + faults.left_out) <= {HOSTILE}
+    if not faults.left_out:
+        for client in range(1, 5):
+            assert net.clients[client].labels.tolist() == clean.clients[client].labels.tolist()
+
+
+@searches
 @given(data=st.binary(max_size=200), head=st.integers(0, 60))
 def test_any_bytes_decode_to_a_message_or_raise_the_one_error(wire, data, head):
     net = wire(FIVE)
@@ -117,7 +132,7 @@ def test_any_bytes_decode_to_a_message_or_raise_the_one_error(wire, data, head):
         assert net.encode(message) == candidate
 
 
-@pytest.mark.parametrize("kind", range(22))
+@pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_a_length_that_is_a_lie_asks_for_no_memory(wire, kind):
     net = wire(FIVE)
     real = bytes(net.encode(net.take((1, SERVER))))

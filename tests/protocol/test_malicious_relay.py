@@ -11,7 +11,17 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from secfc.errors import MessageError, SealError
 from secfc.lagrange.sharer import Sharer
-from secfc.protocol.messages import SERVER, Assignment, Hello, Plan, Share
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    Compared,
+    Hello,
+    MaskedAnswer,
+    MaskedDistances,
+    Plan,
+    Share,
+    SpareMasks,
+)
 from secfc.protocol.states import State
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.identity import Identity
@@ -330,3 +340,61 @@ def test_errors_show_nothing_of_a_share(net):
         net.clients[1].receive(replace(share, sealed=Sealed(payload=octets)))
     assert caught.value.__cause__ is None
     assert not re.search(r"[0-9a-f]{8}|\\x", str(caught.value))
+
+
+# Rounds whose answers others compare
+
+
+SEALED_IN_ROUNDS = [
+    (SpareMasks, 1, 4),
+    (MaskedAnswer, 3, 2),
+    (MaskedDistances, 2, 3),
+    (Compared, 1, 3),
+    (Compared, 2, 3),
+]
+
+
+@pytest.fixture
+def compared(wire, part_rows):
+    """Four clients, of whom three must answer, and two parts of each answer."""
+    part_rows(4)
+    return wire([*ROWS, [[4.0, 4.0], [5.0, 4.0]]], disclosure="labels", comparers=(1, 2, 3))
+
+
+@pytest.mark.parametrize(("kind", "sender", "recipient"), SEALED_IN_ROUNDS)
+def test_what_clients_send_in_a_round_is_bound_to_its_place(compared, refuses, kind, sender, recipient):
+    message = compared.hold(kind, sender=sender, recipient=recipient)
+    role, payload = compared.clients[recipient], bytes(message.sealed.payload)
+    changed = [
+        replace(message, part=message.part + 1),
+        replace(message, round=message.round + 1),
+        replace(message, sealed=Sealed(payload=payload[:-1] + bytes([payload[-1] ^ 1]))),
+        replace(message, sealed=Sealed(payload=bytes([payload[0] ^ 1]) + payload[1:])),
+        replace(message, sealed=Sealed(payload=payload[:-1])),
+    ]
+    if kind is Compared:
+        changed.append(replace(message, index=message.index + 1))
+    for one in changed:
+        refuses(role, one, SealError, "was not sealed by it for client")
+    compared.deliver(message)
+    refuses(role, message, MessageError, f"^{kind.__name__}: message ")
+    compared.run()
+    assert compared.server.state is State.DONE
+
+
+def test_one_clients_answer_under_anothers_name_is_refused(compared, refuses):
+    first = compared.hold(MaskedAnswer, sender=1, recipient=2)
+    refuses(compared.clients[2], replace(first, sender=3), SealError, "from client 3 was not sealed by it")
+    compared.deliver(first)
+
+
+def test_an_answer_of_the_round_before_is_dropped_and_is_none_of_the_next(compared, refuses):
+    compared.deliver(compared.hold(MaskedAnswer, sender=4, recipient=2))
+    late = compared.hold(MaskedAnswer, sender=4, recipient=2)
+    assert late.part == 1
+    compared.run(until=lambda: compared.clients[2].phase.round == 2)  # three others' were enough
+    text = "^masked answer: part 1 of round 2 from client 4 was not sealed by it"
+    refuses(compared.clients[2], replace(late, round=2), SealError, text)
+    compared.deliver(late)
+    compared.run()
+    assert compared.server.state is State.DONE

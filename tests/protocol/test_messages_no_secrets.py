@@ -1,5 +1,6 @@
 """No error's text, repr or traceback, no warning and no repr of a result or role shows a data value."""
 
+import re
 import traceback
 
 import numpy as np
@@ -136,3 +137,25 @@ def test_repr_of_a_client_with_rows_shows_no_row():
     client = client_of(secret_rows() / 1000, run=b"secret run ident")
     assert DIGITS[:3] not in repr(client)
     assert "secret" not in repr(client)
+
+
+def test_repr_of_what_comparers_hold_shows_no_row_mask_or_label(wire, part_rows):
+    """Of every message of a round, and of all that clients hold in it."""
+    part_rows(2)
+    net = wire([np.full((2, 2), 12.3456)] * 3, k=2, disclosure="labels")
+    shown = set()
+
+    def look(message):
+        shown.add(repr(message))
+        for client in net.clients.values():
+            side = getattr(client.phase, "_disclosure", None)
+            current = getattr(side, "_current", None)
+            shown.update(map(repr, (client, client.phase.held.mail if side else None, current)))
+            shown.update(map(repr, current._roles.values() if current else ()))
+        return False
+
+    net.run(drop=look)
+    assert any(one.startswith("LabelRound(client=") for one in shown)
+    assert any(one.startswith("Mail(held=") for one in shown)
+    for one in shown:
+        assert not re.search(r"12[.]?345|array|bytes\(|\\x|memoryview|\[\d", one), one

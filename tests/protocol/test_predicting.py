@@ -27,7 +27,7 @@ def wired(wire, **more):
     return wire(rows, **given | more)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances"])
+@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
 @pytest.mark.parametrize("comparison", ["end", "rounds"])
 def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wire, disclosure, comparison):
     net = wired(wire, disclosure=disclosure, comparison=comparison)

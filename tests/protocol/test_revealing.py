@@ -69,7 +69,7 @@ def sent(net, **more):
 
 
 class TestWhoGetsThem:
-    @pytest.mark.parametrize("disclosure", ["coded", "distances"])
+    @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
     def test_the_named_clients_and_nobody_else(self, four, disclosure):
         net = four(disclosure=disclosure)
         messages = sent(net)

@@ -66,7 +66,7 @@ def assert_spreads(net, numbers=None):
 
 
 class TestWhoGetsThem:
-    @pytest.mark.parametrize("disclosure", ["coded", "distances"])
+    @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
     @pytest.mark.parametrize(("t", "ell"), [(1, 1), (2, 1), (1, 2)])
     def test_the_clients_that_centres_go_to_and_nobody_else(self, five, disclosure, t, ell):
         net = five(disclosure=disclosure, t=t, ell=ell)

@@ -12,17 +12,23 @@ from secfc.protocol.messages import (
     CentreShare,
     Challenge,
     CodedDistances,
+    Compared,
     Continue,
     Dispute,
     Echo,
+    Endorsement,
     Evidence,
     Finish,
     Hello,
     LeaveOut,
+    MaskedAnswer,
+    MaskedDistances,
+    OpenedLabels,
     Plan,
     Ready,
     Report,
     Share,
+    SpareMasks,
     Witness,
 )
 from secfc.protocol.states import State
@@ -44,6 +50,13 @@ KINDS = [
     Dispute,
     Evidence,
     Finish,
+    # Nobody takes these where the server decodes; see test_labels.py for the rest.
+    SpareMasks,
+    MaskedAnswer,
+    MaskedDistances,
+    Compared,
+    OpenedLabels,
+    Endorsement,
 ]
 FROM_SERVER = {Plan, Challenge, Dispute, LeaveOut, Continue, Assignment, Finish}
 CLIENT_TAKES = {
