@@ -256,6 +256,7 @@ PURPOSES = {
     "spare masks": COMPARED,
     "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
     "opened core": COMPARED,
+    "scored starts": COMPARED,
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "union": MASKED | UNION | {"SeriesInput.values"},
