@@ -14,8 +14,8 @@ import numpy as np
 
 from plaintext_baselines._arrays import Integers
 
-# Random bytes of a draw: a distance's probability is off by at most its share of 2^-192 times their sum.
-DRAW_BYTES = 24
+# Random bytes of a draw: probabilities are multiples of 2^-32, each off by less than that.
+DRAW_BYTES = 4
 
 
 def plus_plus_rows(

@@ -65,8 +65,9 @@ def predict(call: _Predict) -> Prediction:
 
     The centres are the means of the rows of `parties` by their `labels`; new rows count in none. All rows are
     shared anew, and one round of distances decides, in exact arithmetic on the quantised rows, ties to the
-    lowest cluster. The server learns the distance of every row, old and new, to every centre; all parties
-    learn the labels of all rows and which are new (docs/threat-model.md, What predicting gives away). In
+    lowest cluster. The server learns the distance of every row, old and new, to every centre, unless the
+    disclosure is "labels"; all parties learn the labels of all rows and which are new
+    (docs/threat-model.md, What predicting gives away). In
     `limits` every party must consent by ``Limits(predict=True)``, and `smallest_set` holds for the clusters;
     `bound` is of the rows old and new.
 

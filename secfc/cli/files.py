@@ -69,9 +69,8 @@ def _recipients(files: list[Path | Query], result: Result) -> list[str]:
     """The parties that learned the centres; one that vanished did not."""
     if result.cluster_centers is None:
         return []
-    gone = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
     names = party_names(files)
-    return [names[client - 1] for client in result.job.reveal_to if client not in gone]
+    return [names[client - 1] for client in result.job.reveal_to if client not in result.faults.gone]
 
 
 def _summary(options: ClusteringFiles, tables: list[Table], result: Result) -> dict[str, Any]:

@@ -13,5 +13,6 @@ For the core of a start by separation: `Question(core=True)`, the same roles, `E
 left without a label: the roles of `farthest`, then `FarthestEvaluator.rows`, which move to the sets without a
 label in ascending order. The levels of their tournament are in `matches`.
 
-Of several starts the best is found by `scores`.
+Of several starts the best is found by `scores`. The rows of a start by k-means++ are chosen by the roles of
+`start` and `draw`; what each of the three keeps meanwhile is `minima`. No phase uses either yet.
 """

@@ -8,9 +8,9 @@ only that set plays again, without the row.
 All three see which rows play, because labels and found rows are public. Nothing else is opened.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,16 @@ from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.matches import ENTRY, Final, Knockout, packed, reduced
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
+from secfc.comparing.role import Comparer, EvaluatorRole, Role, Sending, Steps
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes
 
 _NUMBER_BYTES = 8
 """Of a row's number, as the dealer is told it."""
-
-_Found = TypeVar("_Found")
 
 
 def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
@@ -206,7 +203,7 @@ class FarthestDealer(Role):
                 return
 
 
-class FarthestEvaluator(Role):
+class FarthestEvaluator(EvaluatorRole):
     """E0 or E1: it learns the farthest rows.
 
     Parameters
@@ -238,15 +235,11 @@ class FarthestEvaluator(Role):
         kernels: Kernels,
         arena: Arena,
     ) -> None:
-        if me is Comparer.DEALER:
-            raise ParameterError("me: the dealer is no evaluator")
         self._question, self._field = question, _Field(question)
         of_rows = _own(question, masked)
         numbers = [np.arange(1, question.rows + 1) % p for p in question.primes]
         self._entries = np.stack([of_rows, np.array(numbers), np.zeros_like(of_rows)], axis=1)
         self._keys, self._kernels, self._arena = keys, kernels, arena
-        self._e0, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
-        self._waiting: tuple[Sending, ...] = ()
         self._rows: Ints | None = None
         super().__init__(me, self._play())
 
@@ -299,40 +292,12 @@ class FarthestEvaluator(Role):
             number = yield from self._exchanged(_number(best[..., winner], question.primes))
             moves = field.after(number, winner)
             if turn + 1 < field.emptied:
-                told = number.to_bytes(_NUMBER_BYTES, "little")
-                self._waiting = (Sending(recipient=Comparer.DEALER, data=told),)
+                self._tell(number.to_bytes(_NUMBER_BYTES, "little"))
             if not moves:
                 break
             found.append(number - 1)
         self._rows = np.array(found, dtype=np.int64)
-        if self._waiting:
-            yield self._waiting, {}
-
-    def _dealt(self, size: int) -> Generator[Turn, Mapping[Comparer, Data], Bytes]:
-        """What the dealer sends, to E1."""
-        if self._e0:
-            return np.empty(0, dtype=np.uint8)
-        told = yield self._waiting, {Comparer.DEALER: size}
-        self._waiting = ()
-        return np.frombuffer(told[Comparer.DEALER], dtype=np.uint8)
-
-    def _exchanged(
-        self, steps: Generator[NDArray[Any], NDArray[Any], _Found]
-    ) -> Generator[Turn, Mapping[Comparer, Data], _Found]:
-        """What steps find whose arrays are exchanged with the other evaluator."""
-        try:
-            mine = next(steps)
-            while True:
-                data = mine.tobytes()
-                told = yield (
-                    (*self._waiting, Sending(recipient=self._peer, data=data)),
-                    {self._peer: len(data)},
-                )
-                self._waiting = ()
-                mine = steps.send(np.frombuffer(told[self._peer], dtype=mine.dtype).reshape(mine.shape))
-        except StopIteration as end:
-            found: _Found = end.value
-            return found
+        yield from self._end()
 
 
 def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:

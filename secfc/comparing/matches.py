@@ -1,4 +1,4 @@
-"""Matches of entries in the search for the farthest rows (`secfc.comparing.farthest`).
+"""Matches of entries in the search for the farthest rows (`secfc.comparing.farthest`), and of minima.
 
 An entry is a row's D to its own centre and the row's number, both masked: evaluators know y, the dealer r,
 and y - r modulo each prime is the entry. In a *knockout* two entries of one set meet. The farther goes on
@@ -20,18 +20,14 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.slicing import to_rows, words_of
 from secfc.comparing.widths import GateWidths, Group
-from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes, Differences
+from secfc.kernels.interface import Bytes
 from secfc.keystream import ResidueStream
 
 ENTRY = 2
 """Residues of an entry modulo each prime: of D, and of the row's number."""
-
-_DEALT = 1 + 2 * ENTRY
-"""Residues that are dealt for a choice modulo each prime: the bit, and both masks of each residue."""
 
 _TIE = (Group(offset=0, count=1, size=2, last=True),)
 """The node l1 ^ e1 l2: strictly farther, or as far and of a lower number."""
@@ -105,18 +101,26 @@ class Knockout:
     pairs : int
         n.
     widths : GateWidths
+    residues : int
+        Of an entry modulo each prime; the first is of what is compared.
+    nearer : bool
+        Whether the second goes on if it is strictly nearer instead.
     """
 
-    def __init__(self, *, primes: tuple[int, ...], pairs: int, widths: GateWidths) -> None:
+    def __init__(
+        self,
+        *,
+        primes: tuple[int, ...],
+        pairs: int,
+        widths: GateWidths,
+        residues: int = ENTRY,
+        nearer: bool = False,
+    ) -> None:
         # The outcome of a pair of columns is whether the second is less than the first.
-        bracket = Bracket(
-            first=np.zeros(1, dtype=np.int64),
-            second=np.ones(1, dtype=np.int64),
-            inputs=np.zeros((1, 1), dtype=np.int64),
-            negated=np.zeros((1, 1), dtype=np.bool_),
-        )
-        self._primes, self._pairs = primes, pairs
-        self._plan = _plan(primes, pairs, bracket, columns=2, widths=widths)
+        self._plan = BatchPlan.of_columns(primes, pairs, Bracket.pair(), columns=2, widths=widths)
+        self._primes, self._pairs, self._residues, self._nearer = primes, pairs, residues, nearer
+        # For a choice: the bit, and both masks of each residue.
+        self._choice = 1 + 2 * residues
 
     def __repr__(self) -> str:
         return f"Knockout(pairs={self._pairs})"
@@ -129,7 +133,7 @@ class Knockout:
     def dealt_for(self, pairs: int) -> int:
         """Bytes that E1 would be dealt for another number of pairs."""
         of_word = self._plan.dealt // words_of(self._pairs)
-        of_choice = BYTES_PER_RESIDUE * len(self._primes) * _DEALT
+        of_choice = BYTES_PER_RESIDUE * len(self._primes) * self._choice
         return _WORD * of_word * words_of(pairs) + of_choice * pairs
 
     def deal(
@@ -142,14 +146,14 @@ class Knockout:
         kernels: Kernels,
         arena: Arena,
     ) -> tuple[Floats, bytes]:
-        """Masks of the entries that go on, shape (P, 2, n), from those of the pairs; and what E1 is dealt."""
+        """Masks of the entries that go on, shape (P, c, n), from those of the pairs; and what E1 is dealt."""
         dealt = np.empty(self._plan.dealt, dtype=np.uint64)
         dealing = _dealing(keys, stage, arena, dealt)
         dealing.signs(self._plan, self._slice(first, second, kernels))
         flips = to_rows(dealing.masks((1, self._plan.words)), self._pairs)[0]
-        of_e0 = self._drawn(keys[0], f"{stage} choice", _DEALT, kernels)
+        of_e0 = self._drawn(keys[0], f"{stage} choice", self._choice, kernels)
         choice = deal_choice(first, second, flips, of_e0, self._primes)
-        masks = [self._drawn(one, f"{stage} masks", ENTRY, kernels) for one in keys]
+        masks = [self._drawn(one, f"{stage} masks", self._residues, kernels) for one in keys]
         return reduced(masks[0] + masks[1], self._primes), dealt.tobytes() + packed(
             choice, self._primes
         ).tobytes()
@@ -166,11 +170,11 @@ class Knockout:
         kernels: Kernels,
         arena: Arena,
     ) -> Exchanges:
-        """The masked entries that go on, and this evaluator's half of the masks of their numbers, (P, 3, n).
+        """The masked entries that go on, and this evaluator's half of all their masks but the first.
 
         Parameters
         ----------
-        first, second : ndarray of shape (P, 2, n), float64
+        first, second : ndarray of shape (P, c, n), float64
             The masked entries.
         e0 : bool
         keys : Keys
@@ -180,6 +184,10 @@ class Knockout:
             Of E1; not read by E0.
         kernels : Kernels
         arena : Arena
+
+        Returns
+        -------
+        ndarray of shape (P, 2 c - 1, n), float64
         """
         words = _WORD * self._plan.dealt
         gates = _gates(e0, keys, stage, dealt[:words], arena)
@@ -187,17 +195,18 @@ class Knockout:
         deltas, _ = yield from gates.open(signs[np.newaxis])
         opened = to_rows(deltas, self._pairs)[0]
         if e0:
-            halves = self._drawn(keys, f"{stage} choice", _DEALT, kernels)
+            halves = self._drawn(keys, f"{stage} choice", self._choice, kernels)
         else:
-            halves = unpack(dealt[words:].reshape(len(self._primes), _DEALT, -1))
-        masks = self._drawn(keys, f"{stage} masks", ENTRY, kernels)
+            halves = unpack(dealt[words:].reshape(len(self._primes), self._choice, -1))
+        masks = self._drawn(keys, f"{stage} masks", self._residues, kernels)
         half = choose(first, second, opened, halves, e0=e0, primes=self._primes)
         mine = reduced(half + masks, self._primes)
         others = yield packed(mine, self._primes)
         return np.concatenate([reduced(mine + unpack(others), self._primes), masks[:, 1:]], axis=1)
 
     def _slice(self, first: Floats, second: Floats, kernels: Kernels) -> Slice:
-        columns = packed(np.stack([second[:, 0], first[:, 0]], axis=1), self._primes)
+        pair = (first, second) if self._nearer else (second, first)
+        columns = packed(np.stack([one[:, 0] for one in pair], axis=1), self._primes)
         return Slice(packed=columns, start=0, kernels=kernels)
 
     def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
@@ -232,7 +241,7 @@ class Final:
             inputs=every[:, np.newaxis],
             negated=np.zeros((rivals, 1), dtype=np.bool_),
         )
-        self._plan = _plan(primes, self._entries, bracket, columns=5 * rivals, widths=widths)
+        self._plan = BatchPlan.of_columns(primes, self._entries, bracket, columns=5 * rivals, widths=widths)
 
     def __repr__(self) -> str:
         return f"Final(entries={self._entries})"
@@ -308,21 +317,6 @@ def packed(residues: Floats, primes: Sequence[int]) -> Bytes:
 def reduced(values: Floats, primes: Sequence[int]) -> Floats:
     """Canonical residues of integers below 2**52, shape (P, ...)."""
     return np.stack([canonical(reduce(plane, p), p) for plane, p in zip(values, primes, strict=True)])
-
-
-def _plan(
-    primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths
-) -> BatchPlan:
-    """A batch that compares columns as they are."""
-    question = Differences(
-        columns=np.arange(columns),
-        weights=np.array([[float(centred(2, p))] * columns for p in primes]),
-        first=bracket.first,
-        second=bracket.second,
-        radix=MixedRadix(primes),
-    )
-    own = np.full(rows, columns, dtype=np.int32)
-    return BatchPlan(rows=rows, bracket=bracket, question=question, own=own, widths=widths)
 
 
 def _dealing(keys: tuple[Keys, Keys], stage: str, arena: Arena, out: NDArray[np.uint64]) -> Dealing:

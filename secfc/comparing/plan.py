@@ -9,7 +9,9 @@ from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.gates import ONES, Words
 from secfc.comparing.slicing import at_most, words_of
 from secfc.comparing.widths import GateWidths, Group, levels
+from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
+from secfc.field.residues import centred
 from secfc.kernels.interface import Differences
 
 _WORD_BYTES = 8
@@ -63,6 +65,37 @@ class Bracket:
             negated=np.array(negated, dtype=np.bool_).T,
         )
 
+    @classmethod
+    def pair(cls) -> "Bracket":
+        """One output: of two columns the second strictly beats the first."""
+        return cls(
+            first=np.zeros(1, dtype=np.int64),
+            second=np.ones(1, dtype=np.int64),
+            inputs=np.zeros((1, 1), dtype=np.int64),
+            negated=np.zeros((1, 1), dtype=np.bool_),
+        )
+
+    @classmethod
+    def least(cls, slots: int) -> "Bracket":
+        """An output for each of one slot or more, as of all pairs; and whether all are beaten by one behind.
+
+        The outputs of a single slot are that alone.
+        """
+        every = np.arange(slots)
+        beaten = {"first": every, "second": np.full(slots, slots), "inputs": every[:, np.newaxis]}
+        if slots == 1:
+            return cls(**beaten, negated=np.zeros((1, 1), dtype=np.bool_))
+        pairs = cls.all_pairs(slots)
+        # Every AND takes as many: an output of a slot takes its first pair twice.
+        inputs = np.concatenate([pairs.inputs, pairs.inputs[:1]])
+        negated = np.concatenate([pairs.negated, pairs.negated[:1]])
+        return cls(
+            first=np.concatenate([pairs.first, beaten["first"]]),
+            second=np.concatenate([pairs.second, beaten["second"]]),
+            inputs=np.concatenate([inputs, beaten["inputs"] + pairs.first.size], axis=1),
+            negated=np.concatenate([negated, np.zeros((slots, 1), dtype=np.bool_)], axis=1),
+        )
+
     @property
     def outputs(self) -> int:
         """Bits opened of a row."""
@@ -88,6 +121,21 @@ class BatchPlan:
     question: Differences
     own: Labels = field(repr=False)
     widths: GateWidths
+
+    @classmethod
+    def of_columns(
+        cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths
+    ) -> "BatchPlan":
+        """A batch that compares columns as they are, all of weight 1."""
+        question = Differences(
+            columns=np.arange(columns),
+            weights=np.array([[float(centred(2, p))] * columns for p in primes]),
+            first=bracket.first,
+            second=bracket.second,
+            radix=MixedRadix(primes),
+        )
+        own = np.full(rows, columns, dtype=np.int32)
+        return cls(rows=rows, bracket=bracket, question=question, own=own, widths=widths)
 
     @cached_property
     def words(self) -> int:

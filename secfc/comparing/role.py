@@ -3,8 +3,13 @@
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, TypeVar
 
-from secfc.errors import MessageError, SecFCError
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.errors import MessageError, ParameterError, SecFCError
+from secfc.kernels.interface import Bytes
 
 
 class Comparer(Enum):
@@ -31,6 +36,9 @@ Turn = tuple[tuple[Sending, ...], Mapping[Comparer, int]]
 
 Steps = Generator[Turn, Mapping[Comparer, Data], None]
 """Yields turns and is sent the bytes that each awaits; ends after a turn that awaits nothing."""
+
+
+_Found = TypeVar("_Found")
 
 
 class Role:
@@ -110,3 +118,56 @@ class Role:
             self._steps.close()
             self.ended = True
         return sent
+
+
+class EvaluatorRole(Role):
+    """An evaluator whose steps exchange arrays with the other, after E1 has taken what is dealt.
+
+    Parameters
+    ----------
+    me : Comparer
+        E0 or E1.
+    steps : Steps
+    """
+
+    def __init__(self, me: Comparer, steps: Steps) -> None:
+        if me is Comparer.DEALER:
+            raise ParameterError("me: the dealer is no evaluator")
+        self._e0, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
+        self._waiting: tuple[Sending, ...] = ()  # goes out with what is sent next
+        super().__init__(me, steps)
+
+    def _tell(self, data: Data) -> None:
+        """Tell the dealer what was opened, with what is sent next."""
+        self._waiting = (Sending(recipient=Comparer.DEALER, data=data),)
+
+    def _dealt(self, size: int) -> Generator[Turn, Mapping[Comparer, Data], Bytes]:
+        """What the dealer sends, to E1."""
+        if self._e0:
+            return np.empty(0, dtype=np.uint8)
+        told = yield self._waiting, {Comparer.DEALER: size}
+        self._waiting = ()
+        return np.frombuffer(told[Comparer.DEALER], dtype=np.uint8)
+
+    def _exchanged(
+        self, steps: Generator[NDArray[Any], NDArray[Any], _Found]
+    ) -> Generator[Turn, Mapping[Comparer, Data], _Found]:
+        """What steps find whose arrays are exchanged with the other evaluator."""
+        try:
+            mine = next(steps)
+            while True:
+                data = mine.tobytes()
+                told = yield (
+                    (*self._waiting, Sending(recipient=self._peer, data=data)),
+                    {self._peer: len(data)},
+                )
+                self._waiting = ()
+                mine = steps.send(np.frombuffer(told[self._peer], dtype=mine.dtype).reshape(mine.shape))
+        except StopIteration as end:
+            found: _Found = end.value
+            return found
+
+    def _end(self) -> Steps:
+        """Send what waits."""
+        if self._waiting:
+            yield self._waiting, {}

@@ -12,6 +12,7 @@ from secfc.journal.disk import Buffer
 from secfc.journal.run_log import RunLog
 
 _DIGEST_KEY_BYTES = 32
+_DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 
 
@@ -74,7 +75,7 @@ def _checked(
 
 def keyed_digest(pieces: Iterable[Buffer], key: bytes) -> str:
     """A digest of pieces and their lengths, in hexadecimal; keyed, so that it alone tells nothing of rows."""
-    digest = blake2b(key=key)
+    digest = blake2b(key=key, digest_size=_DIGEST_BYTES)
     for one in pieces:
         digest.update(len(one).to_bytes(_LENGTH_BYTES, "little"))
         digest.update(one)

@@ -15,14 +15,22 @@ from secfc.array_types import Floats, Labels
 from secfc.field.limbs import Cumulated, Limbs, limbs_of_digits, minimum, total
 from secfc.field.mixed_radix import MixedRadix
 
-DRAW_BYTES = 24
-"""A draw below N is floor(N r / 2**192), r uniform below 2**192: N < 2**136 (2**29 distances at 52 bits of
-precision), so no probability is off by more than 2**-56 relatively."""
+DRAW_BITS = 32
+"""A draw below N is floor(N r / 2**32), r uniform below 2**32: probabilities are multiples of 2**-32.
+
+So each is off by less than 2**-32 of the whole, and a row with a smaller share of N than that may never be
+drawn. With few bits [sum > N r / 2**32] can be decided of masked sums too (`secfc.comparing`).
+"""
 
 
 def candidates_of(k: int) -> int:
     """Candidates a step, as scikit-learn has them; at most k, so a question has room for them."""
     return min(k, 2 + int(log(k)))
+
+
+def draws(rng: np.random.Generator, k: int) -> list[int]:
+    """Public r, below 2**32, one for each of the next candidates."""
+    return [int.from_bytes(rng.bytes(DRAW_BITS // 8), "little") for _ in range(candidates_of(k))]
 
 
 class PlusPlus:
@@ -106,13 +114,9 @@ class PlusPlus:
             others = np.setdiff1d(np.arange(self._m), self._chosen)[: self._k - len(self._chosen)]
             self._chosen += others.tolist()
             return False
-        drawn = [weights.first_above(self._below(weights.total)) for _ in range(candidates_of(self._k))]
+        drawn = [weights.first_above(weights.total * r >> DRAW_BITS) for r in draws(self._rng, self._k)]
         self._ask(list(dict.fromkeys(drawn)))
         return True
-
-    def _below(self, bound: int) -> int:
-        random = int.from_bytes(self._rng.bytes(DRAW_BYTES), "little")
-        return bound * random >> 8 * DRAW_BYTES
 
 
 def _alone(rows: list[int], m: int) -> Labels:

@@ -61,6 +61,11 @@ class Faults:
     unread: tuple[tuple[int, int], ...] = ()
 
     @property
+    def gone(self) -> frozenset[int]:
+        """Clients that did not have the result at the end, as far as the server knows."""
+        return frozenset((*self.absent, *self.left_out, *self.liars))
+
+    @property
     def _vanished(self) -> tuple[int, ...]:
         return tuple(j for j in self.left_out if j not in self.cheats)
 

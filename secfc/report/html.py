@@ -146,8 +146,7 @@ def page_of(
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
     own = None if party is None else np.asarray(result.labels[party])
-    gone = {*result.faults.absent, *result.faults.left_out, *result.faults.liars}
-    told = party is not None and party + 1 in job.reveal_to and party + 1 not in gone
+    told = party is not None and party + 1 in set(job.reveal_to) - result.faults.gone
     distances = None
     if party is None and result.distance_counts.size:
         distances = bars(

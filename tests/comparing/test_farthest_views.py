@@ -55,10 +55,8 @@ class SpelledKeys:
 
 @pytest.fixture
 def spelled(monkeypatch):
-    """Keystreams are spelled out for all leaves at once, entries have one residue."""
+    """Keystreams are spelled out for all leaves at once."""
     monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
-    monkeypatch.setattr(matches, "ENTRY", 1)
-    monkeypatch.setattr(matches, "_DEALT", 3)
     monkeypatch.setattr(matches, "ResidueStream", lambda stream, p, kernels: stream)
 
 
@@ -95,7 +93,7 @@ def coded(rows, planes):
     return code
 
 
-def knockouts(reuse=False):
+def knockouts(*, nearer=False, reuse=False):
     """Both entries, and the views, of every D, mask and random string modulo 3; one row each."""
     every = np.indices((2, 2, P, P, P**5, 1 << 6)).reshape(6, -1)
     d, y, residues, string = every[:2], every[2:4], every[4], every[5]
@@ -109,7 +107,7 @@ def knockouts(reuse=False):
         SpelledKeys(products=products, wires=wires[me], choice=pack(choice, P), masks=pack(masks[me], P))
         for me in range(2)
     ]
-    match = Knockout(primes=(P,), pairs=count, widths=GateWidths(chunk=2))
+    match = Knockout(primes=(P,), pairs=count, widths=GateWidths(chunk=2), residues=1, nearer=nearer)
     tools = {"stage": "s", "kernels": VectorisedKernels(), "arena": Arena()}
     entries = [one[np.newaxis, np.newaxis].astype(float) for one in (*r, *y)]
     after, dealt = match.deal(*entries[:2], keys=tuple(rings), **tools)
@@ -122,7 +120,9 @@ def knockouts(reuse=False):
     seen, ends = run(both)
     won = (ends[0] - after)[0, 0] % P
     assert np.array_equal(*[end[:, :1] for end in ends])
-    assert np.array_equal(won, d.max(axis=0)), "the farther goes on"
+    assert np.array_equal(won, d.min(axis=0) if nearer else d.max(axis=0)), (
+        "the farther or the nearer goes on"
+    )
     size = 8 * match._plan.dealt
     own = [
         [products, wires[0], pack(choice, P), pack(masks[0], P)],
@@ -144,8 +144,9 @@ def same(one, other):
     return all(map(np.array_equal, one, other))
 
 
-def test_nothing_of_a_knockout_depends_on_the_distances(spelled):
-    first, *others = distributions(*knockouts())
+@pytest.mark.parametrize("nearer", [False, True])
+def test_nothing_of_a_knockout_depends_on_the_distances(spelled, nearer):
+    first, *others = distributions(*knockouts(nearer=nearer))
     assert len(others) == 3
     for other in others:
         assert all(map(same, first, other))
@@ -200,30 +201,6 @@ def played(*, m=90, k=6, sets=3):
     masks = rng.integers(0, 2**62, (k, m)).astype(object)
     trio = Trio(question, distances, masks, dealer=FarthestDealer, evaluator=FarthestEvaluator)
     return trio.play()
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """All that is drawn of bits and of residues."""
-    found = {"bits": [], "residues": []}
-
-    class NotedBits(BitStream):
-        def fill(self, out):
-            super().fill(out)
-            found["bits"].append(out.copy().reshape(-1))
-
-        def add(self, words, out):
-            super().add(words, out)
-            found["bits"].append(words.reshape(-1) ^ out.reshape(-1))
-
-    class NotedResidues(ResidueStream):
-        def fill(self, out):
-            super().fill(out)
-            found["residues"].append(unpack(out.copy()))
-
-    monkeypatch.setattr(keys_module, "BitStream", NotedBits)
-    monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
-    return found
 
 
 def test_every_purpose_once():

@@ -143,6 +143,8 @@ CASES = {
     "one leaf": (3, list(product(range(2), repeat=2)), Bracket.all_pairs(2), None, 2, (4, 0, 0)),
     "three bits": (5, list(product(range(3), repeat=2)), Bracket.all_pairs(2), None, 3, (8, 0, 0)),
     "pairs": (3, [(0, 0, 0), (0, 1, 1)], Bracket.all_pairs(3), None, 2, (15, 3, 3), (2, 0, 1)),
+    "least": (3, [(0, 0, 0), (0, 1, 0)], Bracket.least(2), None, 2, (15, 3, 3), (1, 2, 0)),
+    "draw": (3, list(product(range(2), repeat=2)), Bracket.pair(), None, 2, (4, 0, 0)),
     "champion": (3, list(product(range(2), repeat=3)), Bracket.champion(2), 1, 2, (9, 2, 2)),
 }
 
@@ -159,7 +161,7 @@ def test_views_are_equally_distributed_for_all_distances_with_the_same_labels(na
         outcomes.setdefault(tuple(opened[:, 0]), []).append(
             [np.unique(view[mine], return_counts=True) for view in views]
         )
-    assert len(outcomes) == (1 if name == "pairs" else 2)
+    assert len(outcomes) == (1 if name in ("pairs", "least") else 2)
     assert max(map(len, outcomes.values())) > 1
     for same in outcomes.values():
         for of_e0, of_e1 in same[1:]:

@@ -32,6 +32,34 @@ def keys(
     return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
 
 
+def carry(
+    roles: dict[Comparer, Role],
+    mail: list[tuple[Comparer, Comparer, bytes]],
+    change=lambda sender, recipient, data: data,
+) -> None:
+    """Carry all mail of roles until they have ended; it is noted in `mail`."""
+    waiting = deque[tuple[Comparer, Comparer, bytes]]()
+
+    def post(sender, sent):
+        for one in sent:
+            data = change(sender, one.recipient, bytes(one.data))
+            mail.append((sender, one.recipient, data))
+            waiting.append((sender, one.recipient, data))
+
+    for me, role in roles.items():
+        post(me, role.begin())
+    while waiting:
+        for _ in range(len(waiting)):
+            sender, recipient, data = waiting.popleft()
+            if sender in roles[recipient].awaited:
+                post(recipient, roles[recipient].take(sender, data))
+                break
+            waiting.append((sender, recipient, data))  # it is early
+        else:
+            raise AssertionError("mail that nobody awaits")
+    assert all(role.ended for role in roles.values())
+
+
 @dataclass
 class Trio:
     """The roles of a round, and all that they sent, in order."""
@@ -67,26 +95,7 @@ class Trio:
 
     def play(self, change=lambda sender, recipient, data: data) -> "Trio":
         """Carry all mail; `change` may change it on its way."""
-        waiting = deque[tuple[Comparer, Comparer, bytes]]()
-
-        def post(sender, sent):
-            for one in sent:
-                data = change(sender, one.recipient, bytes(one.data))
-                self.mail.append((sender, one.recipient, data))
-                waiting.append((sender, one.recipient, data))
-
-        for me, role in self.roles.items():
-            post(me, role.begin())
-        while waiting:
-            for _ in range(len(waiting)):
-                sender, recipient, data = waiting.popleft()
-                if sender in self.roles[recipient].awaited:
-                    post(recipient, self.roles[recipient].take(sender, data))
-                    break
-                waiting.append((sender, recipient, data))  # it is early
-            else:
-                raise AssertionError("mail that nobody awaits")
-        assert all(role.ended for role in self.roles.values())
+        carry(self.roles, self.mail, change)
         return self
 
     @property

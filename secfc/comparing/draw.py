@@ -1,0 +1,179 @@
+"""Rows drawn with probability proportional to masked distances: the third kind of roles of a step of a start.
+
+For R below 2**32 the row drawn is the first i with (w_1 + ... + w_i) 2**32 > R (w_1 + ... + w_m). This grows
+with i, so a search that opens some of these bits shows the row and nothing else. A level of it cuts what is
+left into pieces, and compares at the end of each; all draws go in step.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from secfc.array_types import Bools, Floats, Ints
+from secfc.codes import Code
+from secfc.comparing.arena import Arena
+from secfc.comparing.keys import Keys
+from secfc.comparing.matches import packed, reduced
+from secfc.comparing.plan import BatchPlan, Bracket
+from secfc.comparing.role import Comparer, Steps
+from secfc.comparing.start import Opening, OpeningDealer, OpeningEvaluator
+from secfc.comparing.widths import GateWidths
+from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.field.residues import centred
+from secfc.kernels import Kernels
+from secfc.kmeans.plus_plus import DRAW_BITS
+
+_WIDTHS = GateWidths()
+
+_PIECES = 1 << 10
+"""Of a level at most: a million rows take two, and a level some six exchanges."""
+
+
+class _Search:
+    """The search for the rows of all draws: public but for the sums.
+
+    Attributes
+    ----------
+    steps : list of int
+        Rows of a piece, level by level.
+    low : ndarray of shape (draws,), int64
+        First row of what is left; at the end the rows.
+    """
+
+    def __init__(
+        self, sums: Floats, draws: Sequence[int], primes: tuple[int, ...], widths: GateWidths
+    ) -> None:
+        if sums.ndim != 2 or sums.shape[0] != len(primes) or not sums.shape[1]:
+            raise MessageError(f"sums of shape {sums.shape} given for {len(primes)} primes")
+        if not draws or not all(0 <= one < 1 << DRAW_BITS for one in draws):
+            raise ParameterError(f"draws: one or more below 2**{DRAW_BITS} are needed")
+        self._sums, self._draws, self._primes, self._widths = sums, list(draws), primes, widths
+        self._rows = sums.shape[1]
+        levels, self._pieces = 0, 1
+        while self._pieces**levels < self._rows:
+            # As many pieces as these levels need.
+            levels += 1
+            self._pieces = 2
+            while self._pieces < _PIECES and self._pieces**levels < self._rows:
+                self._pieces += 1
+        self.steps = [self._pieces**level for level in reversed(range(levels))]
+        self.low: Ints = np.zeros(len(self._draws), dtype=np.int64)
+
+    def opening(self, level: int) -> Opening:
+        """What is compared at a level: the end of each piece but the last, of each draw."""
+        step, ends = self.steps[level], np.arange(1, self._pieces)
+        # Behind the last row nothing is added; there the answer is known.
+        rows = np.minimum(self.low[:, np.newaxis] + step * ends - 1, self._rows - 1).reshape(-1)
+        columns = np.empty((len(self._primes), 2, rows.size))
+        for plane, sums, p in zip(columns, self._sums, self._primes, strict=True):
+            factors = np.array([float(centred(one, p)) for one in self._draws])
+            plane[0] = sums[rows] * centred(1 << DRAW_BITS, p)
+            plane[1] = np.repeat(sums[-1] * factors, ends.size)
+        return Opening(
+            plan=BatchPlan.of_columns(
+                self._primes, rows.size, Bracket.pair(), columns=2, widths=self._widths
+            ),
+            columns=packed(reduced(columns, self._primes), self._primes),
+            stage=f"drawn {level}",
+        )
+
+    def read(self, level: int, bits: Bools) -> None:
+        """Take what was opened, shape (1, draws * (pieces - 1))."""
+        above = bits.reshape(len(self._draws), -1)
+        self.low = self.low + self.steps[level] * np.count_nonzero(~above, axis=1)
+        if (above[:, :-1] & ~above[:, 1:]).any() or (self.low >= self._rows).any():
+            text = "opened draws are impossible: an evaluator or the dealer has lied"
+            raise CheatError(text, code=Code.BAD_MESSAGE)
+
+
+class DrawDealer(OpeningDealer):
+    """C: it learns in which pieces the rows are, but not the rows in the last.
+
+    Parameters
+    ----------
+    primes : tuple of int
+    sums : ndarray of shape (P, m), float64
+        Masks (`Minima.sums`).
+    draws : sequence of int
+        R of each draw.
+    keys : tuple of two Keys
+        With E0 and with E1.
+    kernels : Kernels
+    arena : Arena
+    widths : GateWidths, optional
+    """
+
+    def __init__(
+        self,
+        *,
+        primes: tuple[int, ...],
+        sums: Floats,
+        draws: Sequence[int],
+        keys: tuple[Keys, Keys],
+        kernels: Kernels,
+        arena: Arena,
+        widths: GateWidths = _WIDTHS,
+    ) -> None:
+        self._search = _Search(sums, draws, primes, widths)
+        super().__init__(self._play(), keys, kernels, arena)
+
+    def _play(self) -> Steps:
+        for level in range(len(self._search.steps)):
+            opening = self._search.opening(level)
+            if level + 1 == len(self._search.steps):
+                yield (self._deal(opening),), {}
+            else:
+                self._search.read(level, (yield from self._told(opening)))
+
+
+class DrawEvaluator(OpeningEvaluator):
+    """E0 or E1: it learns the rows.
+
+    Parameters
+    ----------
+    me : Comparer
+    primes : tuple of int
+    sums : ndarray of shape (P, m), float64
+        Masked (`Minima.sums`); the total is not 0.
+    draws, kernels, arena, widths
+        As `DrawDealer` takes them.
+    keys : Keys
+        With the dealer.
+    """
+
+    def __init__(
+        self,
+        *,
+        me: Comparer,
+        primes: tuple[int, ...],
+        sums: Floats,
+        draws: Sequence[int],
+        keys: Keys,
+        kernels: Kernels,
+        arena: Arena,
+        widths: GateWidths = _WIDTHS,
+    ) -> None:
+        self._search = _Search(sums, draws, primes, widths)
+        self._rows: Ints | None = None
+        super().__init__(me, self._play(), keys, kernels, arena)
+
+    @property
+    def rows(self) -> Ints:
+        """The row of each draw.
+
+        Raises
+        ------
+        SecFCError
+            They are not known yet, or never will be.
+        """
+        if self._rows is None:
+            raise SecFCError(f"the {self.me.value} has no rows")
+        return self._rows
+
+    def _play(self) -> Steps:
+        for level in range(len(self._search.steps)):
+            bits = yield from self._opened(self._search.opening(level))
+            self._search.read(level, bits)
+            if level + 1 < len(self._search.steps):
+                self._tell(np.packbits(bits).tobytes())
+        self._rows = self._search.low

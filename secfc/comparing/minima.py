@@ -1,0 +1,111 @@
+"""What one of the three keeps between the steps of a start by k-means++ (`secfc.comparing.start`)."""
+
+import numpy as np
+
+from secfc.array_types import Bools, Floats
+from secfc.comparing.matches import reduced
+from secfc.errors import MessageError, SecFCError
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
+from secfc.field.primes import primes_above
+from secfc.kernels.interface import Bytes
+from secfc.kmeans.plus_plus import DRAW_BITS
+
+
+def start_residues(radius: int, rows: int) -> int:
+    """Number of primes of every round of a start: for a draw, |total R - sum 2**32| < Q / 2.
+
+    A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that. Minima and totals differ
+    by less.
+
+    Parameters
+    ----------
+    radius : int
+        No quantised row has a larger norm.
+    rows : int
+        m.
+
+    Raises
+    ------
+    ParameterError
+        When all primes together are not enough.
+    """
+    limit = 2 * (rows * (2 * radius) ** 2 << DRAW_BITS)
+    return primes_above(limit, what=f"draws by distances of {rows} rows")
+
+
+class Minima:
+    """Least distances of all rows to the chosen rows: y of an evaluator, r of the dealer.
+
+    A step is of some candidates. `add` takes the minima with each of them, some rows at a time, then `totals`
+    are compared, and `keep` has those of the candidate that was chosen. Then candidates are drawn by `sums`.
+
+    Parameters
+    ----------
+    rows : int
+        m.
+    primes : tuple of int
+        Of all rounds of the start.
+    """
+
+    def __init__(self, *, rows: int, primes: tuple[int, ...]) -> None:
+        self._rows, self.primes = rows, primes
+        self._closest: Bytes | None = None  # (P, 3 m)
+        self._asked: Bytes | None = None  # (P, candidates, 3 m)
+        self._added: Bools = np.zeros(rows, dtype=np.bool_)
+
+    def __repr__(self) -> str:
+        return f"Minima(rows={self._rows})"
+
+    def closest(self, rows: slice) -> PackedResidues | None:
+        """Those kept of some rows, shape (P, 1, n); None in the first step, where D itself is added."""
+        if self._closest is None:
+            return None
+        found = PackedResidues.empty((len(self.primes), 1, rows.stop - rows.start))
+        found.planes()[:, 0] = self._closest[:, _octets(rows)]
+        return found
+
+    def add(self, rows: slice, least: PackedResidues) -> None:
+        """Take minima of some rows with each candidate, shape (P, c, n); each row once before `keep`.
+
+        Raises
+        ------
+        MessageError
+            They have another shape.
+        """
+        candidates = least.shape[1] if self._asked is None else self._asked.shape[1]
+        expected = len(self.primes), candidates, rows.stop - rows.start
+        if least.shape != expected:
+            raise MessageError(f"residues of shape {least.shape} given, {expected} needed")
+        if self._asked is None:
+            shape = len(self.primes), candidates, BYTES_PER_RESIDUE * self._rows
+            self._asked = np.empty(shape, dtype=np.uint8)
+        self._asked[:, :, _octets(rows)] = least.planes()
+        self._added[rows] = True
+
+    def totals(self) -> Floats:
+        """Sums over all rows, shape (P, c), canonical."""
+        asked = self._whole()
+        # Below 2**24 times 2**29 rows, so exact.
+        sums = [[float(unpack(one).sum()) for one in plane] for plane in asked]
+        return reduced(np.array(sums), self.primes)
+
+    def keep(self, candidate: int) -> None:
+        """The candidate was chosen."""
+        self._closest = self._whole()[:, candidate].copy()
+        self._asked = None
+        self._added[:] = False
+
+    def sums(self) -> Floats:
+        """Running sums of what is kept, shape (P, m), canonical."""
+        if self._closest is None:
+            raise SecFCError("no minima are kept yet")
+        return reduced(np.cumsum(unpack(self._closest), axis=1), self.primes)
+
+    def _whole(self) -> Bytes:
+        if self._asked is None or not self._added.all():
+            raise SecFCError("minima of some rows are missing")
+        return self._asked
+
+
+def _octets(rows: slice) -> slice:
+    return slice(BYTES_PER_RESIDUE * rows.start, BYTES_PER_RESIDUE * rows.stop)

@@ -1,0 +1,141 @@
+"""A start by k-means++ of a trio in one process, and the same by `PlusPlus`."""
+
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from support.trio import SECRETS, carry, packed
+
+from secfc.comparing.arena import Arena
+from secfc.comparing.draw import DrawDealer, DrawEvaluator
+from secfc.comparing.keys import Keys
+from secfc.comparing.minima import Minima
+from secfc.comparing.role import Comparer
+from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
+from secfc.comparing.widths import GateWidths
+from secfc.field.mixed_radix import MixedRadix
+from secfc.kernels import Kernels
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans.plus_plus import PlusPlus, draws
+
+EVALUATORS = Comparer.E0, Comparer.E1
+
+
+@dataclass
+class Start:
+    """The three, what they keep, and all that they sent.
+
+    `distances[i][j]` is D of row j to row i, a Python integer.
+    """
+
+    distances: np.ndarray
+    k: int
+    primes: tuple[int, ...]
+    seed: int = 0
+    step: int | None = None
+    widths: GateWidths = field(default_factory=GateWidths)
+    kernels: Kernels = field(default_factory=VectorisedKernels)
+    change: object = lambda sender, recipient, data: data
+    mail: list = field(default_factory=list)
+    keys: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rng, self.m = np.random.default_rng(self.seed), len(self.distances)
+        self.secret = np.random.default_rng([self.seed, 1])
+        self.minima = {me: Minima(rows=self.m, primes=self.primes) for me in Comparer}
+        self.chosen: list[int] = []
+        self.asked: list[list[int]] = []
+
+    def play(self) -> "Start":
+        candidates = [int(self.rng.integers(self.m))]
+        while True:
+            self.ask(candidates)
+            last = len(self.chosen) + 1 == self.k
+            best, is_zero = self.least(last)
+            for minima in self.minima.values():
+                minima.keep(best)
+            self.chosen.append(candidates[best])
+            if last:
+                return self
+            if is_zero:
+                others = [row for row in range(self.m) if row not in self.chosen]
+                self.chosen += others[: self.k - len(self.chosen)]
+                return self
+            candidates = list(dict.fromkeys(self.draw(draws(self.rng, self.k))))
+
+    def ask(self, candidates: list[int]) -> None:
+        """A question about these rows, and the minima with each."""
+        self.asked.append(candidates)
+        d = self.distances[candidates]
+        drawn = (self.secret.integers(0, 2**48, d.shape).astype(object) << 48 * at for at in range(5))
+        r = sum(drawn) % prod(self.primes)
+        step = self.step or self.m
+        for start in range(0, self.m, step):
+            rows = slice(start, min(start + step, self.m))
+            part = {
+                me: packed((r if me is Comparer.DEALER else d + r)[:, rows], self.primes) for me in Comparer
+            }
+            if self.minima[Comparer.DEALER].closest(rows) is not None:
+                part = self.nearer(start // step, rows, part)
+            for me in Comparer:
+                self.minima[me].add(rows, part[me])
+
+    def nearer(self, part: int, rows: slice, asked: dict) -> dict:
+        given = [{"closest": self.minima[me].closest(rows), "asked": asked[me]} for me in Comparer]
+        roles = self.played(NearerDealer, NearerEvaluator, given, part)
+        return {me: role.least for me, role in roles.items()}
+
+    def least(self, last: bool) -> tuple[int, bool]:
+        given = [{"totals": self.minima[me].totals(), "last": last} for me in Comparer]
+        roles = self.played(LeastDealer, LeastEvaluator, given, 0)
+        found = {(role.best, role.is_zero) for role in roles.values()}
+        assert len(found) == 1
+        return found.pop()
+
+    def draw(self, randoms: list[int]) -> list[int]:
+        given = [{"sums": self.minima[me].sums(), "draws": randoms} for me in Comparer]
+        roles = self.played(DrawDealer, DrawEvaluator, given, 0)
+        first, second = (roles[me].rows.tolist() for me in EVALUATORS)
+        assert first == second
+        return first
+
+    def played(self, dealer: type, evaluator: type, given: list, part: int) -> dict:
+        keys = {}
+        for other, secret in zip(EVALUATORS, SECRETS, strict=True):
+            for me in (Comparer.DEALER, other):
+                place = me, other, len(self.asked), part
+                if place not in self.keys:
+                    self.keys[place] = Keys(
+                        secret, run=bytes(16), round_=place[2], attempt=0, phase="start", part=part
+                    )
+                keys[me, other] = self.keys[place]
+        shared = {"primes": self.primes, "kernels": self.kernels, "widths": self.widths}
+        of_dealer = keys[Comparer.DEALER, Comparer.E0], keys[Comparer.DEALER, Comparer.E1]
+        roles = {Comparer.DEALER: dealer(keys=of_dealer, arena=Arena(), **shared, **given[0])}
+        for me, own in zip(EVALUATORS, given[1:], strict=True):
+            roles[me] = evaluator(me=me, keys=keys[me, me], arena=Arena(), **shared, **own)
+        carry(roles, self.mail, self.change)
+        self.roles = roles
+        return roles
+
+    def expected(self) -> tuple[list[int], list[list[int]], dict]:
+        """What `PlusPlus` chooses and asks about, and its generator at the end."""
+        rng, radix = np.random.default_rng(self.seed), MixedRadix(self.primes)
+        seeds, asked, more = PlusPlus(m=self.m, k=self.k, rng=rng), [], True
+        while more:
+            asked.append(self.rows_of(seeds.sets))
+            every = self.distances[asked[-1]]
+            residues = np.array([(every % p).astype(float) for p in self.primes])
+            seeds.add(slice(0, self.m), radix.digits(residues), radix)
+            more = seeds.end_round()
+        return self.rows_of(seeds.sets), asked, rng.bit_generator.state
+
+    @staticmethod
+    def rows_of(sets: np.ndarray) -> list[int]:
+        return [int(np.flatnonzero(sets == h)[0]) for h in range(int(sets.max()) + 1)]
+
+
+def squared_distances(rows: list[list[int]]) -> np.ndarray:
+    """D between all rows, Python integers."""
+    rows = np.array(rows, dtype=object)
+    return ((rows[:, np.newaxis] - rows) ** 2).sum(axis=2)
