@@ -114,8 +114,7 @@ WRONG = {
         {"comparers": (0, 1, 2), "disclosure": "coded"},
         "comparers: with disclosure 'coded' nobody compares",
     ),
-    "k-means++": ({"init": "k-means++"}, "disclosure: 'labels' takes one start"),
-    "starts": ({"n_init": 2}, "disclosure: 'labels' takes one start"),
+    "k-means++": ({"init": "k-means++"}, "disclosure: 'labels' takes starts that are random, by separation"),
     "liars": ({"max_liars": 1}, "max_liars: .* disclosure='labels' and 1 were given"),
 }
 
@@ -130,7 +129,7 @@ def test_what_labels_do_not_go_with_is_refused_before_anything_is_sent(monkeypat
 
 
 def test_several_k_are_refused_with_labels():
-    with pytest.raises(ParameterError, match=r"^disclosure: 'labels' takes one start.* and one k; "):
+    with pytest.raises(ParameterError, match=r"^disclosure: 'labels' takes .* one k; .*compared=\(2, 3\)"):
         secfc.choose_k(ROWS, [2, 3], 1, 1, disclosure="labels")
 
 
