@@ -30,3 +30,38 @@ def drawn(monkeypatch):
     monkeypatch.setattr(keys_module, "BitStream", NotedBits)
     monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
     return found
+
+
+@pytest.fixture
+def masking_bytes(monkeypatch):
+    """Bytes that evaluators have drawn of masks of what they send, once a trio has ended."""
+    drawn, purposes, derive = {}, {}, keys_module.Keys.key
+
+    class Noted(BitStream):
+        def __init__(self, key):
+            super().__init__(key)
+            self.key = key
+
+        def fill(self, out):
+            super().fill(out)
+            drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
+
+    class NotedResidues(ResidueStream):
+        def __init__(self, key, p, kernels):
+            super().__init__(key, p, kernels)
+            self.key = key
+
+        def fill(self, out):
+            super().fill(out)
+            drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
+
+    def key(self, purpose, index):
+        found = derive(self, purpose, index)
+        purposes[found] = purpose.split()[-1]
+        return found
+
+    monkeypatch.setattr(keys_module.Keys, "key", key)
+    monkeypatch.setattr(keys_module, "BitStream", Noted)
+    monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
+    # Each mask is drawn by the dealer too.
+    return lambda: sum(size for one, size in drawn.items() if purposes[one] in ("wires", "masks")) // 2

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support.trio import SECRETS, Trio, to_words
 
-from secfc.comparing import keys as keys_module
 from secfc.comparing import matches
 from secfc.comparing.arena import Arena
 from secfc.comparing.batch import Dealing, DealtHalves, Evaluating
@@ -19,7 +18,6 @@ from secfc.comparing.widths import GateWidths
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.keystream import BitStream, ResidueStream
 
 EVALUATORS = Comparer.E0, Comparer.E1
 P = 3
@@ -241,43 +239,11 @@ def test_no_word_of_a_keystream_is_drawn_twice(drawn):
     assert len(set(draws)) == len(draws) // 2 > 100
 
 
-def test_what_is_sent_has_a_mask_for_every_word_but_outcomes_and_numbers(monkeypatch):
-    drawn = {}
-
-    class Noted(BitStream):
-        def __init__(self, key):
-            super().__init__(key)
-            self.key = key
-
-        def fill(self, out):
-            super().fill(out)
-            drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
-
-    class NotedResidues(ResidueStream):
-        def __init__(self, key, p, kernels):
-            super().__init__(key, p, kernels)
-            self.key = key
-
-        def fill(self, out):
-            super().fill(out)
-            drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
-
-    purposes = {}
-    derive = keys_module.Keys.key
-
-    def key(self, purpose, index):
-        found = derive(self, purpose, index)
-        purposes[found] = purpose.split()[-1]
-        return found
-
-    monkeypatch.setattr(keys_module.Keys, "key", key)
-    monkeypatch.setattr(keys_module, "BitStream", Noted)
-    monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
+def test_what_is_sent_has_a_mask_for_every_word_but_outcomes_and_numbers(masking_bytes):
     trio = played()
-    masks = sum(size for one, size in drawn.items() if purposes[one] in ("wires", "masks"))
     between = sum(len(data) for sender, to, data in trio.mail if {sender, to} == set(EVALUATORS))
-    # Each mask is drawn by the dealer too. Three outcomes of one word, three numbers of three residues.
-    assert between == masks // 2 + 2 * 3 * (8 + 9)
+    # Three outcomes of one word, three numbers of three residues.
+    assert between == masking_bytes() + 2 * 3 * (8 + 9)
 
 
 def test_messages_are_balanced_bits():

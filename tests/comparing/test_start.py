@@ -264,6 +264,17 @@ class TestKeystreams:
         assert draws[::2] == draws[1::2]
         assert len(set(draws)) == len(draws) // 2 > 50
 
+    def test_what_is_sent_has_a_mask_for_every_word_but_outcomes(self, masking_bytes):
+        start = played()
+        between = sum(len(data) for sender, to, data in start.mail if {sender, to} == set(EVALUATORS))
+        first, *others = map(len, start.asked)
+        assert first == 1
+        assert others[-1] > 1
+        # Words opened: is the total 0; which candidate, and in all steps but the last that too; three draws.
+        words = 1 + sum(count + (count > 1) for count in others[:-1]) + others[-1]
+        words += 3 * -(-3 * (90 - 1) // 64)
+        assert between == masking_bytes() + 2 * 8 * words
+
     def test_messages_are_balanced_bits(self):
         for sender in EVALUATORS:
             long = [data for one, to, data in played().mail if one is sender and len(data) >= 320]
