@@ -260,11 +260,7 @@ class LabelRound:
             Too few answers are residues.
         """
         message = letter.message
-        if (
-            isinstance(message, Compared)
-            and message.part == self._slots(message) - 1
-            and self._scores.last is not None
-        ):
+        if isinstance(message, Compared) and self._is_outcome(message.part):
             # Which start is better may come when the next question has overtaken it.
             return self._take_told(message.part, self._known[message.sender], letter.data)
         if message.round < self._asked.round or message.part in self.opened:
@@ -381,13 +377,18 @@ class LabelRound:
         sending = Sending(recipient=Comparer.DEALER, data=labels.astype(_LABEL).tobytes())
         return [self._letter(slot, sending)]
 
+    def _is_outcome(self, slot: int) -> bool:
+        """Whether this is the dealer, and evaluators may tell it in a slot which start is better."""
+        here = self._as is Comparer.DEALER and slot == 2 * self._asked.parts.answers + 2
+        return here and self._scores.last is not None
+
     def _is_told(self, slot: int) -> bool:
         """Whether this is the dealer, and evaluators may tell it the labels of a slot now."""
         parts = self._asked.parts.answers
         if self._as is not Comparer.DEALER or slot < parts:
             return False
         if slot == 2 * parts + 2:
-            return self._scores.last is not None
+            return self._is_outcome(slot)
         if slot in (parts, 2 * parts + 1):
             return self._begun == parts and not self._roles and not self._held
         part = slot - parts - 1
@@ -409,6 +410,7 @@ class LabelRound:
             raise CheatError("the evaluators told the dealer different labels", code=Code.BAD_MESSAGE)
         labels = np.frombuffer(data, dtype=_LABEL).astype(np.int32)
         if slot == 2 * parts + 2:
+            del self._told[slot]  # this round may end a start too
             self._scores.settle(better=bool(labels[0]))
             return []
         if labels.max() >= self._asked.sizes.size:
