@@ -56,9 +56,10 @@ class LabelsRow(Setting):
         Of all parties together.
     ratio : float
         "labels" to "coded".
-    other_ratio, dealer_ratio, first_ratio, second_ratio : float
-        With "labels" a client that does not compare, the dealer and both evaluators, to one with "coded". nan
-        where all clients compare.
+    other_ratio : float or None
+        With "labels" a client that does not compare, to one with "coded"; None where all clients compare.
+    dealer_ratio, first_ratio, second_ratio : float
+        Likewise the dealer and both evaluators.
     first_round_seconds : float
         The first iteration with "labels", of all parties.
     exchanges : float
@@ -74,7 +75,7 @@ class LabelsRow(Setting):
     labels_seconds: float
     ratio: float
     ratio_quartiles: tuple[float, float]
-    other_ratio: float
+    other_ratio: float | None
     dealer_ratio: float
     first_ratio: float
     second_ratio: float
@@ -119,7 +120,7 @@ def _measure(case: Case, precision: int) -> LabelsRow:
         labels_seconds=median(labels.sum(axis=1)),
         ratio=median(ratios),
         ratio_quartiles=quartiles(ratios),
-        other_ratio=median(labels[:, others].mean(axis=1)) / client if others else float("nan"),
+        other_ratio=median(labels[:, others].mean(axis=1)) / client if others else None,
         dealer_ratio=median(labels[:, 1]) / client,
         first_ratio=median(labels[:, 2]) / client,
         second_ratio=median(labels[:, 3]) / client,

@@ -232,7 +232,9 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _plain("exchanges", "exchanges"),
         _bytes("dealer to E1", "dealt_bytes"),
         _bytes("E0 to E1", "each_way_bytes"),
-        _number("other client", "other_ratio"),
+        TableColumn(
+            "other client", lambda row: f"{row['other_ratio']:.2f}" if row["other_ratio"] else "none"
+        ),
         _number("dealer", "dealer_ratio"),
         _number("E0", "first_ratio"),
         _number("E1", "second_ratio"),
