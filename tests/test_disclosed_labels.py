@@ -99,6 +99,16 @@ def test_who_learned_what_is_said_of_the_comparers(tmp_path):
     assert "client 3 with client 5 or client 1" in text
 
 
+@pytest.mark.parametrize("t", [1, 2])
+@pytest.mark.filterwarnings("ignore::secfc.PrivacyWarning")
+def test_the_promise_of_a_page_is_no_larger_than_what_holds(tmp_path, t):
+    names = [f"party {j}" for j in range(5)]
+    text = run(t=t, comparers=(4, 0, 2)).report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
+    except_two = "unless two of the three that compare are among them (party 4, party 0, party 2)"
+    assert (except_two in text) == (t == 2)
+    assert ("any 2 clients together, but for two of the three that compare" in text) == (t == 2)
+
+
 WRONG = {
     "one twice": ({"comparers": (0, 1, 1)}, "comparers: three different clients of 1 to 5 are needed"),
     "two": ({"comparers": (0, 1)}, "comparers: three different clients"),

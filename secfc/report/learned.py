@@ -25,6 +25,8 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
         Columns whose mean and deviation were opened first.
     """
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
+    if job.disclosure == "labels" and job.t > 1:
+        coalition += ", but for two of the three that compare"
     if job.ids_cap is None:
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
