@@ -6,6 +6,7 @@ from secfc.kernels import Choose, choose
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.context import Allocate, ClientContext, in_memory
+from secfc.protocol.mail import is_sent
 from secfc.protocol.messages import (
     KINDS,
     Compared,
@@ -199,10 +200,8 @@ class Client:
         match kind:
             case UnionDeal.__name__ | UnionCheck.__name__:
                 return job.ids_cap is not None
-            case MaskedDistances.__name__:
-                return (sender, self.number) == job.comparers[1:]
-            case Compared.__name__:
-                return {sender, self.number} <= set(job.comparers)
+            case MaskedDistances.__name__ | Compared.__name__:
+                return is_sent(kind, job, sender, self.number)
         return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)
 
     def unreadable(self, sender: int) -> list[Message]:

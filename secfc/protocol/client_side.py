@@ -14,6 +14,13 @@ from secfc.protocol.phases.client_phase import Held
 from secfc.protocol.question import question_digest
 
 
+def _check_unendorsed(message: Assignment | Finish) -> None:
+    """Refuse what evaluators sign: there are none."""
+    if message.endorsements:
+        kind = type(message).__name__
+        raise MessageError(f"{kind}: {len(message.endorsements)} endorsements, nobody gives any")
+
+
 class ClientCoded:
     """Every client answers, as it is.
 
@@ -37,13 +44,11 @@ class ClientCoded:
                 f"Assignment: {len(message.responders)} responders, disclosure {self._job.disclosure!r} "
                 "names none"
             )
-        if message.endorsements:
-            raise MessageError(f"Assignment: {len(message.endorsements)} endorsements, nobody gives any")
+        _check_unendorsed(message)
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Likewise of the result."""
-        if message.endorsements:
-            raise MessageError(f"Finish: {len(message.endorsements)} endorsements, nobody gives any")
+        _check_unendorsed(message)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin to answer a question modulo so many primes; False when this client is not asked."""
@@ -102,8 +107,7 @@ class ClientDistances(ClientCoded):
         for j in responders:
             if j in self._sharing.left_out or j not in {self._number, *self._channels}:
                 raise MessageError(f"Assignment: responder {j} is no client of this run")
-        if message.endorsements:
-            raise MessageError(f"Assignment: {len(message.endorsements)} endorsements, nobody gives any")
+        _check_unendorsed(message)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Masks with keys of all that the question asks."""

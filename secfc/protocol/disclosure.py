@@ -8,8 +8,9 @@ sum (`secfc.protocol.pairwise`), which is all that the server learns.
 
 ``"labels"``: answers go to three comparers, who open labels and nothing else (`secfc.comparing`).
 
-Each has an object for each side of the phase *iterate*, and nothing else asks which it is: who answers a
-round, how an answer leaves, what it is weighted by, and what follows when an answer cannot come.
+Each has an object for a client's side of the phase *iterate*: who answers a round and how an answer leaves.
+Where the server decodes, another says what answers are weighted by and what follows when one cannot come;
+with "labels" the server's phase is another (`secfc.protocol.phases.server_labels`).
 """
 
 import numpy as np

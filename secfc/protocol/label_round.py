@@ -1,9 +1,5 @@
 """One round of disclosure "labels" at one client: masked answers, and what the trio makes of them.
 
-A *slot* is what the trio compares at a time: with a answers' parts, slots 0 to a - 1 are the labels of the
-parts, slot a the farthest rows, and slots a + 1 to 2 a the cores of the parts. Slot 2 a + 1 is the score of a
-start that has ended; in slot 2 a + 2 the dealer is told which is better.
-
 The dealer draws the masks of all answers. The first evaluator decodes R answers to y = D + r, which it sends
 the second. Then all three compare, part by part (`secfc.comparing`).
 """
@@ -90,6 +86,43 @@ class Asked:
     residues: int
 
 
+@dataclass(frozen=True)
+class Slots:
+    """What the trio compares at a time, numbered; the labels of a part of the rows have the part's number.
+
+    Parameters
+    ----------
+    parts : int
+        Of an answer.
+    """
+
+    parts: int
+
+    @property
+    def farthest(self) -> int:
+        """The farthest rows of emptied clusters."""
+        return self.parts
+
+    def core(self, part: int) -> int:
+        """The core of a part."""
+        return self.parts + 1 + part
+
+    def part_of_core(self, slot: int) -> int | None:
+        """The part whose core this is, None for another slot."""
+        part = slot - self.core(0)
+        return part if 0 <= part < self.parts else None
+
+    @property
+    def score(self) -> int:
+        """The score of a start that has ended."""
+        return self.core(self.parts)
+
+    @property
+    def outcome(self) -> int:
+        """The dealer is told which start is better."""
+        return self.score + 1
+
+
 class Scores:
     """Scores of starts at one of the trio: masked at evaluators, masks at the dealer.
 
@@ -162,7 +195,10 @@ class LabelRound:
         self._bears: BearerMasks | None = None
         if self._me in bearers:
             self._bears = BearerMasks(keys=self._answer_keys(self._me), primes=self._primes, kernels=kernels)
-        self._deals = self._mask_dealer() if self._as is Comparer.DEALER else None
+        self._deals: MaskDealer | None = None
+        if self._as is Comparer.DEALER:
+            self._deals = self._mask_dealer(spares=asked.members[self._job.threshold :])
+        self._slots = Slots(asked.parts.answers)
         self._begun = 0  # parts
         self._dealt: dict[int, PackedResidues] = {}  # masks of a spare client's answer, by part
         self._answers: dict[int, dict[int, PackedResidues]] = {}  # by part and client
@@ -189,7 +225,7 @@ class LabelRound:
     @property
     def complete(self) -> bool:
         """Whether this is an evaluator that has opened all labels."""
-        return len(self._settled) == self._asked.parts.answers
+        return len(self._settled) == self._slots.parts
 
     def begin(self, part: int) -> list[Message]:
         """A part is asked for, the next one: the dealer deals."""
@@ -238,7 +274,7 @@ class LabelRound:
         """Whether a message can be taken now, or is of an earlier round."""
         if message.round != self._asked.round:
             return message.round < self._asked.round
-        if message.part >= self._slots(message):
+        if message.part >= self._most(message):
             return True  # to be refused
         if not isinstance(message, Compared):
             return message.part < self._begun
@@ -265,8 +301,8 @@ class LabelRound:
             return self._take_told(message.part, self._known[message.sender], letter.data)
         if message.round < self._asked.round or message.part in self.opened:
             return []
-        if message.part >= (slots := self._slots(message)):
-            raise MessageError(f"{type(message).__name__}: part {message.part}, there are {slots}")
+        if message.part >= (most := self._most(message)):
+            raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
         if isinstance(message, Compared):
             sender, role = self._known[message.sender], self._roles.get(message.part)
             if role is None:
@@ -331,7 +367,7 @@ class LabelRound:
 
     def find_farthest(self, labels: Labels) -> list[Message]:
         """At an evaluator that has opened all labels: begin to find the farthest rows of emptied clusters."""
-        slot, parts = self._asked.parts.answers, range(self._asked.parts.answers)
+        slot, parts = self._slots.farthest, range(self._slots.parts)
         masked = PackedResidues.empty((len(self._primes), 1, labels.size))
         masked.planes()[:] = np.concatenate([self._own[part].planes() for part in parts], axis=2)
         question = self._of_all(labels)
@@ -339,7 +375,7 @@ class LabelRound:
 
     def find_best(self, labels: Labels) -> list[Message]:
         """At an evaluator, when a start has ended: begin to compare its score with the best one's."""
-        slot, parts = 2 * self._asked.parts.answers + 1, range(self._asked.parts.answers)
+        slot, parts = self._slots.score, range(self._slots.parts)
         self._scores.last = self._score(labels, [self._own[part] for part in parts])
         messages = self._tell(slot, labels)
         if self._scores.best is None:
@@ -379,28 +415,26 @@ class LabelRound:
 
     def _is_outcome(self, slot: int) -> bool:
         """Whether this is the dealer, and evaluators may tell it in a slot which start is better."""
-        here = self._as is Comparer.DEALER and slot == 2 * self._asked.parts.answers + 2
-        return here and self._scores.last is not None
+        return self._as is Comparer.DEALER and slot == self._slots.outcome and self._scores.last is not None
 
     def _is_told(self, slot: int) -> bool:
         """Whether this is the dealer, and evaluators may tell it the labels of a slot now."""
-        parts = self._asked.parts.answers
-        if self._as is not Comparer.DEALER or slot < parts:
+        slots, part = self._slots, self._slots.part_of_core(slot)
+        if self._as is not Comparer.DEALER:
             return False
-        if slot == 2 * parts + 2:
-            return self._is_outcome(slot)
-        if slot in (parts, 2 * parts + 1):
-            return self._begun == parts and not self._roles and not self._held
-        part = slot - parts - 1
-        return self._asked.core and part in self._held and part not in self._roles
+        if part is not None:
+            return self._asked.core and part in self._held and part not in self._roles
+        if slot in (slots.farthest, slots.score):
+            return self._begun == slots.parts and not self._roles and not self._held
+        return self._is_outcome(slot)
 
     def _take_told(self, slot: int, sender: Comparer, data: bytes) -> list[Message]:
         """At the dealer: once both evaluators told it the same labels, deal for what follows."""
-        told, parts = self._told.setdefault(slot, {}), self._asked.parts.answers
-        if slot == 2 * parts + 2:
+        told, part = self._told.setdefault(slot, {}), self._slots.part_of_core(slot)
+        if slot == self._slots.outcome:
             rows = 1
         else:
-            rows = self.rows(slot - parts - 1).size if parts < slot <= 2 * parts else self._asked.sets.size
+            rows = self._asked.sets.size if part is None else self.rows(part).size
         if len(data) != rows * _LABEL.itemsize:
             raise MessageError(f"Compared: {len(data)} bytes of labels, {rows} rows")
         told[sender] = data
@@ -409,18 +443,17 @@ class LabelRound:
         if told[Comparer.E0] != told[Comparer.E1]:
             raise CheatError("the evaluators told the dealer different labels", code=Code.BAD_MESSAGE)
         labels = np.frombuffer(data, dtype=_LABEL).astype(np.int32)
-        if slot == 2 * parts + 2:
+        if slot == self._slots.outcome:
             del self._told[slot]  # this round may end a start too
             self._scores.settle(better=bool(labels[0]))
             return []
         if labels.max() >= self._asked.sizes.size:
             raise CheatError("the evaluators told the dealer labels of no set", code=Code.BAD_MESSAGE)
-        if slot == parts:
-            return self._deal(slot, FarthestDealer, self._of_all(labels), self._masks_again(labels))
-        if slot == 2 * parts + 1:
+        if part is not None:
+            return self._deal(slot, Dealer, self._question(part, core=labels), self._held.pop(part))
+        if slot == self._slots.score:
             return self._deal_scores(slot, labels)
-        part = slot - parts - 1
-        return self._deal(slot, Dealer, self._question(part, core=labels), self._held.pop(part))
+        return self._deal(slot, FarthestDealer, self._of_all(labels), self._masks_again(labels))
 
     def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
         """At the dealer: deal for the comparison of a start that has ended with the best one."""
@@ -434,7 +467,7 @@ class LabelRound:
 
     def _masks_again(self, labels: Labels) -> PackedResidues:
         """At the dealer: r of all rows and their sets, drawn again so that they need not be kept."""
-        deals, parts = self._mask_dealer(), self._asked.parts
+        deals, parts = self._mask_dealer(spares=()), self._asked.parts
         masks = PackedResidues.empty((len(self._primes), 1, labels.size))
         for part in range(parts.answers):
             rows = parts.answer_rows(part)
@@ -485,19 +518,18 @@ class LabelRound:
             self.farthest = role.rows
         if not isinstance(role, Evaluator):
             return messages
-        parts = self._asked.parts.answers
-        if slot > 2 * parts:
+        part = self._slots.part_of_core(slot)
+        if slot == self._slots.score:
             self.better = bool(role.labels[0])
             self._scores.settle(better=self.better)
-            return messages + self._tell(slot + 1, role.labels)
-        if slot > parts:
-            part = slot - parts - 1
+            return messages + self._tell(self._slots.outcome, role.labels)
+        if part is not None:
             self.cores[part] = role.core
             return messages + self._settle(part, self.opened[part])
         if not self._asked.core:
             return messages + self._settle(slot, role.labels)
         self.opened[slot] = labels = role.labels
-        core, question = parts + 1 + slot, self._question(slot, core=labels)
+        core, question = self._slots.core(slot), self._question(slot, core=labels)
         messages += self._tell(core, labels)
         return messages + self._compare(core, Evaluator, question, self._held[slot])
 
@@ -536,12 +568,11 @@ class LabelRound:
             )
         ]
 
-    def _slots(self, message: RoundMessage) -> int:
-        """Parts that a type of message can be about: the trio compares more than answers have."""
-        parts = self._asked.parts.answers
-        return 2 * parts + 3 if isinstance(message, Compared) else parts
+    def _most(self, message: RoundMessage) -> int:
+        """Parts, or slots, that a type of message can be about."""
+        return self._slots.outcome + 1 if isinstance(message, Compared) else self._slots.parts
 
-    def _mask_dealer(self) -> MaskDealer:
+    def _mask_dealer(self, *, spares: tuple[int, ...]) -> MaskDealer:
         bearers = self._asked.members[: self._job.threshold]
         return MaskDealer(
             weights=self._weights.of,
@@ -549,7 +580,7 @@ class LabelRound:
             ell=self._job.ell,
             t=self._job.t,
             bearers=bearers,
-            spares=self._asked.members[self._job.threshold :],
+            spares=spares,
             keys={j: self._answer_keys(j) for j in bearers},
             primes=self._primes,
             kernels=self._kernels,

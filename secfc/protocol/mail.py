@@ -30,6 +30,21 @@ class Letter:
     data: bytes = field(repr=False)
 
 
+def is_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
+    """Whether a client of a job sends another this type of `RoundMessage`."""
+    if job.disclosure != "labels":
+        return False
+    dealer, first, second = job.comparers
+    match kind:
+        case SpareMasks.__name__:
+            return sender == dealer
+        case MaskedAnswer.__name__:
+            return recipient == first
+        case MaskedDistances.__name__:
+            return (sender, recipient) == (first, second)
+    return kind == Compared.__name__ and {sender, recipient} <= set(job.comparers)
+
+
 class Mail:
     """A client's mail of rounds.
 
@@ -65,7 +80,7 @@ class Mail:
             many messages ahead.
         """
         kind, sender = type(message), message.sender
-        if not self._expected(message):
+        if sender not in self._channels or not is_sent(kind.__name__, self._job, sender, self._me):
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
         if self._closed:
             return
@@ -100,17 +115,3 @@ class Mail:
         """Drop what is held and what comes: the result is here."""
         self._closed = True
         self._held.clear()
-
-    def _expected(self, message: RoundMessage) -> bool:
-        if self._job.disclosure != "labels" or message.sender not in self._channels:
-            return False
-        dealer, first, second = self._job.comparers
-        match message:
-            case SpareMasks():
-                return message.sender == dealer
-            case MaskedAnswer():
-                return self._me == first
-            case MaskedDistances():
-                return (message.sender, self._me) == (first, second)
-            case Compared():
-                return message.sender in self._job.comparers and self._me in self._job.comparers

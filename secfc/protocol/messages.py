@@ -491,8 +491,19 @@ _COMPARED = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
 """What travels among clients in a round may come when the result has overtaken it; it is dropped then."""
 
 
+class _OneOfAPart:
+    """A message of which a sender sends one for each part of a round."""
+
+    part: int
+
+    @property
+    def place(self) -> int:
+        """Among the sender's messages of this type and round."""
+        return self.part
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SpareMasks(BetweenClients):
+class SpareMasks(BetweenClients, _OneOfAPart):
     """The digest of a question, and the dealer's masks for a part of a spare client's answer to it.
 
     The masks are of shape (primes, k, rows).
@@ -508,14 +519,9 @@ class SpareMasks(BetweenClients):
     part: int
     sealed: Sealed
 
-    @property
-    def place(self) -> int:
-        """Among the sender's messages of this type and round."""
-        return self.part
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MaskedAnswer(BetweenClients):
+class MaskedAnswer(BetweenClients, _OneOfAPart):
     """Coded distances of some rows under the dealer's masks, (primes, k, rows), to the first evaluator."""
 
     number = 28
@@ -528,14 +534,9 @@ class MaskedAnswer(BetweenClients):
     part: int
     sealed: Sealed
 
-    @property
-    def place(self) -> int:
-        """Among the sender's messages of this type and round."""
-        return self.part
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MaskedDistances(BetweenClients):
+class MaskedDistances(BetweenClients, _OneOfAPart):
     """What the first evaluator decoded of a part, (primes, k, rows), to the second."""
 
     number = 29
@@ -547,11 +548,6 @@ class MaskedDistances(BetweenClients):
 
     part: int
     sealed: Sealed
-
-    @property
-    def place(self) -> int:
-        """Among the sender's messages of this type and round."""
-        return self.part
 
 
 def place_of(index: int, part: int) -> int:
