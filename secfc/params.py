@@ -298,6 +298,14 @@ class Job(AgreedClustering):
         """E: rows are multiplied by 2**E before rounding."""
         return scale_exponent(self.bound, self.precision)
 
+    @property
+    def checks_shares(self) -> bool:
+        """Whether clients find out if shares lie on polynomials, before anything is asked about them.
+
+        With disclosure "labels" nobody sees distances that would show it.
+        """
+        return self.max_liars > 0 or self.disclosure == "labels"
+
     @cached_property
     def radius(self) -> int:
         """An integer that no quantised row's norm exceeds."""

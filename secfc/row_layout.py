@@ -70,7 +70,7 @@ class Layout:
         """How messages about these rows are cut."""
         primes = job.residues(self.m)
         # Parts that are checked before they are added up are kept of every client: fewer bytes of each.
-        kept = max(1, job.n // KEPT_PARTS) if self.common and job.max_liars else 1
+        kept = max(1, job.n // KEPT_PARTS) if self.common and job.checks_shares else 1
         return Parts(
             share=_rows_of_a_part(PART_BYTES // kept, primes * job.width),
             answer=_rows_of_a_part(ANSWER_PARTS * PART_BYTES, primes * job.k),

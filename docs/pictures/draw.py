@@ -242,7 +242,7 @@ SERVER_MOVES: tuple[Move, ...] = (
     ("identify", "union", "last Hello"),
     ("identify", "share", "last Hello"),
     ("union", "share", "last UnionOpening"),
-    ("share", "check", "last Ready, liars tolerated"),
+    ("share", "check", "last Ready, shares checked"),
     ("share", "iterate", "last Ready"),
     ("check", "iterate", "last Report or Evidence"),
     ("iterate", "done", "last CodedDistances or Endorsement"),

@@ -10,6 +10,7 @@ from secfc.protocol.mail import is_sent
 from secfc.protocol.messages import (
     KINDS,
     Compared,
+    Echo,
     MaskedDistances,
     Message,
     Share,
@@ -18,6 +19,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_phase import ClientPhase
+from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import check_ids
 from secfc.protocol.sizes import Sizes
 from secfc.protocol.states import State
@@ -200,6 +202,8 @@ class Client:
         match kind:
             case UnionDeal.__name__ | UnionCheck.__name__:
                 return job.ids_cap is not None
+            case Echo.__name__:  # a report waits for a quorum of them, and others need the report
+                return job.checks_shares and not self.tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:
                 return is_sent(kind, job, sender, self.number)
         return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)

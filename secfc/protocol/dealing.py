@@ -38,13 +38,13 @@ NOT_READ = (1 << 24) - 1
 
 
 def covers_of(job: Job) -> int:
-    """Covers of each part that a client deals for each prime; none where no liar is tolerated."""
-    return combinations_for(job.max_liars) if job.max_liars else 0
+    """Covers of each part that a client deals for each prime; none where shares are not checked."""
+    return combinations_for(job.max_liars) if job.checks_shares else 0
 
 
 def by_part(job: Job) -> bool:
     """Whether each part of shares is checked by itself, because it is added up and forgotten then."""
-    return bool(job.max_liars) and job.ids_cap is not None
+    return job.checks_shares and job.ids_cap is not None
 
 
 def proof_bytes(job: Job, primes: int) -> int:
@@ -119,9 +119,12 @@ def combined_payload(
     return values
 
 
-def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int) -> None:
-    """Raise MessageError unless every number is below its prime or a whole column says `NOT_READ`."""
-    unread = (unpack(residues.planes()) == NOT_READ).all(axis=(0, 1))
+def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int, *, liars: bool) -> None:
+    """Raise MessageError unless every number is below its prime.
+
+    Where liars are tolerated, a whole column may say `NOT_READ`.
+    """
+    unread = liars & (unpack(residues.planes()) == NOT_READ).all(axis=(0, 1))
     for plane, p in zip(residues.planes(), primes, strict=True):
         if not ((unpack(plane) < p) | unread).all():
             raise MessageError(f"Report: a residue from client {sender} is not below its prime {p}")
@@ -207,8 +210,15 @@ class Reports:
 
         At most A recipients lie, so a dealer that more than A dispute lies, as does a recipient that disputes
         more than A other dealers, or itself.
+
+        Raises
+        ------
+        TooManyFaultsError
+            There are too few reports to tell, or they disagree and nobody may lie.
         """
         most = self._job.max_liars
+        if not most:
+            self._refuse_lies()
         dealers: dict[int, str] = {}
         recipients: dict[int, str] = {}
         found: dict[Column, frozenset[int]] = {}
@@ -251,6 +261,20 @@ class Reports:
             },
             unread=frozenset(unread),
         )
+
+    def _refuse_lies(self) -> None:
+        """Raise TooManyFaultsError where reports disagree, about the first dealer; nothing tells who lies."""
+        for at, (dealer, part) in enumerate([] if self._agree() else self._columns):
+            wrong = self._located(self._values[..., at], at)
+            if wrong == frozenset():
+                continue
+            apart = f", that of {', '.join(map(str, sorted(wrong)))} apart from the others" if wrong else ""
+            raise TooManyFaultsError(
+                f"part {part} of the shares that client {dealer} dealt lies on no polynomial, as clients "
+                f"report of it{apart}: client {dealer} dealt badly or a report is wrong, and at most "
+                f"max_liars=0 clients may lie",
+                clients=sorted({dealer, *(wrong or ())}),
+            )
 
     def _agree(self) -> bool:
         """Whether all reports of all parts are codewords, as they nearly always are."""

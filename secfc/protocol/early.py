@@ -7,7 +7,7 @@ from secfc.field.packing import packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.params import Job
 from secfc.protocol.bounds import MOST_DEALT_BYTES
-from secfc.protocol.dealing import covers_of, proof_bytes
+from secfc.protocol.dealing import proof_bytes
 from secfc.protocol.messages import Share, UnionDeal
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, most_share_bytes
@@ -43,7 +43,7 @@ class EarlyShares:
     ----------
     held : list of Share
     spoilt : set of int
-        Clients that sent another part than their next one, where shares are checked.
+        Clients that sent another part than their next one, where liars are tolerated.
     """
 
     def __init__(self) -> None:
@@ -51,13 +51,13 @@ class EarlyShares:
         self.spoilt: set[int] = set()
 
     def hold(self, message: Share, *, job: Job) -> None:
-        """As `EarlyDeals.hold`; where shares are checked, one that is too large counts as one that cannot be
+        """As `EarlyDeals.hold`; where liars are tolerated, one that is too large counts as one that cannot be
         read.
         """
         most = most_share_bytes(len(PRIMES) * job.width) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
         if job.reveal_spread is not None:
             most += packed_bytes((len(PRIMES), job.width, job.k))
-        if len(message.sealed.payload) > most and covers_of(job):
+        if len(message.sealed.payload) > most and job.max_liars:
             message = replace(message, sealed=Sealed(payload=b""))
         _check_next(message, self.held, most=most)
         self.held.append(message)

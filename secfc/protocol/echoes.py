@@ -34,6 +34,7 @@ class Echoes:
 
     def __init__(self, context: ClientContext, peers: Peers, *, first: int) -> None:
         self._number, self._session = context.number, context.session
+        self._tolerant = context.job.max_liars > 0
         self._channels, self._quorum = peers.channels, peers.quorum
         self._own: dict[int, tuple[bytes, Proof]] = {}  # seed, by check
         self._said: dict[int, dict[int, Proof]] = {}  # by check, then client; verified
@@ -74,7 +75,7 @@ class Echoes:
     def take(self, message: Echo, *, complete: int) -> None:
         """Take the proof of another client's challenge.
 
-        It is dropped when the check is over or the server did not sign it.
+        It is dropped when the check is over, or the server did not sign it and liars are tolerated.
 
         Parameters
         ----------
@@ -85,7 +86,8 @@ class Echoes:
         Raises
         ------
         MessageError
-            It is not the next one of its sender, or its sender did not seal it.
+            It is not the next one of its sender, its sender did not seal it, or the server did not sign what
+            it shows and nobody may lie.
         CheatError
             The server signed another seed for the sender; `evidence` proves it.
         """
@@ -107,6 +109,10 @@ class Echoes:
         try:
             proof.verify(self._session)
         except SealError:
+            if not self._tolerant:
+                raise SealError(
+                    f"Echo: client {sender} shows a seed for check {check} that the server did not sign"
+                ) from None
             self.false.add(sender)
             return
         self._said.setdefault(check, {})[sender] = proof

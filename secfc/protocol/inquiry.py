@@ -78,7 +78,7 @@ class Inquiry:
         expected = (len(self._primes), covers_of(self._job), len(self._columns))
         if residues.shape != expected:
             raise MessageError(f"Report: of shape {residues.shape} from client {sender}, expected {expected}")
-        check_report(residues, self._primes, sender)
+        check_report(residues, self._primes, sender, liars=self._job.max_liars > 0)
         statement = report_statement(
             self._transcript, reporter=sender, seed=self._seed, columns=self._columns, residues=residues
         )
@@ -91,7 +91,7 @@ class Inquiry:
         Raises
         ------
         TooManyFaultsError
-            There are too few reports to tell.
+            There are too few reports to tell, or they disagree and nobody may lie.
         """
         if self._compared is not None:
             return []

@@ -44,7 +44,7 @@ def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Ke
     covers = len(primes), covers_of(job), 1
     zeros = len(primes), job.width, job.k
     with_zeros = job.reveal_spread is not None and message.part == 0
-    proof = proof_bytes(job, len(primes)) + with_zeros * packed_bytes(zeros)  # there is never both
+    proof = proof_bytes(job, len(primes)) + with_zeros * packed_bytes(zeros)
     size, expected = len(message.sealed.payload), packed_bytes(shape) + proof + TAG_BYTES
     if size != expected:
         raise MessageError(
@@ -52,11 +52,12 @@ def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Ke
         )
     payload = memoryview(channel.open(Share.purpose, part=message.part, sealed=message.sealed.payload))
     size, signed = packed_bytes(shape), packed_bytes(shape) + packed_bytes(covers)
+    proved = packed_bytes(shape) + proof_bytes(job, len(primes))
     dealt = Dealt(
         residues=PackedResidues(shape=shape, payload=payload[:size]),
         covers=PackedResidues(shape=covers, payload=payload[size:signed]),
-        signature=b"" if with_zeros else bytes(payload[signed:]),
-        zeros=PackedResidues(shape=zeros, payload=bytes(payload[signed:])) if with_zeros else None,
+        signature=bytes(payload[signed:proved]),
+        zeros=PackedResidues(shape=zeros, payload=bytes(payload[proved:])) if with_zeros else None,
     )
     for residues in (dealt.residues, dealt.covers, *([dealt.zeros] if dealt.zeros else [])):
         for plane, p in zip(residues.planes(), primes, strict=True):

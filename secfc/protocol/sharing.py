@@ -41,7 +41,7 @@ class ClientSharing:
         Of `layout`.
     left_out : set of int
     unread : set of int
-        Clients that sent a part which could not be read, where shares are checked.
+        Clients that sent a part which could not be read, where liars are tolerated.
     points : CodedPoints
         What this client holds of all rows.
     received : dict of int to int
@@ -122,7 +122,7 @@ class ClientSharing:
     def on_share(self, message: Share) -> list[Message]:
         """Keep another client's next part.
 
-        Where shares are checked, one that cannot be read is reported and no error.
+        Where liars are tolerated, one that cannot be read is reported and no error.
         """
         if message.sender in self.left_out or self._number in self.left_out:
             return []  # on its way when the sender, or this client, was left out
@@ -145,8 +145,8 @@ class ClientSharing:
         return self._keep(message, dealt)
 
     def unreadable(self, sender: int) -> bool:
-        """Note that what a client sent cannot be read, if it is to send shares that are checked."""
-        if not covers_of(self._job) or self.complete or sender not in self.received:
+        """Note that what a client sent cannot be read, if it is to send shares and may lie."""
+        if not self._job.max_liars or self.complete or sender not in self.received:
             return False
         sent = -(-self.layout.counts[sender - 1] // self.parts.share)
         if self.received[sender] == sent:
@@ -189,7 +189,7 @@ class ClientSharing:
         if message.round or not self.complete:
             raise MessageError(f"Challenge: number {message.round}, or before all shares are here")
         if self._echoes.seed(0) or not covers_of(self._job):
-            raise MessageError("Challenge: a second one, or in a job without liars")
+            raise MessageError("Challenge: a second one, or in a run that needs none")
         self._checked = columns_of(self.remaining(), self.parts)
         return self._echoes.begin(message, self.left_out) + self._reported()
 

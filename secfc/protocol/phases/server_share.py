@@ -59,7 +59,7 @@ class ServerShare(ServerPhase):
 
     @property
     def state(self) -> State:
-        """SHARE, then CHECK where liars are tolerated."""
+        """SHARE, then CHECK if shares are checked."""
         return self._state
 
     @property

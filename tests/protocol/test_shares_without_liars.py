@@ -1,0 +1,142 @@
+"""With disclosure "labels" shares are checked at max_liars=0 too: a run ends, nobody is accused alone."""
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from support.wire import UnionWire, Wire
+
+from secfc.errors import MessageError, SealError, TooManyFaultsError
+from secfc.limits import Limits
+from secfc.protocol.dealing import NOT_READ
+from secfc.protocol.messages import Assignment, Dispute, Echo, Report, Share
+from secfc.protocol.states import State
+
+_RNG = np.random.default_rng(5)
+FIVE = [_RNG.normal(size=(m, 2)).round(2) for m in (3, 4, 2, 5, 3)]
+"""Five clients. With t = ell = 1 shares of three clients are not all free: one check tells."""
+
+CLIENTS = (1, 2, 3, 4, 5)
+THREE = FIVE[:3]
+
+
+def labelled(rows=FIVE, **more):
+    return Wire(rows, **{"disclosure": "labels", "seed": 1} | more)
+
+
+def asked(message):
+    """A question before which a run should have ended."""
+    return pytest.fail("asked") if isinstance(message, Assignment) else False
+
+
+def not_asked(net):
+    return net.run(drop=asked)
+
+
+@pytest.mark.parametrize(("dealer", "victim"), list(permutations(CLIENTS, 2)))
+@pytest.mark.parametrize("by", [1, 1 << 20])
+def test_a_share_on_no_polynomial_ends_the_run_and_names_its_dealer_and_who_differs(dealer, victim, by):
+    net = labelled()
+    net.deal_badly(dealer, (victim,), by=by)
+    text = (
+        rf"^part 0 of the shares that client {dealer} dealt lies on no polynomial, as clients report of it, "
+        rf"that of {victim} apart from the others: client {dealer} dealt badly or a report is wrong, and at "
+        rf"most max_liars=0 clients may lie$"
+    )
+    with pytest.raises(TooManyFaultsError, match=text) as caught:
+        not_asked(net)
+    assert caught.value.clients == tuple(sorted({dealer, victim}))
+
+
+@pytest.mark.parametrize("dealer", [1, 2, 3])
+@pytest.mark.parametrize("victims", [(1,), (2,), (3,), (1, 3)])
+def test_three_clients_show_whose_shares_are_bad_and_nothing_of_who_lies(dealer, victims):
+    net = labelled(THREE)
+    net.deal_badly(dealer, victims)
+    text = rf"^part 0 of the shares that client {dealer} dealt .*, as clients report of it: "
+    with pytest.raises(TooManyFaultsError, match=text) as caught:
+        not_asked(net)
+    assert caught.value.clients == (dealer,)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_wrong_entry_of_a_later_part_is_found(part_rows, rows):
+    part_rows(rows)
+    net = labelled()
+    net.deal_badly(4, (2,), part=2, at=1)
+    with pytest.raises(TooManyFaultsError, match=r"^part 2 of the shares that client 4 dealt"):
+        not_asked(net)
+
+
+@pytest.mark.parametrize("liar", CLIENTS)
+def test_a_wrong_report_leaves_open_who_lies_and_nobody_shows_a_share(liar):
+    net, about = labelled(), liar % 5 + 1
+    net.lie_about(liar, {about})
+    text = rf"that of {liar} apart from the others: client {about} dealt badly or a report is wrong"
+    with pytest.raises(TooManyFaultsError, match=text):
+        net.run(drop=lambda message: pytest.fail("asked") if isinstance(message, Dispute) else asked(message))
+
+
+def test_who_says_that_it_cannot_read_a_share_is_refused():
+    net = labelled()
+    report = net.hold(Report, recipient=0, sender=3)
+    residues = replace(report.residues, payload=bytearray(report.residues.payload))
+    residues.planes()[..., 3:6] = list(NOT_READ.to_bytes(3, "little"))
+    with pytest.raises(MessageError, match=r"^Report: a residue from client 3 is not below its prime"):
+        net.deliver(replace(report, residues=residues))
+
+
+def test_a_share_that_cannot_be_read_is_refused_and_nobody_goes_on_without_it():
+    net = labelled()
+    share = net.hold(Share, recipient=2, sender=4)
+    with pytest.raises(SealError, match="client 4"):
+        net.deliver(replace(share, sealed=net.seal(4, 2, 1, bytes(len(share.sealed.payload) - 16))))
+    assert net.clients[2].unreadable(4) == []
+    assert net.clients[2].needs("Share", 4)
+
+
+@pytest.mark.parametrize("forged", [bytes(96), bytes(range(96))])
+def test_a_seed_that_the_server_did_not_sign_ends_the_run_for_who_waits_for_it(forged):
+    net = labelled()
+    echo = net.hold(Echo, recipient=2, sender=4)
+    assert net.clients[2].needs("Echo", 4)
+    text = "Echo: client 4 shows a seed for check 0 that the server did not sign"
+    with pytest.raises(SealError, match=text):
+        net.deliver(replace(echo, sealed=net.seal(4, 2, 0, forged, b"echo")))
+
+
+def test_once_a_question_is_asked_nobody_needs_an_echo():
+    net = labelled()
+    net.run(until=lambda: net.clients[2].phase.state is State.ITERATE and net.server.state is State.ITERATE)
+    net.run()
+    assert not net.clients[2].needs("Echo", 4)
+
+
+@pytest.mark.parametrize("dealer", CLIENTS)
+def test_rows_of_a_union_are_checked_part_by_part(part_rows, dealer):
+    part_rows(4)
+    net = UnionWire(FIVE, disclosure="labels", seed=1)
+    net.deal_badly(dealer, (dealer % 5 + 1,), part=1)
+    with pytest.raises(TooManyFaultsError, match=rf"^part 1 of the shares that client {dealer} dealt"):
+        not_asked(net)
+
+
+def test_spreads_are_opened_behind_shares_that_are_checked(part_rows):
+    part_rows(8)
+    rows = [_RNG.normal(size=(12, 2)).round(2) for _ in range(4)]
+    spreads = {"k": 1, "reveal_to": (1,), "reveal_spread": 10}
+    limits = Limits(reveal_centres=True, reveal_spread=10)
+    net, plain = (Wire(rows, disclosure=one, limits=limits, **spreads) for one in ("labels", "coded"))
+    net.run()
+    plain.run()
+    np.testing.assert_array_equal(net.clients[1].deviations, plain.clients[1].deviations)
+    assert net.clients[1].deviations is not None
+
+
+@pytest.mark.parametrize("disclosure", ["coded", "distances"])
+def test_where_the_server_sees_distances_nothing_is_checked(disclosure):
+    net = Wire(FIVE, disclosure=disclosure)
+    net.deal_badly(1, (2,), at=1)
+    net.run(until=lambda: net.server.state is State.ITERATE, drop=lambda one: isinstance(one, Report))
+    assert net.server.state is State.ITERATE
