@@ -288,8 +288,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "keystream.py: modes.GCM",
         "prepare/memory.py: MaskSource(",
         "protocol/dealing.py: MaskSource(",
-        "protocol/label_round.py: mask_key(",
         "protocol/pairwise.py: mask_key(",
         "protocol/server.py: MaskSource(",
+        "protocol/trio_round.py: mask_key(",
         "psu/field_sharing.py: MaskSource(",
     }

@@ -10,14 +10,16 @@ from secfc.errors import CheatError, MessageError, SealError
 from secfc.field.packing import PackedResidues
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.params import Job
+from secfc.protocol.best_start import Scores
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.label_round import Asked, LabelRound, Scores
+from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import RoundMessage
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
 from secfc.protocol.phases.client_phase import Held
 from secfc.protocol.question import endorsed, question_digest
+from secfc.protocol.trio_round import Kept
 from secfc.randomness import KEY_BYTES
 from secfc.sealing.handshake import Session
 
@@ -109,19 +111,24 @@ class ClientLabels(ClientCoded):
         super().__init__(context, peers, held)
         self._peers, self._mail, self._layout = peers, held.mail, held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
-        self._weights = Weights(self._job)
         dealer, *evaluators = self._job.comparers
-        self._evaluates = self._number in evaluators
+        self._deals, self._evaluates = self._number == dealer, self._number in evaluators
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
-        self._own_secret = context.masks.octets(KEY_BYTES) if self._number == dealer else bytes(KEY_BYTES)
+        own_secret = context.masks.octets(KEY_BYTES) if self._deals else bytes(KEY_BYTES)
+        self._kept = Kept(
+            own_secret=own_secret,
+            weights=Weights(self._job),
+            kernels=held.sharing.kernels,
+            scores=Scores(),
+        )
         self._search: LabelSearch | None = None  # an evaluator's
         self._step = _Step.OPEN
         self._farthest = np.empty(0, dtype=np.int64)
         self._follows = Follows.QUESTION
-        self._scores = Scores()
         self._question = 0  # within its start, from 1
         self._begins = False  # whether the question begins a start
         self._current: LabelRound | None = None
+        self._late: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
         """The first sets are those of a start; all others follow from opened labels."""
@@ -153,7 +160,7 @@ class ClientLabels(ClientCoded):
         elif self._search is not None and self._begins:
             self._search.begin(sets)
         job, left_out = self._job, self._sharing.left_out
-        asked = Asked(
+        asked = LabelsAsked(
             round=message.round,
             digest=question_digest(sets, (), left_out),
             sets=sets,
@@ -165,15 +172,10 @@ class ClientLabels(ClientCoded):
             parts=self._parts,
             residues=residues,
         )
-        self._current = LabelRound(
-            self._context,
-            self._peers,
-            asked,
-            own_secret=self._own_secret,
-            weights=self._weights,
-            scores=self._scores,
-            kernels=self._sharing.kernels,
-        )
+        if self._deals and self._begins and self._current is not None and not self._current.scored:
+            # A start has ended. What evaluators tell of it may come when the next question has overtaken it.
+            self._late = self._current
+        self._current = LabelRound(self._context, self._peers, asked, self._kept)
         return True
 
     def begin(self, part: int) -> list[Message]:
@@ -198,11 +200,16 @@ class ClientLabels(ClientCoded):
         assert self._current is not None
         return self._current
 
+    def _round_of(self, message: RoundMessage) -> LabelRound:
+        """Who takes a message: the present round drops what is of an earlier one."""
+        late = self._late
+        return late if late is not None and message.round == late.number else self._round_now
+
     def _drain(self) -> list[Message]:
         """Take all mail that can be taken now, and at an evaluator go on when all labels are opened."""
         current, messages = self._round_now, list[Message]()
         while True:
-            letter = self._mail.take(current.ready)
+            letter = self._mail.take(lambda message: self._round_of(message).ready(message))
             if letter is None:
                 following = self._follow(current)
                 if not following:
@@ -210,7 +217,7 @@ class ClientLabels(ClientCoded):
                 messages += following
                 continue
             try:
-                messages += current.take(letter)
+                messages += self._round_of(letter.message).take(letter)
             except MessageError as error:
                 message = letter.message
                 if isinstance(message, SpareMasks | MaskedAnswer):

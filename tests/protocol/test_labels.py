@@ -534,6 +534,20 @@ class TestTheTrio:
             net.deliver(replace(message, sealed=sealed))
 
 
+@pytest.mark.parametrize("sender", [FIRST, SECOND])
+@pytest.mark.parametrize("seed", range(3))
+def test_which_start_is_better_may_come_after_the_next_question(part_rows, sender, seed):
+    part_rows(6)
+    plain, net = (
+        Wire(ROWS, k=3, disclosure=disclosure, seed=seed, n_init=4, **more)
+        for disclosure, more in (("distances", {}), ("labels", {"comparers": COMPARERS}))
+    )
+    plain.run()
+    late = sender, DEALER
+    net.run(choose=lambda links: next((link for link in links if link != late), late))
+    assert outcome(net) == outcome(plain)
+
+
 _WHOLE = np.random.default_rng(9)
 EMPTIED = [_WHOLE.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2)]
 

@@ -1,0 +1,45 @@
+"""What the trio compares at a time, numbered: the slots of a round."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Slots of a round; what is compared of a part of the rows at first has the part's number.
+
+    Parameters
+    ----------
+    parts : int
+        Of an answer.
+    """
+
+    parts: int
+
+    @property
+    def farthest(self) -> int:
+        """The farthest rows of emptied clusters."""
+        return self.parts
+
+    def core(self, part: int) -> int:
+        """The core of a part."""
+        return self.parts + 1 + part
+
+    def part_of_core(self, slot: int) -> int | None:
+        """The part whose core this is, None for another slot."""
+        part = slot - self.core(0)
+        return part if 0 <= part < self.parts else None
+
+    @property
+    def score(self) -> int:
+        """The score of a start that has ended."""
+        return self.core(self.parts)
+
+    @property
+    def outcome(self) -> int:
+        """The dealer is told which start is better."""
+        return self.score + 1
+
+    @property
+    def count(self) -> int:
+        """Slots in all."""
+        return self.outcome + 1

@@ -1,0 +1,382 @@
+"""What rounds of disclosure "labels" have in common at one client: masked answers, and roles of the trio.
+
+The dealer draws the masks of all answers. The first evaluator decodes R answers to y = D + r, which it sends
+the second. Then all three play roles of `secfc.comparing`, by slots: what a round compares is another file's.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from secfc.array_types import Ints, Labels
+from secfc.codes import Code
+from secfc.comparing.arena import Arena
+from secfc.comparing.keys import Keys
+from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt, weighted_sum
+from secfc.comparing.role import Comparer, Data, Role, Sending
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_of
+from secfc.kernels import Kernels
+from secfc.kmeans.sets import asked_about
+from secfc.protocol.best_start import Scores
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.decoding import Weights
+from secfc.protocol.mail import Letter, RoundMessage
+from secfc.protocol.messages import (
+    SERVER,
+    Compared,
+    MaskedAnswer,
+    MaskedDistances,
+    Message,
+    OpenedLabels,
+    SpareMasks,
+    place_of,
+)
+from secfc.protocol.slots import Slots
+from secfc.row_layout import Parts
+from secfc.sealing.channel import Sealed
+from secfc.sealing.handshake import DIGEST_BYTES
+
+_ANSWERS, _COMPARE = "answers", "compare"
+"""Phases of keys."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Asked:
+    """What a round asks, as all clients know.
+
+    Attributes
+    ----------
+    round : int
+    digest : bytes of length 32
+        `secfc.protocol.question.question_digest`.
+    sets : ndarray of shape (m,), int32
+    sizes : ndarray of shape (k,), int64
+    members : tuple of int
+        Clients that are in, ascending.
+    parts : Parts
+    residues : int
+        Primes.
+    """
+
+    round: int
+    digest: bytes
+    sets: Labels
+    sizes: Ints
+    members: tuple[int, ...]
+    parts: Parts
+    residues: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Kept:
+    """What a client keeps from round to round.
+
+    Attributes
+    ----------
+    own_secret : bytes of length 32
+        What the dealer's masks of its own answer follow from; nobody else has it.
+    weights : Weights
+    kernels : Kernels
+    scores : Scores
+    """
+
+    own_secret: bytes
+    weights: Weights
+    kernels: Kernels
+    scores: Scores
+
+
+class TrioRound(ABC):
+    """A client's part in a round.
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    asked : Asked
+    kept : Kept
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
+        self._me, self._job, self._run = context.number, context.job, context.session.run
+        self._channels, self._asked, self._kept = peers.channels, asked, kept
+        self._kernels, self._primes = kept.kernels, primes_of(asked.residues)
+        self._columns = asked_about(asked.sizes)
+        self._who = dict(zip(Comparer, self._job.comparers, strict=True))
+        self._known = {client: comparer for comparer, client in self._who.items()}
+        self._as = self._known.get(self._me)
+        bearers = asked.members[: self._job.threshold]
+        self._bears: BearerMasks | None = None
+        if self._me in bearers:
+            self._bears = BearerMasks(
+                keys=self._answer_keys(self._me), primes=self._primes, kernels=self._kernels
+            )
+        self._deals: MaskDealer | None = None
+        if self._as is Comparer.DEALER:
+            self._deals = self._mask_dealer(spares=asked.members[self._job.threshold :])
+        self._parts, self._slots = asked.parts, Slots(asked.parts.answers)
+        self._begun = 0  # parts
+        self._dealt: dict[int, PackedResidues] = {}  # masks of a spare client's answer, by part
+        self._answers: dict[int, dict[int, PackedResidues]] = {}  # by part and client
+        self._decoded: set[int] = set()  # parts
+        self._unfit: set[int] = set()  # clients whose answers are no residues
+        self._roles: dict[int, Role] = {}  # by slot
+        self._arenas: list[Arena] = []  # that no role has
+        self._lent: dict[int, Arena] = {}  # by slot
+        self._sent = dict.fromkeys(Comparer, 0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(client={self._me}, parts={self._begun})"
+
+    def begin(self, part: int) -> list[Message]:
+        """A part is asked for, the next one: the dealer deals."""
+        self._begun = part + 1
+        if self._deals is None:
+            return []
+        dealt = self._deals.deal(columns=self._columns, rows=self._shape(part)[2])
+        messages: list[Message] = []
+        for client, masks in dealt.spares.items():
+            if client == self._me:
+                self._dealt[part] = masks
+            else:
+                messages.append(self._sealed(SpareMasks, client, part, masks, before=self._asked.digest))
+        return messages + self._deal_part(part, dealt.total)
+
+    @property
+    def number(self) -> int:
+        """Of the round."""
+        return self._asked.round
+
+    @abstractmethod
+    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
+        """At the dealer: r of a part is drawn, shape (P, columns, rows)."""
+
+    @abstractmethod
+    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
+        """At an evaluator: y of a part is here, of that shape."""
+
+    @abstractmethod
+    def _ended(self, slot: int, role: Role) -> list[Message]:
+        """What follows once a role has ended."""
+
+    def _is_told(self, slot: int, sender: Comparer) -> bool:
+        """Whether this is the dealer, and an evaluator may tell it something in a slot without a role."""
+        return False
+
+    def _take_told(self, slot: int, sender: Comparer, data: bytes) -> list[Message]:
+        """Take that; the dealer deals for what follows."""
+        raise AssertionError(slot)
+
+    def can_leave(self, part: int) -> bool:
+        """Whether the masks of this client's answer are here."""
+        return self._bears is not None or part in self._dealt
+
+    def leave(self, part: int, residues: PackedResidues) -> list[Message]:
+        """Mask this client's answer, in place, and send it to the first evaluator.
+
+        Raises
+        ------
+        CheatError
+            The dealer sent what are no masks.
+        """
+        if self._bears is not None:
+            self._bears.add(residues)
+        else:
+            try:
+                add_dealt(residues, self._dealt.pop(part), primes=self._primes, kernels=self._kernels)
+            except MessageError as error:
+                dealer = self._who[Comparer.DEALER]
+                raise CheatError(f"client {dealer}: {error}", code=Code.BAD_MESSAGE) from None
+        if self._as is Comparer.E0:
+            return self._take_answer(self._me, part, residues)
+        return [self._sealed(MaskedAnswer, self._who[Comparer.E0], part, residues)]
+
+    def ready(self, message: RoundMessage) -> bool:
+        """Whether a message can be taken now, or is of an earlier round."""
+        if message.round != self._asked.round:
+            return message.round < self._asked.round
+        if message.part >= self._most(message):
+            return True  # to be refused
+        if not isinstance(message, Compared):
+            return message.part < self._begun
+        sender, role = self._known[message.sender], self._roles.get(message.part)
+        if role is not None:
+            return sender in role.wanted
+        return self._is_told(message.part, sender)
+
+    def take(self, letter: Letter) -> list[Message]:
+        """Take what is ready; what it causes. What is late is dropped.
+
+        Raises
+        ------
+        MessageError
+            It is malformed, or not awaited.
+        CheatError
+            What was opened is impossible.
+        TooManyFaultsError
+            Too few answers are residues.
+        """
+        message = letter.message
+        if message.round < self._asked.round:
+            return []
+        if message.part >= (most := self._most(message)):
+            raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
+        if isinstance(message, Compared):
+            sender, role = self._known[message.sender], self._roles.get(message.part)
+            if role is None:
+                return self._take_told(message.part, sender, letter.data)
+            return self._play(message.part, role, role.take(sender, letter.data))
+        data = memoryview(letter.data)
+        if isinstance(message, SpareMasks):
+            # Masks of one question under an answer to another would tell the difference of the answers.
+            about, data = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
+            if about != self._asked.digest:
+                raise MessageError("SpareMasks: of another question than this client was asked")
+        residues = PackedResidues(shape=self._shape(message.part), payload=data)
+        match message:
+            case SpareMasks():
+                if self._bears is not None:
+                    raise MessageError(f"SpareMasks: client {self._me} has masks of its own")
+                self._dealt[message.part] = residues
+                return []
+            case MaskedAnswer():
+                return self._take_answer(message.sender, message.part, residues)
+            case MaskedDistances():
+                return self._compare_part(message.part, residues)
+
+    def _take_answer(self, client: int, part: int, residues: PackedResidues) -> list[Message]:
+        """At the first evaluator: once R answers are here, decode and begin to compare."""
+        if part in self._decoded or client in self._unfit:
+            return []
+        answers = self._answers.setdefault(part, {})
+        answers[client] = residues
+        if len(answers) < self._job.threshold:
+            return []
+        clients = tuple(sorted(answers))
+        masked, refused = weighted_sum(
+            [answers[j].planes() for j in clients],
+            self._kept.weights.of(clients)[: len(self._primes)],
+            shape=self._shape(part),
+            primes=self._primes,
+            kernels=self._kernels,
+        )
+        if refused >= 0:
+            self._unfit.add(clients[refused])
+            for held in self._answers.values():
+                held.pop(clients[refused], None)
+            if len(self._asked.members) - len(self._unfit) < self._job.threshold:
+                unfit = ", ".join(map(str, sorted(self._unfit)))
+                raise TooManyFaultsError(
+                    f"too few answers are left: those of clients {unfit} are no residues",
+                    clients=sorted(self._unfit),
+                )
+            return []
+        self._decoded.add(part)
+        del self._answers[part]
+        messages = [self._sealed(MaskedDistances, self._who[Comparer.E1], part, masked)]
+        return messages + self._compare_part(part, masked)
+
+    def _play(self, slot: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
+        """What a role sends, as messages, and what follows once it has ended."""
+        self._roles[slot] = role
+        messages: list[Message] = [self._letter(slot, one) for one in sent]
+        if not role.ended:
+            return messages
+        del self._roles[slot]
+        self._arenas.append(self._lent.pop(slot))
+        return messages + self._ended(slot, role)
+
+    def _letter(self, slot: int, one: Sending) -> Message:
+        """What is sent to another of the trio."""
+        index, client = self._sent[one.recipient], self._who[one.recipient]
+        self._sent[one.recipient] += 1
+        return Compared(
+            run=self._run,
+            sender=self._me,
+            recipient=client,
+            round=self._asked.round,
+            part=slot,
+            index=index,
+            sealed=self._seal(Compared, client, place_of(index, slot), one.data),
+        )
+
+    def _opened(self, part: int, labels: Labels, core: bytes = b"") -> Message:
+        """At an evaluator: tell the server what was opened of a part."""
+        return OpenedLabels(
+            run=self._run,
+            sender=self._me,
+            recipient=SERVER,
+            round=self._asked.round,
+            part=part,
+            labels=labels,
+            core=core,
+        )
+
+    def _most(self, message: RoundMessage) -> int:
+        """Parts, or slots, that a type of message can be about."""
+        return self._slots.count if isinstance(message, Compared) else self._parts.answers
+
+    def _mask_dealer(self, *, spares: tuple[int, ...]) -> MaskDealer:
+        bearers = self._asked.members[: self._job.threshold]
+        return MaskDealer(
+            weights=self._kept.weights.of,
+            n=self._job.n,
+            ell=self._job.ell,
+            t=self._job.t,
+            bearers=bearers,
+            spares=spares,
+            keys={j: self._answer_keys(j) for j in bearers},
+            primes=self._primes,
+            kernels=self._kernels,
+        )
+
+    def _shape(self, part: int) -> tuple[int, int, int]:
+        rows = self._parts.answer_rows(part)
+        return len(self._primes), self._columns, rows.stop - rows.start
+
+    def _answer_keys(self, bearer: int) -> Keys:
+        """Keys of a bearer's masks, at the dealer or at the bearer."""
+        dealer = self._who[Comparer.DEALER]
+        if bearer == dealer:
+            secret = self._kept.own_secret
+        else:
+            secret = self._secret(bearer if self._me == dealer else dealer)
+        return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_ANSWERS)
+
+    def _keys(self, other: Comparer, slot: int) -> Keys:
+        """Keys that the dealer and an evaluator compare with, at one of them."""
+        secret = self._secret(self._who[other])
+        return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_COMPARE, part=slot)
+
+    def _secret(self, client: int) -> bytes:
+        """What this client and another derive keys of this question from."""
+        channel, asked = self._channels[client], self._asked
+        return channel.mask_key(round_=asked.round, index=0, question=asked.digest)
+
+    def _arena(self, slot: int) -> Arena:
+        self._lent[slot] = self._arenas.pop() if self._arenas else Arena()
+        return self._lent[slot]
+
+    def _sealed(
+        self,
+        kind: type[SpareMasks] | type[MaskedAnswer] | type[MaskedDistances],
+        client: int,
+        part: int,
+        residues: PackedResidues,
+        *,
+        before: bytes = b"",
+    ) -> Message:
+        return kind(
+            run=self._run,
+            sender=self._me,
+            recipient=client,
+            round=self._asked.round,
+            part=part,
+            sealed=self._seal(
+                kind, client, part, b"".join((before, residues.payload)) if before else residues.payload
+            ),
+        )
+
+    def _seal(self, kind: type[Message], client: int, place: int, data: Data) -> Sealed:
+        return self._channels[client].seal(kind.purpose, part=place, payload=data, round_=self._asked.round)
