@@ -247,8 +247,15 @@ def uses(monkeypatch):
 
 ALWAYS = {"Sharer.share"}
 MASKED = ALWAYS | {"PairwiseMasks.add"}
-CHECKED = ALWAYS | {"Sharer.cover", "ShareChecks._challenge", "ConsistencyCheck.agree"}
-COMPARED = ALWAYS | {"ClientLabels.__init__", "BearerMasks.add", "BearerMasks.next", "Dealer", "Evaluator"}
+SHARES_CHECKED = ALWAYS | {"Sharer.cover", "ShareChecks._challenge"}
+CHECKED = SHARES_CHECKED | {"ConsistencyCheck.agree"}
+COMPARED = SHARES_CHECKED | {
+    "ClientLabels.__init__",
+    "BearerMasks.add",
+    "BearerMasks.next",
+    "Dealer",
+    "Evaluator",
+}
 UNION = {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
 PURPOSES = {
     "coded": ALWAYS,
