@@ -288,7 +288,8 @@ class Execution:
         None,
         "sequence of three int, optional",
         'With disclosure "labels" the parties, by position, that compare: dealer, first and second '
-        "evaluator. By default the first three.",
+        "evaluator. Positions behind the last party, n and on, are helpers, parties without rows and shares. "
+        "By default the first three where t = 1, else the first and two helpers.",
     )
     storage: str | os.PathLike[str] | None = option(
         None,

@@ -127,8 +127,9 @@ class Job(AgreedClustering):
         A prediction: start labels are kept, and rows whose label is -1 get that of the nearest mean, in one
         round; every client must consent (`Limits.predict`).
     comparers : tuple of three int
-        With disclosure "labels" the trio: dealer, first and second evaluator; clients 1, 2 and 3 by default.
-        () with another disclosure.
+        With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are helpers,
+        parties without rows and shares. By default clients 1, 2 and 3 where t = 1, else client 1 and two
+        helpers. () with another disclosure.
     reveal_spread : int, optional
         Opens the spread of each column in each cluster too, to the same clients, if each cluster has at least
         so many rows that are not a recipient's own, `SMALLEST_SPREAD` or more; every client must consent
@@ -154,12 +155,13 @@ class Job(AgreedClustering):
     comparers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.disclosure == "labels" and not self.comparers:
-            object.__setattr__(self, "comparers", (1, 2, 3))
-        for name in ("compared", "reveal_to", "comparers"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
         for name in ("n", "k", "t", "ell", "d"):
             check_positive(name, getattr(self, name))
+        if self.disclosure == "labels" and not self.comparers:
+            comparers = (1, 2, 3) if self.t == 1 else (1, self.n + 1, self.n + 2)
+            object.__setattr__(self, "comparers", comparers)
+        for name in ("compared", "reveal_to", "comparers"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
         for name, (one, what) in options_of(AgreedClustering).items():
             if getattr(self, name) is not None or one.default is not None:
                 check_option(name, getattr(self, name), what, choices_of(one))
@@ -209,9 +211,13 @@ class Job(AgreedClustering):
             return
         for client in comparers:
             check_positive("comparers", client)
-        if len(comparers) != COMPARERS or len(set(comparers)) != COMPARERS or max(comparers) > self.n:
+        helpers = {client for client in comparers if client > self.n}
+        if len(comparers) != COMPARERS or len(set(comparers)) != COMPARERS:
+            raise ParameterError(f"comparers: three different parties are needed, {comparers} were given")
+        if helpers != set(range(self.n + 1, self.parties + 1)):
             raise ParameterError(
-                f"comparers: three different clients of 1 to {self.n} are needed, {comparers} were given"
+                f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap, "
+                f"{comparers} were given"
             )
         if self.init == "k-means++" or self.compared:
             raise ParameterError(
@@ -277,6 +283,21 @@ class Job(AgreedClustering):
     def digest(self) -> bytes:
         """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
         return hashlib.sha256(b"secfc job 1" + json.dumps(asdict(self), sort_keys=True).encode()).digest()
+
+    @property
+    def comparing_clients(self) -> tuple[int, ...]:
+        """Comparers that have rows."""
+        return tuple(comparer for comparer in self.comparers if comparer <= self.n)
+
+    @property
+    def helpers(self) -> int:
+        """Parties without rows and shares that compare, numbered from n + 1 on."""
+        return len(self.comparers) - len(self.comparing_clients)
+
+    @property
+    def parties(self) -> int:
+        """Clients and helpers."""
+        return self.n + self.helpers
 
     @property
     def threshold(self) -> int:
@@ -381,10 +402,11 @@ class Job(AgreedClustering):
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""
-        if self.disclosure == "labels" and self.t > 1:
+        clients = self.comparing_clients
+        if self.t > 1 and len(clients) > 1:
             return PrivacyWarning(
-                f"disclosure 'labels': any two of clients {', '.join(map(str, self.comparers))} together "
-                f"learn what the server learns with 'distances', though t={self.t} may collude"
+                f"comparers: any two of clients {', '.join(map(str, clients))} together learn what the "
+                f"server learns with disclosure 'distances', though t={self.t} may collude"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return None

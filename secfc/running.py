@@ -27,7 +27,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
 from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
-from secfc.params import Job, Start, check_choice, fitting, recovery_threshold
+from secfc.params import COMPARERS, Job, Start, check_choice, fitting, recovery_threshold
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.row_layout import Layout
@@ -201,7 +201,7 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
     else:
         chosen = set()
         for at in given if isinstance(given, list | tuple) else [given]:
-            if not _is_position(at, members):
+            if not _is_position(at, len(members)):
                 raise ParameterError(
                     f"reveal_centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
                 )
@@ -212,16 +212,19 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
 
 
 def _comparers(given: object, members: list[Party]) -> tuple[int, ...]:
-    """Clients that compare, in order; () for those of the job."""
+    """Parties that compare, in order; () for those of the job."""
     if given is None:
         return ()
-    if not isinstance(given, list | tuple) or any(not _is_position(at, members) for at in given):
-        raise ParameterError(f"comparers: positions of parties, 0 to {len(members) - 1}, are needed")
+    n = len(members)
+    if not isinstance(given, list | tuple) or any(not _is_position(at, n + COMPARERS) for at in given):
+        raise ParameterError(
+            f"comparers: positions of parties, 0 to {n - 1}, are needed, or {n} and on for helpers"
+        )
     return tuple(int(at) + 1 for at in given)
 
 
-def _is_position(at: object, members: list[Party]) -> TypeGuard[int]:
-    return not isinstance(at, bool) and isinstance(at, int | np.integer) and at in range(len(members))
+def _is_position(at: object, count: int) -> TypeGuard[int]:
+    return not isinstance(at, bool) and isinstance(at, int | np.integer) and at in range(count)
 
 
 def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:

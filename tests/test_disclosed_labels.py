@@ -104,16 +104,17 @@ def test_who_learned_what_is_said_of_the_comparers(tmp_path):
 def test_the_promise_of_a_page_is_no_larger_than_what_holds(tmp_path, t):
     names = [f"party {j}" for j in range(5)]
     text = run(t=t, comparers=(4, 0, 2)).report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
-    except_two = "unless two of the three that compare are among them (party 4, party 0, party 2)"
+    except_two = "unless two of those that compare are among them (party 4, party 0, party 2)"
     assert (except_two in text) == (t == 2)
-    assert ("any 2 clients together, but for two of the three that compare" in text) == (t == 2)
+    assert ("any 2 clients together, but for two of those that compare" in text) == (t == 2)
 
 
 WRONG = {
-    "one twice": ({"comparers": (0, 1, 1)}, "comparers: three different clients of 1 to 5 are needed"),
-    "two": ({"comparers": (0, 1)}, "comparers: three different clients"),
-    "four": ({"comparers": (0, 1, 2, 3)}, "comparers: three different clients"),
-    "beyond": ({"comparers": (0, 1, 5)}, "comparers: positions of parties, 0 to 4, are needed"),
+    "one twice": ({"comparers": (0, 1, 1)}, "comparers: three different parties are needed"),
+    "two": ({"comparers": (0, 1)}, "comparers: three different parties"),
+    "four": ({"comparers": (0, 1, 2, 3)}, "comparers: three different parties"),
+    "beyond": ({"comparers": (0, 1, 8)}, "comparers: positions of parties, 0 to 4, are needed"),
+    "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients are 1 to 5, helpers 6 and on without a gap"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
     "another disclosure": (
@@ -143,9 +144,11 @@ def test_several_k_are_refused_with_labels():
         secfc.choose_k(ROWS, [2, 3], 1, 1, disclosure="labels")
 
 
-@pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 6), (1, 2, 3, 4)])
-def test_a_job_names_three_different_clients(comparers):
-    with pytest.raises(ParameterError, match=r"^comparers: three different clients of 1 to 5 are needed"):
+@pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 7), (1, 2, 3, 4)])
+def test_a_job_names_three_different_parties(comparers):
+    with pytest.raises(
+        ParameterError, match=r"^comparers: (three different parties are needed|.* without a gap)"
+    ):
         Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
 
 
@@ -156,12 +159,13 @@ def test_a_comparer_is_a_number_of_a_client(comparers):
 
 
 def test_two_comparers_are_fewer_than_t_so_it_warns():
-    with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 2, 3 together learn .* though t=2"):
-        run(t=2)
+    with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 2 together learn .* though t=2"):
+        run(t=2, comparers=(0, 5, 1))
 
 
-def test_with_t_of_1_nothing_is_warned_of(recwarn):
-    run()
+@pytest.mark.parametrize(("t", "comparers"), [(1, (1, 2, 3)), (2, (1, 6, 7))])
+def test_by_default_the_promise_of_t_holds_and_nothing_is_warned_of(recwarn, t, comparers):
+    assert run(t=t).job.comparers == comparers
     assert [one for one in recwarn if one.category is secfc.PrivacyWarning] == []
 
 

@@ -6,6 +6,7 @@ A public key file, which an organisation hands over, is a roster file of one.
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,12 +19,12 @@ from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.outputs import replace_text
-from secfc.params import MAX_CLIENTS
+from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.sealing.identity import Roster
 
 _FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-_HEAD = "# secfc roster: the order of parties is that of their client numbers.\n"
+_HEAD = "# secfc roster: the order of parties is that of their client numbers, helpers come behind them.\n"
 _MOST_ORGANISATION = 200
 
 
@@ -40,6 +41,7 @@ class RosterSchema(FileSchema):
 
     coordinator: MemberSchema | None = None
     party: list[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
+    helper: list[MemberSchema] = Field(default=[], max_length=COMPARERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,34 +82,52 @@ class Member:
 
 @dataclass(frozen=True)
 class Consortium:
-    """All parties, client 1 first, and who runs the server. `read_roster` checks that names and keys differ.
+    """All parties and who runs the server. `read_roster` checks that names and keys differ.
 
     A roster that is only being collected has no coordinator yet; a job needs one.
+
+    Attributes
+    ----------
+    members : tuple of Member
+        Clients, client 1 first.
+    coordinator : Member or None
+    helpers : tuple of Member
+        Parties without rows, who compare.
     """
 
     members: tuple[Member, ...]
     coordinator: Member | None = None
+    helpers: tuple[Member, ...] = ()
 
     @cached_property
     def roster(self) -> Roster:
         """The keys alone."""
         coordinator = None if self.coordinator is None else self.coordinator.key
-        return Roster(tuple(member.key for member in self.members), coordinator)
+        return Roster(tuple(member.key for member in self.parties), coordinator)
+
+    @property
+    def parties(self) -> tuple[Member, ...]:
+        """Clients, then helpers."""
+        return self.members + self.helpers
 
     @property
     def everybody(self) -> tuple[Member, ...]:
         """The coordinator, if there is one, and all parties."""
-        return (*(() if self.coordinator is None else (self.coordinator,)), *self.members)
+        return (*(() if self.coordinator is None else (self.coordinator,)), *self.parties)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the parties, client 1's first."""
-        return tuple(member.name for member in self.members)
+        return tuple(member.name for member in self.parties)
 
     def to_schema(self) -> RosterSchema:
         """As files show it."""
         coordinator = None if self.coordinator is None else self.coordinator.to_schema()
-        return RosterSchema(coordinator=coordinator, party=[member.to_schema() for member in self.members])
+        return RosterSchema(
+            coordinator=coordinator,
+            party=[member.to_schema() for member in self.members],
+            helper=[member.to_schema() for member in self.helpers],
+        )
 
     @property
     def words(self) -> str:
@@ -133,7 +153,7 @@ class Consortium:
         if name not in self.names:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
         number = self.names.index(name) + 1
-        if self.members[number - 1].key != key:
+        if self.parties[number - 1].key != key:
             raise AgreementError(
                 f"{file}: not the key that the roster has for {name} (client {number})",
                 code=Code.KEY_NOT_IN_ROSTER,
@@ -148,7 +168,7 @@ class Consortium:
         AgreementError
             Naming the key's file when no party has it.
         """
-        for number, member in enumerate(self.members, 1):
+        for number, member in enumerate(self.parties, 1):
             if member.key == key:
                 return number
         raise AgreementError(
@@ -188,7 +208,9 @@ def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
     names: dict[str, str] = {}
     keys: dict[bytes, str] = {}
     entries: list[tuple[str, tuple[str | int, ...], MemberSchema]] = [
-        (f"party {at + 1}", ("party", at), one) for at, one in enumerate(schema.party)
+        (f"{kind} {at + 1}", (kind, at), one)
+        for kind, listed in (("party", schema.party), ("helper", schema.helper))
+        for at, one in enumerate(listed)
     ]
     if schema.coordinator is not None:
         entries.append(("the coordinator", ("coordinator",), schema.coordinator))
@@ -212,7 +234,8 @@ def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
             wrong.append(((*place, "key"), f"{who} ({one.name}): the key of {first} too"))
         members[who] = Member(name=one.name, organisation=one.organisation, key=public)
     coordinator = members.pop("the coordinator", None)
-    return Consortium(tuple(members.values()), coordinator), wrong
+    helpers = tuple(one for who, one in members.items() if who.startswith("helper"))
+    return Consortium(tuple(members.values())[: len(members) - len(helpers)], coordinator, helpers), wrong
 
 
 def read_roster(path: Path) -> Consortium:
@@ -226,8 +249,10 @@ def read_roster(path: Path) -> Consortium:
     return _parsed(TomlFile(path))
 
 
-def add_members(path: Path, members: list[Member], coordinator: Member | None = None) -> Consortium:
-    """Append parties, and who runs the server, to a roster file, which is made if there is none.
+def add_members(
+    path: Path, members: list[Member], coordinator: Member | None = None, helpers: Sequence[Member] = ()
+) -> Consortium:
+    """Append parties, who runs the server, and helpers to a roster file, which is made if there is none.
 
     What stands in it stays as it is.
 
@@ -242,7 +267,9 @@ def add_members(path: Path, members: list[Member], coordinator: Member | None = 
         text = read_text(path)
     text += "" if text.endswith("\n") else "\n"
     entries = [] if coordinator is None else [coordinator.to_toml("[coordinator]")]
-    text += "".join(f"\n{entry}" for entry in [*entries, *(member.to_toml() for member in members)])
+    entries += [member.to_toml() for member in members]
+    entries += [helper.to_toml("[[helper]]") for helper in helpers]
+    text += "".join(f"\n{entry}" for entry in entries)
     consortium = _parsed(TomlFile(path, text))
     replace_text(path, text)
     return consortium

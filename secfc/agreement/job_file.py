@@ -27,7 +27,7 @@ from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import MAX_ROWS, AgreedClustering
-from secfc.params import PROTOCOL_BYTES, Job, Start
+from secfc.params import COMPARERS, PROTOCOL_BYTES, Job, Start
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
@@ -113,8 +113,12 @@ class Agreement:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parties, client 1's first."""
+        """Of the parties, client 1's first, helpers last."""
         return self.consortium.names
+
+    def helps(self, name: str) -> bool:
+        """Whether a party is a helper, which has no rows."""
+        return self.names.index(name) >= self.job.n
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -237,13 +241,20 @@ def _agreement(
         _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
         for name in ("reveal_centres", "comparers")
     ]
-    values["reveal_to"], values["comparers"] = tuple(sorted(numbered[0])), numbered[1]
+    clients, helpers = len(consortium.members), len(consortium.helpers)
+    comparers = numbered[1]
+    if helpers and not comparers and values["disclosure"] == "labels":
+        comparers = (*range(1, COMPARERS + 1 - helpers), *range(clients + 1, clients + helpers + 1))
+    values["reveal_to"], values["comparers"] = tuple(sorted(numbered[0])), comparers
     try:
-        job = Job(n=len(consortium.members), d=len(columns), bound=norm_bound(ranges), **values)
+        job = Job(n=clients, d=len(columns), bound=norm_bound(ranges), **values)
     except ParameterError as error:
         name = str(error).split(":", 1)[0]
         keys = ("clustering", name) if name in values else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
+    if job.helpers != helpers:
+        needed = f"the job needs {job.helpers} helpers, who compare; the roster has {helpers}"
+        raise fault(f"roster: {needed} (secfc roster add --helper, clustering.comparers)", "roster")
     opened = opened_by(preparation)
     check_opened(opened, job, fault)
     phases = phases_of(job, opened)

@@ -72,7 +72,7 @@ class SiteRows:
 
 
 def read_rows(site: Site, agreement: Agreement) -> SiteRows:
-    """The site's rows, columns in the job's order and under the job's names.
+    """The site's rows, columns in the job's order and under the job's names; none of a helper.
 
     Of a job that prepares, what they are made of, checked against the schema.
 
@@ -86,6 +86,8 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job
+    if source is None:  # a helper
+        return SiteRows(table=Table(path=site.path, columns=(), rows=np.empty((0, job.d))))
     columns = [source.columns.get(column, column) for column in agreement.inputs]
     for key, column in (("id", source.id_column), ("start", source.start_column)):
         if column in columns:
@@ -118,6 +120,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
 
 def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Checked]:
     """The schema's columns of a site's table, which is checked and told of under the site's own names."""
+    assert site.source is not None
     source, path = site.source, site.source.rows
     agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
     if len(agreed) < len(schema.columns):

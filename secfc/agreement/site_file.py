@@ -53,7 +53,7 @@ class SiteSchema(FileSchema):
     results: str
     storage: str | None = None
     ids_key: str | None = None
-    data: DataSchema
+    data: DataSchema | None = None
     limits: OwnLimitsSchema = OwnLimitsSchema()
 
 
@@ -100,7 +100,8 @@ class Site:
         Folder for its shares; None: memory.
     ids_key : Path or None
         The key that IDs are hashed with, for jobs with membership privacy.
-    source : Source
+    source : Source or None
+        None at a helper.
     refuses : OwnLimitsSchema
         Its limits.
     """
@@ -112,7 +113,7 @@ class Site:
     results: Path
     storage: Path | None
     ids_key: Path | None
-    source: Source
+    source: Source | None
     refuses: OwnLimitsSchema
     _file: TomlFile = field(repr=False)
 
@@ -140,7 +141,8 @@ class Site:
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
             broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
-        broken += self._against_reveals(agreement)
+        if not agreement.helps(self.party):
+            broken += self._against_reveals(agreement)
         if refuses.columns is not None:
             others = [column for column in agreement.inputs if column not in refuses.columns]
             if others:
@@ -182,6 +184,13 @@ class Site:
     def check_inputs(self, agreement: Agreement) -> None:
         """Raise ParameterError when the file lacks what the job needs, or names what it has no use for."""
         job, source = agreement.job, self.source
+        if agreement.helps(self.party):
+            for key, unneeded in (("data", source is not None), ("ids_key", self.ids_key is not None)):
+                if unneeded:
+                    raise self._file.error(key, text=f"{key}: {self.party} is a helper, which has no rows")
+            return
+        if source is None:
+            raise self._file.error(text="data is needed: where the rows are")
         if job.ids_cap is not None and source.id_column is None:
             raise self._file.error("data", text="data.id is needed: the job has membership privacy")
         for keys, given, used, what in (
@@ -193,7 +202,7 @@ class Site:
                 raise self._file.error(*keys, text=f"{name} is needed: the job has {what}")
             if given is not None and not used:
                 raise self._file.error(*keys, text=f"{name}: the job has no {what}")
-        for column in self.source.columns:
+        for column in source.columns:
             if column not in agreement.inputs:
                 possible = ", ".join(agreement.inputs)
                 text = f"data.columns.{column}: the job has no such column ({possible})"
@@ -222,7 +231,7 @@ def read_site(path: Path) -> Site:
         results=folder / schema.results,
         storage=None if schema.storage is None else folder / schema.storage,
         ids_key=None if schema.ids_key is None else folder / schema.ids_key,
-        source=_source(file, schema.data, folder),
+        source=None if schema.data is None else _source(file, schema.data, folder),
         refuses=schema.limits,
         _file=file,
     )

@@ -10,6 +10,9 @@ from secfc.limits import Limits
 
 ALL = "all"
 
+HELPER = "helper"
+"""A party without rows, where `--comparers` names parties."""
+
 
 def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
     """Positions of the parties that an option names; "all" names everybody.
@@ -40,11 +43,14 @@ def comparing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
     """
     if options.compared_by is None:
         return {}
-    return {
-        "comparers": [
-            at for name in names_of(options.compared_by) for at in positions("--comparers", name, names)
-        ]
-    }
+    comparers, helpers = list[int](), 0
+    for name in names_of(options.compared_by):
+        if name == HELPER and name not in names:
+            comparers.append(len(names) + helpers)
+            helpers += 1
+        else:
+            comparers += positions("--comparers", name, names)
+    return {"comparers": comparers}
 
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:

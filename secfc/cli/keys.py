@@ -70,19 +70,27 @@ def ids_key(
 @roster.command(epilog="Example: secfc roster add roster.toml north.pub south.pub west.pub")
 def add(
     file: RosterFile,
-    keys: Annotated[list[Path], typer.Argument(help="Public key files, in the order of client numbers.")],
+    keys: Annotated[
+        list[Path] | None, typer.Argument(help="Public key files, in the order of client numbers.")
+    ] = None,
     coordinator: Annotated[
         Path | None, typer.Option(help="The public key file of who runs the server; every job needs one.")
+    ] = None,
+    helper: Annotated[
+        list[Path] | None, typer.Option(help="The public key file of a party without rows, who compares.")
     ] = None,
 ) -> None:
     """Append parties to a roster, which is made if there is none."""
     with plain_endings():
         from secfc.agreement.consortium import add_members, read_roster  # noqa: PLC0415
 
-        added = [member for key in keys for member in read_roster(key).members]
+        added, helping = (
+            [one for key in given or () for one in read_roster(key).members] for given in (keys, helper)
+        )
         server = None if coordinator is None else read_roster(coordinator).members[0]
-        consortium = add_members(file, added, server)
-        _show(file, len(consortium.members) - len(added))
+        before = len(read_roster(file).members) if file.exists() else 0
+        add_members(file, added, server, helping)
+        _show(file, before)
 
 
 @roster.command(epilog="Example: secfc roster show roster.toml")
@@ -98,7 +106,7 @@ def show(
             consortium = read_roster(file)
             parties = [
                 {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
-                for number, one in enumerate(consortium.members, 1)
+                for number, one in enumerate(consortium.parties, 1)
             ]
             server = consortium.coordinator
             coordinator = server and {
@@ -133,7 +141,7 @@ def verify(
         from secfc.errors import AgreementError  # noqa: PLC0415
 
         consortium, out = read_roster(file), console()
-        out.print(f"{file}: {len(consortium.members)} parties with different names and keys")
+        out.print(f"{file}: {len(consortium.parties)} parties with different names and keys")
         if key is not None:
             public, server = read_key(key).public, consortium.coordinator
             if server is not None and server.key == public:
@@ -160,12 +168,13 @@ def _show(file: Path, before: int) -> None:
     for heading in ("client", "name", "words of its key"):
         table.add_column(heading)
     shown = [(str(number), one) for number, one in enumerate(consortium.members[before:], before + 1)]
+    shown += [("helper", one) for one in consortium.helpers]
     if consortium.coordinator is not None:
         shown.insert(0, ("coordinator", consortium.coordinator))
     for number, member in shown:
         name = f"{member.name}\n{member.organisation}" if member.organisation else member.name
         table.add_row(number, name, "\n".join(in_lines(member.words)))
     out.print(table)
-    out.print(f"words of the roster as it stands, {len(consortium.members)} parties:")
+    out.print(f"words of the roster as it stands, {len(consortium.parties)} parties:")
     for line in in_lines(consortium.words):
         out.print(f"  {line}")

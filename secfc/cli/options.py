@@ -192,7 +192,8 @@ class Revealing(ClusteringFiles):
         typer.Option(
             "--comparers",
             help="With --disclosure labels: the three parties that compare, by the names of their files, "
-            "dealer first. By default the first three. Separated by commas.",
+            "dealer first, separated by commas; 'helper' is one without rows. By default the first three "
+            "where t = 1, else the first and two helpers.",
         ),
     ] = None
     reveal_centres: Annotated[

@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,7 @@ class Coordinator:
     server : Server
     meter : Meter
     lost : dict of int to SecFCError
-        Clients that the run went on without, and why.
+        Parties that the run went on without, and why.
     ended : dict of int to str
         How the run ended for clients, as they report.
     statements : dict of int to SignedStatement
@@ -184,7 +184,8 @@ class Coordinator:
         if self._log is not None and self._aborted():
             self.interrupted = True  # sites that were not closed have their labels in memory only
             raise self._abortion()
-        if self._doubted and list(self.ended.values()).count(COMPLETE) < self._job.threshold:
+        complete = [j for j, ended in self.ended.items() if ended == COMPLETE]
+        if self._doubted and len(self._clients(complete)) < self._job.threshold:
             raise self._unconfirmed(self._doubted)
         self.report = report
         return report
@@ -220,11 +221,15 @@ class Coordinator:
     def _name(self, client: int) -> str:
         return self._terms.names[client - 1]
 
+    def _clients(self, parties: Collection[int]) -> list[int]:
+        """Those that are no helpers."""
+        return [j for j in parties if j <= self._job.n]
+
     def _until_done(self) -> None:
         """Until the run has ended for the server and for every site that is left."""
         heard_at = time.monotonic()
         self._mark()
-        while self.server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.n:
+        while self.server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.parties:
             if self._aborted():
                 self.interrupted = self._log is not None
                 raise self._abortion()
@@ -274,7 +279,7 @@ class Coordinator:
     def _vanished(self, client: int, error: SecFCError) -> None:
         """Go on without a client that is lost; with a log, a run that lacks only answers is interrupted."""
         if self._log is not None:
-            left = self._job.n - len(self.lost) - 1
+            left = self._job.n - len(self._clients({client, *self.lost}))
             if error.code is Code.TIMEOUT and self.server.state is State.DONE and left < self._job.threshold:
                 self.interrupted = True
                 raise self._unconfirmed([client])
@@ -378,7 +383,7 @@ class Coordinator:
                 self._doubted = waiting
                 self._done.update(waiting)
                 return
-            if len(self._done) < self._job.threshold:
+            if len(self._clients(self._done)) < self._job.threshold:
                 self.interrupted = self._log is not None
                 raise self._unconfirmed(waiting)
         else:
@@ -394,7 +399,7 @@ class Coordinator:
         return TooManyFaultsError(f"nobody confirms the result to {names}; {self._lost_names()}")
 
     def _lost_names(self) -> str:
-        return f"lost of {self._job.n}: {', '.join(self._name(j) for j in sorted(self.lost)) or 'none'}"
+        return f"lost of {self._job.parties}: {', '.join(self._name(j) for j in sorted(self.lost)) or 'none'}"
 
     def _abortion(self) -> PartyError:
         client, seconds = max(
@@ -417,7 +422,7 @@ class Coordinator:
         """Take a message to whom it is for."""
         try:
             header = envelope(data)
-            if header.sender != client or header.recipient > self._job.n:
+            if header.sender != client or header.recipient > self._job.parties:
                 raise MessageError("a forged sender or unknown recipient")
             if header.phase == "prepare" and not self._terms.prepares:
                 raise MessageError("a message of a preparation, in a job without one")

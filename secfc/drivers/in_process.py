@@ -40,9 +40,9 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
 
     def kernels(answer_residues: int) -> Kernels:
         """For all roles together: they load the compiled code once."""
-        return choose(answer_residues * (job.n + 1))
+        return choose(answer_residues * (job.parties + 1))
 
-    coordinator, *identities = [Identity() for _ in range(job.n + 1)]
+    coordinator, *identities = [Identity() for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
     server = Server(
@@ -51,20 +51,20 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     clients = [
         make(
             number=j,
-            rows=setup.rows[j - 1],
+            rows=setup.rows_of(j),
             job=job,
             session=session,
             identity=identities[j - 1],
             masks=MaskSource(),
             limits=setup.limits_of(j),
-            start=None if setup.starts is None else setup.starts[j - 1],
+            start=setup.start_of(j),
             salt=setup.salt,
-            ids=None if setup.ids is None else setup.ids[j - 1],
-            name=setup.names[j - 1],
-            allocate=allocator(setup.storage, name=setup.names[j - 1]),
+            ids=setup.ids_of(j),
+            name=setup.parties[j - 1],
+            allocate=allocator(setup.storage, name=setup.parties[j - 1]),
             kernels=kernels,
         )
-        for j in range(1, job.n + 1)
+        for j in range(1, job.parties + 1)
     ]
     return Roles(server, clients, session, Signer(session, coordinator))
 

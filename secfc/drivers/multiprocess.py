@@ -50,14 +50,14 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     folder = None if setup.storage is None else run_folder(setup)
     if folder is None:
         run = secrets.token_bytes(RUN_ID_BYTES)
-        keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.n + 1)]
+        keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.parties + 1)]
     else:
         run, keys = folder.log.run, folder.identities
     server, *clients = (Identity(key).public for key in keys)
-    terms = RunTerms.of_simulation(setup.job, tuple(setup.names), Roster(tuple(clients), server))
+    terms = RunTerms.of_simulation(setup.job, setup.parties, Roster(tuple(clients), server))
     coordinator = None
     try:
-        with Pipes(_processes(setup, terms, keys, folder), setup.names) as pipes:
+        with Pipes(_processes(setup, terms, keys, folder), setup.parties) as pipes:
             coordinator = Coordinator(
                 terms=terms,
                 run=run,
@@ -101,7 +101,7 @@ def _processes(
 
         return PartyProcess(number=client, terms=terms, give=tell, keeps=path is not None)
 
-    return {client: partial(start, client) for client in range(1, setup.job.n + 1)}
+    return {client: partial(start, client) for client in range(1, setup.job.parties + 1)}
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:
@@ -113,7 +113,7 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
         {client: one.arrays[0] for client, one in given.items()},
         [part.shape[0] for part in setup.rows],
         coordinator.meter.costs(),
-        {client: one.arrays[1] for client, one in given.items()} if hidden else None,
+        {client: one.arrays[1] for client, one in given.items() if client <= setup.job.n} if hidden else None,
         run_id=run,
         lost=coordinator.lost,
         **{name: np.array(value) for name, value in told.items() if value is not None},

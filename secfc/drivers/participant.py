@@ -55,6 +55,7 @@ from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
 
 _LOG = logging.getLogger(__name__)
@@ -210,7 +211,8 @@ class Participant:
             job, schema = self.agreement.job, self.agreement.preparation
             assert schema is not None
             terms = Terms(n=job.n, t=job.t, schema=schema)
-            roster = self.agreement.consortium.roster
+            everybody = self.agreement.consortium.roster
+            roster = Roster(everybody.keys[: job.n], everybody.coordinator)  # helpers prepare nothing
             self._preparer = Preparer(
                 number=self.number,
                 terms=terms,
@@ -362,7 +364,7 @@ class Participant:
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
         with new_results(results, run, name=self.name) as folder:
-            if labels is not None:
+            if labels is not None and self.number <= self.agreement.job.n:
                 write_labels(folder / LABELS, self._rows.table, labels)
             if centres is not None:
                 write_centres(folder / CENTRES, list(self.agreement.columns), centres)

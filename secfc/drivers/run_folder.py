@@ -60,7 +60,7 @@ class RunFolder:
         begun = {
             "key": key.hex(),
             "call": digests(setup, key),
-            "identities": [secrets.token_hex(IDENTITY_BYTES) for _ in range(setup.job.n + 1)],
+            "identities": [secrets.token_hex(IDENTITY_BYTES) for _ in range(setup.job.parties + 1)],
         }
         try:
             return cls(path, CoordinatorLog.begin(path / _LOG, run=run, begun=begun))
@@ -85,7 +85,7 @@ class RunFolder:
     def refusal(self, setup: Setup) -> str | None:
         """Why a call cannot go on with the run; None when it can."""
         called = digests(setup, bytes.fromhex(self.log.begun["key"]))
-        differ = differences(self.log.begun["call"], called, setup.names)
+        differ = differences(self.log.begun["call"], called, setup.parties)
         return f"it was begun with other values: {', '.join(differ)}" if differ else None
 
     def end(self, *, goes_on: bool) -> None:

@@ -30,7 +30,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
         whole = np.ascontiguousarray(array)
         return of(as_bytes([whole.shape, whole.dtype.str]), whole.tobytes())
 
-    clients = range(1, setup.job.n + 1)
+    parties = range(1, setup.job.parties + 1)
     ids, starts = setup.ids or [], setup.starts or []
     return {
         "job": {name: of(as_bytes(value)) for name, value in asdict(setup.job).items()}
@@ -38,7 +38,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
         "rows": [of_array(rows) for rows in setup.rows],
         "row IDs": [of(one.digests.tobytes(), one.key) for one in ids],
         "start labels": [of_array(one) for one in starts],
-        "limits": [of(as_bytes(asdict(setup.limits_of(j)))) for j in clients],
+        "limits": [of(as_bytes(asdict(setup.limits_of(j)))) for j in parties],
     }
 
 
@@ -59,7 +59,7 @@ def differences(begun: dict[str, Any], called: dict[str, Any], names: Sequence[s
         if len(begun[what]) != len(called[what]):
             found.append(what)
             continue
-        pairs = zip(names, begun[what], called[what], strict=True) if called[what] else ()
+        pairs = zip(names, begun[what], called[what], strict=False)  # helpers have no rows
         found += [f"{what} of {name}" for name, one, other in pairs if one != other]
     fields = sorted(begun["job"].keys() | called["job"].keys())
     return found + [name for name in fields if begun["job"].get(name) != called["job"].get(name)]

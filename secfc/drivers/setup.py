@@ -47,16 +47,17 @@ class Setup:
     ----------
     job : Job
     rows : list of ndarray of shape (m_j, d), float64
+        Of each client.
     starts : list of ndarray of shape (m_j,), int32, or None
-        Start labels, when ``job.init`` is "labels".
+        Of each client, start labels, when ``job.init`` is "labels".
     ids : list of RowIds or None
-        Of the rows, with membership privacy.
+        Of each client's rows, with membership privacy.
     salt : bytes of length 16 or None
         Of hashed IDs, for a simulation that can be repeated; None: it follows from the introductions.
     names : list of str
-        What errors call the parties.
+        What errors call the clients.
     limits : Limits or list of Limits
-        The same at every client, or each client's own.
+        The same at every party, or each client's own.
     seed : int or None
         Of public choices.
     storage : Path or None
@@ -86,8 +87,27 @@ class Setup:
         return self.storage is not None and (self.ids is None or self.seed is not None)
 
     def limits_of(self, client: int) -> Limits:
-        """Those of client 1..n."""
-        return self.limits[client - 1] if isinstance(self.limits, list) else self.limits
+        """Those of a party; a helper has none of its own."""
+        if not isinstance(self.limits, list):
+            return self.limits
+        return self.limits[client - 1] if client <= self.job.n else Limits()
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """What errors call clients and helpers."""
+        return *self.names, *(f"helper {j}" for j in range(1, self.job.helpers + 1))
+
+    def rows_of(self, client: int) -> Floats:
+        """Rows of a party; a helper has none."""
+        return self.rows[client - 1] if client <= self.job.n else np.empty((0, self.job.d))
+
+    def start_of(self, client: int) -> Labels | None:
+        """Start labels of a party, None where there are none."""
+        return None if self.starts is None or client > self.job.n else self.starts[client - 1]
+
+    def ids_of(self, client: int) -> RowIds | None:
+        """Row IDs of a party, None where there are none."""
+        return None if self.ids is None or client > self.job.n else self.ids[client - 1]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ class SimulatedParty:
         self._session = self.terms.session(run)
         with self.meter.work("identify", self.number):
             rows: Floats = arrays.pop(0)
-            digests = arrays.pop(0) if job.ids_cap is not None else None
+            digests = arrays.pop(0) if given["ids_key"] is not None else None
             self._client = Client(
                 number=self.number,
                 rows=rows,
@@ -145,7 +145,7 @@ class SimulatedParty:
                 ephemeral=self._secrets.get("ephemeral"),
                 masks=MaskSource(self._secrets.get("masks")),
                 limits=Limits(**given["limits"]),
-                start=arrays.pop(0) if job.init == "labels" else None,
+                start=arrays.pop(0) if arrays else None,
                 salt=salt,
                 ids=None if digests is None else RowIds(digests=digests, key=bytes.fromhex(given["ids_key"])),
                 name=self.name,
@@ -218,26 +218,28 @@ def give(
         Of its log and shares.
     """
     assert roster.coordinator is not None
+    ids, start = setup.ids_of(number), setup.start_of(number)
     given = {
         "number": number,
-        "names": setup.names,
+        "names": setup.parties,
         "job": asdict(setup.job),
         "roster": [one.hex() for one in (roster.coordinator, *roster.keys)],
         "identity": key.hex(),
         "limits": asdict(setup.limits_of(number)),
         "storage": None if folder is None else str(folder),
         "salt": None if setup.salt is None else setup.salt.hex(),
-        "ids_key": None if setup.ids is None else setup.ids[number - 1].key.hex(),
+        "ids_key": None if ids is None else ids.key.hex(),
+        "started": start is not None,
     }
     framing.write_json(stream, given)
-    framing.write_array(stream, setup.rows[number - 1])
-    if setup.ids is not None:
-        framing.write_array(stream, setup.ids[number - 1].digests)
-    if setup.starts is not None:
-        framing.write_array(stream, setup.starts[number - 1])
+    framing.write_array(stream, setup.rows_of(number))
+    if ids is not None:
+        framing.write_array(stream, ids.digests)
+    if start is not None:
+        framing.write_array(stream, start)
 
 
 def taken(stream: BinaryIO, given: dict[str, Any]) -> SimulatedParty:
     """The party of what `give` wrote, from after its first frame on."""
-    count = 1 + (given["job"]["ids_cap"] is not None) + (given["job"]["init"] == "labels")
+    count = 1 + (given["ids_key"] is not None) + given["started"]
     return SimulatedParty(given, [framing.read_array(stream) for _ in range(count)])

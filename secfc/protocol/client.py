@@ -1,7 +1,7 @@
-"""A client: shares its rows, then answers each assignment with coded distances."""
+"""A client: shares its rows, then answers each assignment with coded distances; or a helper that compares."""
 
 from secfc.array_types import Floats, Ints, Labels
-from secfc.errors import MessageError
+from secfc.errors import MessageError, ParameterError
 from secfc.kernels import Choose, choose
 from secfc.limits import Limits
 from secfc.params import Job
@@ -35,14 +35,14 @@ _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
 
 
 class Client:
-    """One party with rows.
+    """One party with rows, or a helper without.
 
     Parameters
     ----------
     number : int
-        1 to n.
+        1 to n, or that of a helper, n + 1 and on.
     rows : ndarray of shape (m_j, d), float64
-        The party's own rows, m_j >= 0; dropped once they are shared.
+        The party's own rows, m_j >= 0; dropped once they are shared. None of a helper.
     job : Job
     session : Session
     identity : Identity
@@ -78,7 +78,7 @@ class Client:
     DataError
         When its rows cannot be used.
     ParameterError
-        When the roster has another key for it.
+        When the roster has another key for it, or it is a helper and has rows.
     LimitError
         When the job asks for what its limits forbid.
     """
@@ -104,12 +104,16 @@ class Client:
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
-        limits.check_consent(job, name=name)
-        limits.check_start(job, name=name)
-        check_rows(rows, name=name, d=job.d, bound=job.bound)
-        if start is not None:
-            check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
-        check_ids(ids, name=name, m=rows.shape[0], job=job)
+        if number > job.n:
+            if rows.size or start is not None or ids is not None:
+                raise ParameterError(f"{name}: a helper has no rows")
+        else:
+            limits.check_consent(job, name=name)
+            limits.check_start(job, name=name)
+            check_rows(rows, name=name, d=job.d, bound=job.bound)
+            if start is not None:
+                check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
+            check_ids(ids, name=name, m=rows.shape[0], job=job)
         self.number, self._job, self._run = number, job, session.run
         self._ended = False
         context = ClientContext(
@@ -181,7 +185,7 @@ class Client:
         CheatError
             The server gave others something else.
         """
-        check_envelope(message, run=self._run, me=self.number, n=self._job.n, state=self.state)
+        check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
         try:
             self.phase, messages = self.phase.step(message)
         except MessageError:

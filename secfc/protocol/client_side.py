@@ -10,8 +10,8 @@ from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import RoundMessage
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Message
 from secfc.protocol.pairwise import PairwiseMasks
-from secfc.protocol.phases.client_phase import Held
 from secfc.protocol.question import question_digest
+from secfc.protocol.sharing import ClientSharing
 
 
 def _check_unendorsed(message: Assignment | Finish) -> None:
@@ -27,14 +27,10 @@ class ClientCoded:
     Parameters
     ----------
     context : ClientContext
-    peers : Peers
-    held : Held
-        Whose sharing is complete.
     """
 
-    def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
+    def __init__(self, context: ClientContext) -> None:
         self._context, self._number, self._job = context, context.number, context.job
-        self._channels, self._sharing = peers.channels, held.sharing
         self._round = 0
 
     def check(self, message: Assignment, sets: Labels) -> None:
@@ -87,10 +83,19 @@ class ClientCoded:
 
 
 class ClientDistances(ClientCoded):
-    """R clients answer, each with its weight and under masks that cancel among them."""
+    """R clients answer, each with its weight and under masks that cancel among them.
 
-    def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
-        super().__init__(context, peers, held)
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    sharing : ClientSharing
+        Complete.
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
+        super().__init__(context)
+        self._channels, self._sharing = peers.channels, sharing
         self._weights = Weights(context.job)
         self._factors: Floats | None = None
         self._masks: PairwiseMasks | None = None

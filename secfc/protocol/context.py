@@ -56,12 +56,14 @@ class ClientContext:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Peers:
-    """The other clients, as the plan introduced them.
+    """The other parties, as the plan introduced them.
 
     Attributes
     ----------
     channels : dict of int to Channel
         To every other client with whom the run began.
+    helpers : dict of int to Channel
+        To every other helper.
     transcript : bytes of length 32
         Of the handshake.
     starts : list of n bytes or None
@@ -71,9 +73,15 @@ class Peers:
     """
 
     channels: dict[int, Channel]
+    helpers: dict[int, Channel]
     transcript: bytes
     starts: list[bytes | None]
     quorum: int
+
+    @property
+    def all_channels(self) -> dict[int, Channel]:
+        """To every other client and helper."""
+        return self.channels | self.helpers
 
     @property
     def left_out(self) -> set[int]:

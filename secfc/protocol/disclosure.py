@@ -76,17 +76,26 @@ class ServerDistances(ServerCoded):
         return np.ones((len(PRIMES), len(responders)))
 
 
-_CLIENTS: dict[Disclosure, type[ClientCoded]] = {
-    "coded": ClientCoded,
-    "distances": ClientDistances,
-    "labels": ClientLabels,
-}
 _SERVERS: dict[Disclosure, type[ServerCoded]] = {"coded": ServerCoded, "distances": ServerDistances}
 
 
 def client_side(context: ClientContext, peers: Peers, held: Held) -> ClientCoded:
     """A client's side of its job's disclosure."""
-    return _CLIENTS[context.job.disclosure](context, peers, held)
+    sharing = held.sharing
+    match context.job.disclosure:
+        case "coded":
+            return ClientCoded(context)
+        case "distances":
+            return ClientDistances(context, peers, sharing)
+        case "labels":
+            return ClientLabels(
+                context,
+                peers,
+                mail=held.mail,
+                layout=sharing.remaining(),
+                left_out=frozenset(sharing.left_out),
+                kernels=sharing.kernels,
+            )
 
 
 def server_side(job: Job) -> ServerCoded:

@@ -15,7 +15,7 @@ from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.options import MAX_ROWS
-from secfc.params import MAX_CLIENTS
+from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
@@ -290,8 +290,8 @@ def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, 
     count, more = divmod(reader.left, _INTRODUCTION.size)
     if more:
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
-    if count > MAX_CLIENTS:
-        raise MessageError(f"Plan: of {count} clients, at most {MAX_CLIENTS} are possible")
+    if count > MAX_CLIENTS + COMPARERS:
+        raise MessageError(f"Plan: of {count} parties, at most {MAX_CLIENTS + COMPARERS} are possible")
     read = [_unpack_introduction(reader) for _ in range(count)]
     return tuple(None if _pack_introduction(one) == _NOBODY else one for one in read)
 
@@ -304,9 +304,9 @@ INTRODUCTION = Encoding(
 INTRODUCTIONS = Encoding(
     lambda value, k: b"".join(_NOBODY if one is None else _pack_introduction(one) for one in value),
     _unpack_introductions,
-    lambda of: _INTRODUCTION.size * of.job.n,
+    lambda of: _INTRODUCTION.size * of.job.parties,
 )
-"""Of every client, or zeros."""
+"""Of every party, or zeros."""
 
 
 def _pack_reports(reports: Sequence[SignedReport], k: int) -> bytes:

@@ -66,6 +66,11 @@ class Gathering:
         return [j for j in range(1, self._job.n + 1) if j not in out]
 
     @property
+    def everybody(self) -> list[int]:
+        """Members and helpers."""
+        return [*self.members, *range(self._job.n + 1, self._job.parties + 1)]
+
+    @property
     def spare(self) -> int:
         """Liars that may still be among the clients."""
         return max(0, self._job.max_liars - len(self.liars) - self._silenced)

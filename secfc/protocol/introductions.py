@@ -51,7 +51,10 @@ class Introductions:
             raise MessageError(
                 f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
             )
-        if (message.start is None) == (self._job.init == "labels"):
+        helps = message.sender > self._job.n
+        if helps and introduction.rows:
+            raise MessageError(f"Hello: helper {message.sender} has rows")
+        if (message.start is None) == (self._job.init == "labels" and not helps):
             given = "no" if message.start is None else "given"
             raise MessageError(
                 f"Hello: {given} start labels from client {message.sender}, init={self._job.init!r}"
@@ -93,7 +96,7 @@ class Introductions:
 
     def plans(self, members: Sequence[int]) -> list[Plan]:
         """What tells these clients of all introductions."""
-        said = tuple(self._hellos.get(j) for j in range(1, self._job.n + 1))
+        said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         return [Plan(run=self._session.run, sender=SERVER, recipient=j, introductions=said) for j in members]
 
 

@@ -8,6 +8,7 @@ from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.field.packing import PackedResidues
+from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.params import Job
 from secfc.protocol.best_start import Scores
@@ -15,12 +16,12 @@ from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.label_round import LabelRound, LabelsAsked
-from secfc.protocol.mail import RoundMessage
+from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
-from secfc.protocol.phases.client_phase import Held
 from secfc.protocol.question import endorsed, question_digest
 from secfc.protocol.trio_round import Kept
 from secfc.randomness import KEY_BYTES
+from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session
 
 _CORE_QUESTION = 2
@@ -104,13 +105,33 @@ def _is_partition(sets: Labels, k: int) -> bool:
 class ClientLabels(ClientCoded):
     """Answers leave under the dealer's masks; the trio compares what they decode to.
 
-    Attributes are those of `ClientCoded`; one that is no comparer answers and nothing else.
+    One that is no comparer answers and nothing else; a helper compares and does not answer.
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    mail : Mail
+    layout : Layout
+        The rows that are in.
+    left_out : frozenset of int
+    kernels : Kernels
     """
 
-    def __init__(self, context: ClientContext, peers: Peers, held: Held) -> None:
-        super().__init__(context, peers, held)
-        self._peers, self._mail, self._layout = peers, held.mail, held.sharing.remaining()
-        self._parts = self._layout.parts(self._job)
+    def __init__(
+        self,
+        context: ClientContext,
+        peers: Peers,
+        *,
+        mail: Mail,
+        layout: Layout,
+        left_out: frozenset[int],
+        kernels: Kernels,
+    ) -> None:
+        super().__init__(context)
+        self._peers, self._mail, self._left_out = peers, mail, left_out
+        self._members = tuple(j for j, start in enumerate(peers.starts, 1) if start and j not in left_out)
+        self._parts = layout.parts(self._job)
         dealer, *evaluators = self._job.comparers
         self._deals, self._evaluates = self._number == dealer, self._number in evaluators
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
@@ -118,7 +139,7 @@ class ClientLabels(ClientCoded):
         self._kept = Kept(
             own_secret=own_secret,
             weights=Weights(self._job),
-            kernels=held.sharing.kernels,
+            kernels=kernels,
             scores=Scores(),
         )
         self._search: LabelSearch | None = None  # an evaluator's
@@ -159,16 +180,16 @@ class ClientLabels(ClientCoded):
             self._search = label_search(self._job, sets)
         elif self._search is not None and self._begins:
             self._search.begin(sets)
-        job, left_out = self._job, self._sharing.left_out
+        job = self._job
         asked = LabelsAsked(
             round=message.round,
-            digest=question_digest(sets, (), left_out),
+            digest=question_digest(sets, (), self._left_out),
             sets=sets,
             sizes=sizes,
             champions=self._question > 1 or (job.init == "labels" and not job.predict),
             core=job.init == "separation" and self._question == _CORE_QUESTION,
             rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
-            members=tuple(sorted({self._number, *self._channels} - left_out)),
+            members=self._members,
             parts=self._parts,
             residues=residues,
         )
@@ -260,7 +281,7 @@ class ClientLabels(ClientCoded):
             session,
             labels,
             round_=0 if result else self._round + 1,
-            left_out=self._sharing.left_out,
+            left_out=self._left_out,
             ended=(result.n_iter, result.converged) if result else None,
         )
         return [

@@ -31,15 +31,15 @@ class Letter:
 
 
 def is_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
-    """Whether a client of a job sends another this type of `RoundMessage`."""
+    """Whether a party of a job sends another this type of `RoundMessage`."""
     if job.disclosure != "labels":
         return False
     dealer, first, second = job.comparers
     match kind:
         case SpareMasks.__name__:
-            return sender == dealer
+            return sender == dealer and recipient <= job.n
         case MaskedAnswer.__name__:
-            return recipient == first
+            return sender <= job.n and recipient == first
         case MaskedDistances.__name__:
             return (sender, recipient) == (first, second)
     return kind == Compared.__name__ and {sender, recipient} <= set(job.comparers)

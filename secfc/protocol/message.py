@@ -12,7 +12,7 @@ Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "re
 PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
 
 SERVER = 0
-"""Number of the server; clients are 1 to n."""
+"""Number of the server; clients are 1 to n, helpers n + 1 and on."""
 
 RUN_ID_BYTES = 16
 
@@ -26,7 +26,7 @@ class Message:
     run : bytes of length 16
         Identifier of the run, random.
     sender, recipient : int
-        0 for the server, 1 to n for clients.
+        0 for the server, 1 to n for clients, n + 1 and on for helpers.
     round : int
         Number of the question asked, of the stage of the union, or of the check of a part of shares that
         are added up, from 1; 0 elsewhere.
@@ -55,6 +55,9 @@ class Message:
 
     alike: ClassVar[bool] = False
     """Whether the server sends the same to all clients, so that two different ones prove that it cheats."""
+
+    with_helpers: ClassVar[bool] = False
+    """Whether helpers, parties without rows and shares, send or take it as clients do."""
 
     needed: ClassVar[bool] = False
     """Whether a run ends for a client that refuses one: nobody can replace it, unless liars are tolerated."""

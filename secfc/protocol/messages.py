@@ -71,6 +71,7 @@ class Hello(ToServer):
     number = 0
     phase = work = "identify"
     states = frozenset({State.IDENTIFY})
+    with_helpers = True
     body = Body(agreement=octets(DIGEST_BYTES), introduction=INTRODUCTION, start=START)
 
     agreement: bytes = field(repr=False)
@@ -80,13 +81,13 @@ class Hello(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(FromServer):
-    """Every client's introduction, client 1's first."""
+    """Every party's introduction, client 1's first."""
 
     number = 1
     phase = "identify"
     work = "share"
     states = frozenset({State.IDENTIFY})
-    alike = True
+    alike = with_helpers = True
     body = Body(introductions=INTRODUCTIONS)
 
     introductions: tuple[Introduction | None, ...]
@@ -131,7 +132,7 @@ class Continue(FromServer):
     number = 4
     phase = work = "iterate"
     states = frozenset({State.SHARE, State.ITERATE})
-    rounds = True
+    rounds = with_helpers = True
     body = Body(part=COUNT)
 
     part: int
@@ -149,7 +150,7 @@ class Assignment(FromServer):
     number = 5
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
-    rounds = alike = True
+    rounds = alike = with_helpers = True
     body = Body(
         sets=SETS,
         responders=clients(lambda of: of.job.threshold),
@@ -189,7 +190,7 @@ class Finish(FromServer):
     number = 7
     phase = work = "reveal"
     states = frozenset({State.ITERATE})
-    alike = True
+    alike = with_helpers = True
     body = Body(
         n_iter=COUNT,
         converged=flag("Finish: converged"),
@@ -513,7 +514,7 @@ class SpareMasks(BetweenClients, _OneOfAPart):
     phase = work = "iterate"
     states = _COMPARED
     purpose = b"spare masks"
-    rounds = True
+    rounds = with_helpers = True
     body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
     part: int
@@ -528,7 +529,7 @@ class MaskedAnswer(BetweenClients, _OneOfAPart):
     phase = work = "iterate"
     states = _COMPARED
     purpose = b"masked answer"
-    rounds = waited_for = True
+    rounds = with_helpers = True
     body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
 
     part: int
@@ -543,7 +544,7 @@ class MaskedDistances(BetweenClients, _OneOfAPart):
     phase = work = "iterate"
     states = _COMPARED
     purpose = b"masked distances"
-    rounds = needed = True
+    rounds = needed = with_helpers = True
     body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
 
     part: int
@@ -566,7 +567,7 @@ class Compared(BetweenClients):
     phase = work = "iterate"
     states = _COMPARED
     purpose = b"compared"
-    rounds = needed = True
+    rounds = needed = with_helpers = True
     body = Body(part=COUNT, index=COUNT, sealed=sealed(lambda of: of.compared))
 
     part: int
@@ -589,7 +590,7 @@ class OpenedLabels(ToServer):
     number = 31
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
-    rounds = True
+    rounds = with_helpers = True
     body = Body(part=COUNT, labels=PART_LABELS, core=counted(lambda of: -(-of.part_rows() // 8)))
 
     part: int
@@ -608,7 +609,7 @@ class Endorsement(ToServer):
     number = 32
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
-    rounds = True
+    rounds = with_helpers = True
     body = Body(signature=octets(SIGNATURE_BYTES), best=COUNT, moved=numbers(lambda of: of.job.k))
 
     signature: bytes = field(repr=False)

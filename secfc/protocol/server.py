@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from secfc.errors import ParameterError, SecFCError
+from secfc.errors import ParameterError, SecFCError, TooManyFaultsError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.search import LabelResult, Search
 from secfc.params import Job
@@ -167,7 +167,7 @@ class Server:
         """
         late = message.sender in self.gathering.left_out
         state = None if late else self.state
-        check_envelope(message, run=self._run, me=SERVER, n=self._job.n, state=state)
+        check_envelope(message, run=self._run, me=SERVER, job=self._job, state=state)
         if late:
             return []  # on its way when its sender was left out
         self.phase, messages = self.phase.step(message)
@@ -182,22 +182,24 @@ class Server:
         Parameters
         ----------
         client : int
-            1 to n.
+            From 1; helpers too.
 
         Raises
         ------
         TooManyFaultsError
-            Too few clients are left.
+            Too few clients are left, or it is a helper: nobody takes its place.
         ParameterError
             No such client, or the rows of those who are left do not fit the job.
         """
-        if not 1 <= client <= self._job.n:
-            raise ParameterError(f"client: 1 to {self._job.n}, {client} was given")
+        if not 1 <= client <= self._job.parties:
+            raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")
         gathering = self.gathering
         if self.state is State.DONE or client in gathering.left_out or client in gathering.liars:
             return []
         if client in gathering.silent:
             return []
+        if client > self._job.n:
+            raise TooManyFaultsError(f"client {client} is absent, who compares", clients=[client])
         self.phase, messages = self.phase.absent(client)
         return messages
 

@@ -100,7 +100,7 @@ class TrioRound(ABC):
 
     def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
         self._me, self._job, self._run = context.number, context.job, context.session.run
-        self._channels, self._asked, self._kept = peers.channels, asked, kept
+        self._channels, self._asked, self._kept = peers.all_channels, asked, kept
         self._kernels, self._primes = kept.kernels, primes_of(asked.residues)
         self._columns = asked_about(asked.sizes)
         self._who = dict(zip(Comparer, self._job.comparers, strict=True))

@@ -4,6 +4,7 @@ docs/protocol.md draws its diagram from them.
 """
 
 from secfc.errors import MessageError
+from secfc.params import Job
 from secfc.protocol.messages import KINDS, SERVER, FromServer, Message, ToServer
 from secfc.protocol.states import State
 
@@ -31,7 +32,7 @@ SERVER_TAKES = _takes(server=True)
 SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
 
 
-def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: State | None) -> None:
+def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: State | None) -> None:
     """Refuse a message that party `me` must not take in this state, before anything in it is used.
 
     A state of None stands for all of the server's: what comes from a client that was left out is dropped,
@@ -40,15 +41,18 @@ def check_envelope(message: Message, *, run: bytes, me: int, n: int, state: Stat
     Raises
     ------
     MessageError
-        Another run, another recipient, a sender that cannot send it or is `me`, or a type out of turn.
+        Another run, another recipient, a sender that cannot send it or is `me`, a type that is not for
+        helpers, or one out of turn.
     """
     kind = type(message).__name__
     if message.run != run:
         raise MessageError(f"{kind}: of another run")
     if message.recipient != me:
         raise MessageError(f"{kind}: for party {message.recipient}, received by party {me}")
-    if message.sender > n:
-        raise MessageError(f"{kind}: from party {message.sender}, the clients are 1 to {n}")
+    if message.sender > job.parties:
+        raise MessageError(f"{kind}: from party {message.sender}, the parties are 1 to {job.parties}")
+    if max(message.sender, me) > job.n and not message.with_helpers:
+        raise MessageError(f"{kind}: from party {message.sender} to party {me}, not for helpers")
     if (message.sender == SERVER) != isinstance(message, FromServer):
         raise MessageError(f"{kind}: party {message.sender} does not send this")
     takes = SERVER_TAKES if me == SERVER else CLIENT_TAKES

@@ -55,12 +55,12 @@ def write_agreed_report(
     record, job = check_coordinator(summary.coordinator, agreement, name=name), agreement.job
     if site is not None and site.party not in agreement.names:
         raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
-    party = None if site is None else agreement.names.index(site.party)
+    party = None if site is None or agreement.helps(site.party) else agreement.names.index(site.party)
     runs = {one.statement.run for one in summary.statements}
     page = Page(
         job=job,
         run=record.run or (runs.pop() if len(runs) == 1 else "unknown"),
-        names=list(agreement.names),
+        names=list(agreement.consortium.names[: job.n]),
         title=agreement.title,
         ended=None if record.ended == COMPLETE else record.ended,
         party=party,

@@ -25,8 +25,8 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
         Columns whose mean and deviation were opened first.
     """
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
-    if job.disclosure == "labels" and job.t > 1:
-        coalition += ", but for two of the three that compare"
+    if job.t > 1 and len(job.comparing_clients) > 1:
+        coalition += ", but for two of those that compare"
     if job.ids_cap is None:
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
@@ -95,13 +95,13 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 
 def _of_comparers(job: Job, rounds: int) -> list[Learned]:
-    """Where three clients compare."""
-    dealer, first, second = job.comparers
+    """Where three parties compare."""
+    dealer, first, second = (f"{'client' if j <= job.n else 'helper'} {j}" for j in job.comparers)
     distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
     return [
         Learned("the server", "nothing else"),
-        Learned(f"client {dealer} with client {first}", "what the server learns with disclosure 'coded'"),
-        Learned(f"client {second} with client {dealer} or client {first}", distances),
+        Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
+        Learned(f"{second} with {dealer} or {first}", distances),
     ]
 
 

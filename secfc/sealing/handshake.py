@@ -57,10 +57,10 @@ class Session:
         Raises
         ------
         ParameterError
-            When the roster does not have the job's number of clients, or no server.
+            When the roster does not have the job's number of parties, or no server.
         """
-        if len(roster.keys) != job.n:
-            raise ParameterError(f"roster: it has {len(roster.keys)} clients, the job has {job.n}")
+        if len(roster.keys) != job.parties:
+            raise ParameterError(f"roster: it has {len(roster.keys)} parties, the job has {job.parties}")
         if roster.coordinator is None:
             raise ParameterError("roster: the server's key is needed")
         agreement = hashlib.sha256(_AGREEMENT + PROTOCOL_BYTES + job.digest + roster.digest).digest()
@@ -140,7 +140,7 @@ class Handshake:
     ----------
     session : Session
     number : int
-        1 to n.
+        Of the party, from 1.
     identity : Identity
         Whose public key the roster has at this number.
     rows : int
@@ -197,9 +197,9 @@ class Handshake:
 
         Parameters
         ----------
-        introductions : sequence of n Introduction or None
-            Client 1's first, None for one that did not come; all are verified, and the own one must be what
-            was sent.
+        introductions : sequence of Introduction or None
+            Of every party, client 1's first, None for one that did not come; all are verified, and the own
+            one must be what was sent.
 
         Raises
         ------

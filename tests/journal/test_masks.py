@@ -260,6 +260,7 @@ UNION = {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
 PURPOSES = {
     "coded": ALWAYS,
     "opened labels": COMPARED,
+    "helpers": COMPARED,
     "spare masks": COMPARED,
     "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
     "opened core": COMPARED,

@@ -18,8 +18,8 @@ from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
-COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
-"""The dealer draws masks of its own answer in the first, and deals its own in the others."""
+COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1), (1, 6, 7), (6, 7, 8)]
+"""The dealer draws masks of its own answer where it is client 1, deals its own where it is another client."""
 
 
 class Holders:

@@ -69,13 +69,16 @@ def jobs(draw):
         given |= {"init": draw(st.sampled_from(["random", "separation"])), "n_init": draw(st.integers(1, 3))}
     if start != "predict" and draw(st.booleans()):
         given |= {"reveal_to": (1, n), "limits": Limits(reveal_centres=True)}
-    comparers = tuple(draw(st.permutations(range(1, n + 1)))[:3])
+    helpers = draw(st.integers(0, 3))
+    clients = draw(st.permutations(range(1, n + 1)))[: 3 - helpers]
+    comparers = tuple(draw(st.permutations([*clients, *range(n + 1, n + 1 + helpers)])))
     return np.split(rows.astype(float), ends), given, comparers
 
 
 def outcome(net):
     best = net.server.outcome
-    centres = [None if one.centres is None else one.centres.tolist() for one in net.clients.values()]
+    clients = [net.clients[j] for j in range(1, net.job.n + 1)]
+    centres = [None if one.centres is None else one.centres.tolist() for one in clients]
     return net.labels(), best.n_iter, best.converged, best.start.tolist(), centres
 
 
@@ -105,15 +108,16 @@ def assert_exact(net, pooled):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(3))
-def test_with_ids_too(part_rows, k, seed):
+@pytest.mark.parametrize("comparers", [(1, 2, 3), (1, 5, 6), (5, 6, 7)])
+def test_with_ids_too(part_rows, k, comparers):
     part_rows(2)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(k)
     rows = [rng.normal(size=(m, 2)).round(1) + 9 * (np.arange(m)[:, np.newaxis] % 3) for m in (6, 4, 5, 0)]
-    net = UnionWire(rows, k=k, disclosure="labels", seed=seed, bound=40.0)
+    net = UnionWire(rows, k=k, disclosure="labels", comparers=comparers, seed=k, bound=40.0)
     net.run()
     pooled = np.concatenate(net.rows)
-    for part, client in zip(net.rows, net.clients.values(), strict=True):
+    for j, part in enumerate(net.rows, 1):
+        client = net.clients[j]
         pooled[client.union_rows] = part
         assert client.labels.tolist() == net.server.outcome.labels[client.union_rows].tolist()
     assert_exact(net, pooled)

@@ -252,7 +252,7 @@ def test_a_client_message_from_the_server_is_refused(joined, refuses, kind):
 def test_a_sender_above_n_is_refused(joined, refuses, number, kind, sender):
     net = joined(number, turn_of(number, kind) or State.ITERATE)
     message = replace(honest(net, kind, number), sender=sender)
-    text = f"^{kind.__name__}: from party {sender}, the clients are 1 to 5$"
+    text = f"^{kind.__name__}: from party {sender}, the parties are 1 to 5$"
     refuses(net.role(number), message, MessageError, text)
 
 

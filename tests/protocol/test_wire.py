@@ -705,8 +705,8 @@ def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked
         decode(data, k=3)
 
 
-def test_a_plan_of_more_clients_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
+def test_a_plan_of_more_parties_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
     data = encode(examples()["Plan"], k=3)
-    monkeypatch.setattr("secfc.protocol.encodings.MAX_CLIENTS", 2)
-    with pytest.raises(MessageError, match=r"^Plan: of 3 clients, at most 2 are possible$"):
+    monkeypatch.setattr("secfc.protocol.encodings.MAX_CLIENTS", -1)
+    with pytest.raises(MessageError, match=r"^Plan: of 3 parties, at most 2 are possible$"):
         decode(data, k=3)

@@ -23,6 +23,7 @@ KINDS = {
     "coded": {"disclosure": "coded"},
     "opened labels": {"disclosure": "labels"},
     "spare masks": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "comparers": (4, 1, 5)},
+    "helpers": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "t": 2},
     "emptied clusters": {"disclosure": "labels", "k": 5, "seed": 1},
     "opened core": {"disclosure": "labels", "init": "separation"},
     "scored starts": {"disclosure": "labels", "n_init": 3},
@@ -59,14 +60,14 @@ class Restarting(Processes):
     def __init__(self, setup, folder, plan=None):
         self.setup, self.folder = setup, folder
         self.run_id = secrets.token_bytes(16)
-        self.keys = [bytes([j]) * 32 for j in range(setup.job.n + 1)]
+        self.keys = [bytes([j]) * 32 for j in range(setup.job.parties + 1)]
         server, *clients = (Identity(key).public for key in self.keys)
-        self.terms = RunTerms.of_simulation(setup.job, tuple(setup.names), Roster(tuple(clients), server))
+        self.terms = RunTerms.of_simulation(setup.job, setup.parties, Roster(tuple(clients), server))
         self.parties = {}
-        super().__init__(setup.names, plan)
+        super().__init__(setup.parties, plan)
 
     def _callee(self, name):
-        number, stream = self.setup.names.index(name) + 1, io.BytesIO()
+        number, stream = self.setup.parties.index(name) + 1, io.BytesIO()
         key, roster = self.keys[number], self.terms.roster
         give(stream, self.setup, number, roster=roster, key=key, folder=self.folder)
         stream.seek(0)
@@ -95,7 +96,7 @@ class Restarting(Processes):
         results = {j: one.result() for j, one in self.parties.items()}
         received = {j: arrays[0] for j, (_, arrays) in results.items() if arrays}
         hidden = self.setup.ids is not None
-        rows = {j: arrays[1] for j, (_, arrays) in results.items() if arrays} if hidden else None
+        rows = {j: arrays[1] for j, (_, arrays) in results.items() if len(arrays) == 2} if hidden else None
         told = next((one for one, _ in results.values() if one.get("centres") is not None), {})
         return self.coordinator.report.outcome(
             received,

@@ -90,7 +90,7 @@ class CountedMasks(MaskSource):
 
 
 class Wire:
-    """A server, its clients, and the mail between them: one queue for each sender and recipient."""
+    """A server, its clients and helpers, and the mail between them: one queue a sender and recipient."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Wire:
             **parameters,
         )
         self.m = sum(part.shape[0] for part in self.rows)
-        self.identities = identities or [Identity() for _ in rows]
+        self.identities = identities or [Identity() for _ in range(self.job.parties)]
         self.coordinator = coordinator or Identity()
         roster = Roster(tuple(identity.public for identity in self.identities), self.coordinator.public)
         self.session = Session.of(job=self.job, roster=roster, run=RUN)
@@ -142,14 +142,14 @@ class Wire:
         self._given: dict[int, dict[str, Any]] = {
             j: {
                 "number": j,
-                "rows": self.rows[j - 1],
+                "rows": self.rows[j - 1] if j <= self.job.n else np.empty((0, self.job.d)),
                 "limits": limits,
                 "prepared": prepared,
                 "salt": salt,
-                "start": None if starts is None else starts[j - 1],
+                "start": None if starts is None or j > self.job.n else starts[j - 1],
                 "ephemeral": X25519PrivateKey.generate().private_bytes_raw(),
             }
-            for j in range(1, self.job.n + 1)
+            for j in range(1, self.job.parties + 1)
         }
         self.masks = {j: CountedMasks() for j in self._given}
         self.clients = {j: self.client(j) for j in self._given}
@@ -322,7 +322,7 @@ class Wire:
             self.deliver(message)
 
     def labels(self) -> list[list[int]]:
-        return [client.labels.tolist() for client in self.clients.values()]
+        return [client.labels.tolist() for j, client in self.clients.items() if j <= self.job.n]
 
     def parts(self) -> Parts:
         """How shares and answers are cut."""
@@ -582,6 +582,8 @@ class UnionWire(Wire):
         super().__init__(rows, **{"ids_cap": 40, **parameters})
 
     def client(self, number: int, **other: Any) -> Client:
+        if number > self.job.n:
+            return super().client(number, **other)
         ids = [f"{number}-{row}" for row in range(self.rows[number - 1].shape[0])]
         held = row_ids(ids, key=KEY, name=f"client {number}")
         return super().client(number, **{"ids": held, **other})

@@ -57,7 +57,8 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
     """
     agreement = read_job(file)
     check_signed(agreement, signatures_path(file))
-    needs_all = agreement.job.ids_cap is not None or bool(agreement.opened)
+    job = agreement.job
+    needs_all = job.ids_cap is not None or bool(agreement.opened)
     server = {
         "format_version": 2,
         "workflows": [
@@ -82,7 +83,7 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
         "name": folder.name,
         "resource_spec": {},
         # With membership privacy, or where data is prepared first, nobody can be left out from the start.
-        "min_clients": agreement.job.n if needs_all else agreement.job.threshold,
+        "min_clients": (job.n if needs_all else job.threshold) + job.helpers,
         "deploy_map": {"secfc": ["server", *agreement.names]},
     }
     files = {

@@ -1,4 +1,4 @@
-"""The phase *identify* of a client: it introduces itself, and meets the others in the plan."""
+"""The phase *identify* of a client or helper: it introduces itself, and meets the others in the plan."""
 
 from secfc.array_types import Floats
 from secfc.errors import MessageError
@@ -6,6 +6,7 @@ from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import SERVER, Hello, Message, Plan, Share, UnionDeal
 from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import ClientUnion
@@ -13,7 +14,7 @@ from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Handshake, Introduction, transcript_of
+from secfc.sealing.handshake import Handshake, Introduction, start_digest, transcript_of
 
 
 class ClientIdentify(ClientPhase):
@@ -85,20 +86,29 @@ class ClientIdentify(ClientPhase):
         return []
 
     def _join(self, introductions: tuple[Introduction | None, ...]) -> ClientStep:
-        """Meet the others; with IDs the union follows, else sharing."""
+        """Meet the others; with IDs the union follows, else sharing. A helper takes part in neither."""
         context, job = self._context, self._context.job
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
+        clients = introductions[: job.n]
+        for j in range(job.n + 1, job.parties + 1):
+            if j not in present or present[j].rows or present[j].start != start_digest(None):
+                raise MessageError(f"Plan: helper {j} did not come, or has rows")
         peers = Peers(
-            channels=channels,
+            channels={j: channel for j, channel in channels.items() if j <= job.n},
+            helpers={j: channel for j, channel in channels.items() if j > job.n},
             transcript=transcript_of(context.session, present),
-            starts=[None if one is None else one.start for one in introductions],
-            quorum=quorum(job, len(present)),
+            starts=[None if one is None else one.start for one in clients],
+            quorum=quorum(job, len(present) - job.helpers),
         )
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
+        layout = Layout(tuple(0 if one is None else one.rows for one in clients))
+        if context.number > job.n:
+            if job.ids_cap is not None:
+                layout = Layout((job.ids_cap,) * job.n, common=True)
+            return ClientCompare(context, peers, layout=layout), []
         if self._ids is None:
-            layout = Layout(tuple(0 if one is None else one.rows for one in introductions))
             own = OwnRows(self._rows, layout.rows(context.number))
             share = ClientShare(context, peers, layout=layout, own=own)
             return share, share.sharing.begin(self.early_shares)

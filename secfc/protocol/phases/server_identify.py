@@ -20,7 +20,7 @@ class ServerIdentify(ServerPhase):
     @property
     def awaited(self) -> tuple[int, ...]:
         """Who has not introduced itself."""
-        return tuple(j for j in self.context.gathering.members if j not in self.introductions)
+        return tuple(j for j in self.context.gathering.everybody if j not in self.introductions)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """While rows are prepared, who has to act."""
@@ -45,5 +45,5 @@ class ServerIdentify(ServerPhase):
         if self.awaited:
             return self, []
         following = ServerShare if self.context.job.ids_cap is None else ServerUnion
-        plans = self.introductions.plans(self.context.gathering.members)
+        plans = self.introductions.plans(self.context.gathering.everybody)
         return following(self.context, self.introductions), [*plans]

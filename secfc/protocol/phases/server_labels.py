@@ -92,9 +92,8 @@ class ServerLabels(ServerRounds):
         return self, []
 
     def _check_comparers(self) -> None:
-        gone = [
-            j for j in self._job.comparers if j in self._gathering.absent or j not in self._gathering.members
-        ]
+        left = set(self._gathering.everybody) - self._gathering.absent
+        gone = [j for j in self._job.comparers if j not in left]
         if gone:
             raise TooManyFaultsError(
                 f"client {gone[0]} is absent, who compares; {self._gathering.describe()}", clients=gone
@@ -171,7 +170,7 @@ class ServerLabels(ServerRounds):
         low, high = asked.searchsorted((rows.start, rows.stop))
         self.search.add(asked[low:high], first[asked[low:high] - rows.start], core)
         self._parts_done += 1
-        return self._continue(part + WINDOW, self._gathering.members)
+        return self._continue(part + WINDOW, self._gathering.everybody)
 
     def _core(self, bits: bytes, rows: int) -> Bools | None:
         """Which of a part's rows are in the core, where that is asked.

@@ -99,7 +99,7 @@ class ServerRounds(ServerPhase):
                 left_out=tuple(sorted(gathering.left_out)),
                 endorsements=endorsements,
             )
-            for j in gathering.members
+            for j in gathering.everybody
         ]
 
     def _continue(self, part: int, clients: Collection[int]) -> list[Message]:
@@ -129,6 +129,6 @@ class ServerRounds(ServerPhase):
                 left_out=tuple(sorted(left_out)),
                 endorsements=endorsements,
             )
-            for j in range(1, self._job.n + 1)
+            for j in range(1, self._job.parties + 1)
             if j not in left_out
         ]

@@ -1,0 +1,148 @@
+"""The phase *iterate* of a helper, a party without rows and shares: it compares, and answers nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from secfc.array_types import Labels
+from secfc.errors import MessageError, ParameterError
+from secfc.kmeans.sets import set_sizes
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.labels import ClientLabels
+from secfc.protocol.mail import Mail
+from secfc.protocol.messages import (
+    Assignment,
+    Compared,
+    Continue,
+    Finish,
+    MaskedAnswer,
+    MaskedDistances,
+    Message,
+    SpareMasks,
+)
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.states import State
+from secfc.protocol.witness import check_outcome
+from secfc.row_layout import WINDOW, Layout
+
+
+class ClientCompare(ClientPhase):
+    """From the plan to the result.
+
+    Who is left out, and with membership privacy how many rows there are, it learns from the first question.
+    Clients compare questions among themselves before they answer; a helper need not: what it sees of a
+    question that the others were not asked is random (docs/proofs.md, "Labels by a trio").
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    layout : Layout
+        All rows as planned; with membership privacy the most that there can be.
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:
+        try:
+            layout.check(context.job)
+        except ParameterError as error:
+            raise MessageError(f"Plan: {error}") from None
+        self.planned: Layout = layout
+        self._context, self._job, self._peers = context, context.job, peers
+        self._mail = Mail(context.job, context.number, peers.all_channels)
+        self._disclosure: ClientLabels | None = None
+        self._left_out: tuple[int, ...] = tuple(sorted(peers.left_out))
+        self._round = self._asked = self._parts = 0
+
+    @property
+    def state(self) -> State:
+        """DONE with the result."""
+        return State.ITERATE if self.labels is None else State.DONE
+
+    def step(self, message: Message) -> ClientStep:
+        """Take part in each question; the result ends the run."""
+        match message:
+            case Assignment():
+                return self, self._on_assignment(message)
+            case Continue():
+                return self, self._on_continue(message)
+            case Finish():
+                return self, self._on_finish(message)
+            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+                if self._disclosure is not None:
+                    return self, self._disclosure.deliver(message)
+                self._mail.hold(message)
+                return self, []
+        raise AssertionError(type(message))
+
+    def _on_assignment(self, message: Assignment) -> list[Message]:
+        if message.round <= self._round:
+            raise MessageError(f"Assignment: round {message.round} after round {self._round}")
+        layout = self._layout(message)
+        sets = labels_of(message.sets)
+        sizes = set_sizes(sets, self._job.k)
+        if not sizes.any():
+            raise MessageError("Assignment: every set is empty")
+        disclosure = self._disclosure
+        if disclosure is None:
+            disclosure = ClientLabels(
+                self._context,
+                self._peers,
+                mail=self._mail,
+                layout=layout,
+                left_out=frozenset(message.left_out),
+                kernels=self._context.kernels(layout.answer_residues(self._job)),
+            )
+        message = replace(message, sets=sets)
+        disclosure.check(message, sets)
+        smallest = int(sizes[sizes > 0].min())
+        self._context.limits.enforce(
+            self._job, client=self._context.number, smallest=smallest, round_=message.round
+        )
+        self._disclosure, self._left_out, self.planned = disclosure, message.left_out, layout
+        self._round, self._parts = message.round, layout.parts(self._job).answers
+        self._asked = min(WINDOW, self._parts)
+        disclosure.ask(message, sets, sizes, self._job.round_residues(sizes, layout.m))
+        return [caused for part in range(self._asked) for caused in disclosure.begin(part)]
+
+    def _layout(self, message: Assignment) -> Layout:
+        """The rows that are in, as a question has them.
+
+        Raises
+        ------
+        MessageError
+            It has other rows than planned, or than the question before.
+        """
+        rows, job = message.sets.size, self._job
+        if self._disclosure is not None and message.left_out != self._left_out:
+            raise MessageError("Assignment: others are left out than in the question before")
+        if not set(self._left_out) <= set(message.left_out) <= set(range(1, job.n + 1)):
+            raise MessageError("Assignment: left out are others than clients that did not come")
+        if job.ids_cap is not None and self._disclosure is None and rows <= self.planned.m:
+            return Layout((rows,) * job.n, common=True)
+        layout = self.planned.without(message.left_out)
+        if layout.m != rows:
+            raise MessageError(f"Assignment: of {rows} rows, the parties hold {layout.m}")
+        return layout
+
+    def _on_continue(self, message: Continue) -> list[Message]:
+        if message.round != self._round or message.part != self._asked or message.part >= self._parts:
+            raise MessageError(
+                f"Continue: part {message.part} of round {message.round}, part {self._asked} of "
+                f"{self._parts} of round {self._round} is next"
+            )
+        assert self._disclosure is not None  # there is a part
+        self._asked += 1
+        return self._disclosure.begin(message.part)
+
+    def _on_finish(self, message: Finish) -> list[Message]:
+        if self._disclosure is None:
+            raise MessageError("Finish: before any question")
+        check_outcome(message, self._job)
+        if message.labels.size != self.planned.m or message.left_out != self._left_out:
+            raise MessageError("Finish: of other rows than were asked about")
+        labels = labels_of(message.labels)
+        self._disclosure.check_end(replace(message, labels=labels), labels)
+        self._mail.close()
+        self.labels: Labels | None = np.empty(0, dtype=np.int32)
+        return []
