@@ -69,6 +69,17 @@ class Organisations:
         )
         return self.site(name)
 
+    def add_helpers(self, *helpers: str) -> None:
+        """Add parties without rows, who compare; the job opens labels only."""
+        members = []
+        for name in helpers:
+            members.append(Member(name=name, key=write_new_key(self.folder / f"{name}.key").public))
+            self.site(name).write_text(
+                f'party = "{name}"\njob = "job.toml"\nkey = "{name}.key"\nresults = "results-{name}"\n'
+            )
+        add_members(self.roster, [], helpers=members)
+        self.replace(self.job, "k = 2", 'k = 2\ndisclosure = "labels"')
+
     def replace(self, path: Path, old: str, new: str) -> None:
         text = path.read_text()
         assert old in text
@@ -93,5 +104,7 @@ class Organisations:
 
     def sign(self, *names: str) -> None:
         collect(
-            self.agreement, signatures_path(self.job), [self.signature(name) for name in names or self.names]
+            self.agreement,
+            signatures_path(self.job),
+            [self.signature(name) for name in names or self.agreement.names],
         )
