@@ -43,7 +43,7 @@ def run_demo(*, seed: int) -> None:
     pooled = compare_with_pooled(result, parties)
     out.print(_comparison(result, pooled, np.concatenate([classes[member] for member in members])))
     out.print()
-    out.print(cost_table(result.costs, n=CLIENTS))
+    out.print(cost_table(result.costs, result.job))
     out.print()
     out.print(
         f"{pooled.same} of {pooled.rows} rows have the label that Lloyd's algorithm gives them when all rows "

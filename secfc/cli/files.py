@@ -121,5 +121,5 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
     if told:
         what = "centres" if result.cluster_std is None else "centres and standard deviations"
         out.print(f"{what} opened to {', '.join(told)}", markup=False, soft_wrap=True)
-    out.print(cost_table(result.costs, n=result.job.n))
+    out.print(cost_table(result.costs, result.job))
     out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {out_folder}")

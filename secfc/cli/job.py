@@ -216,7 +216,7 @@ def run(
         end = "converged" if outcome.converged else "stopped at max_iter"
         out.print(f"{end} after {outcome.n_iter} iterations")
         faults_line(out, outcome.faults, agreement.names)
-        out.print(cost_table(outcome.costs, n=agreement.job.n))
+        out.print(cost_table(outcome.costs, agreement.job))
         out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
 
 

@@ -140,7 +140,7 @@ def _show(prediction: Prediction, names: list[str], written: list[str]) -> None:
     out = console()
     out.print(threshold_line(prediction.job))
     faults_line(out, prediction.faults, names)
-    out.print(cost_table(prediction.costs, n=prediction.job.n))
+    out.print(cost_table(prediction.costs, prediction.job))
     rows = sum(len(labels) for labels in prediction.labels)
     out.print(
         f"{rows} new rows in {prediction.costs.wall_seconds:.2f} s; labels in {', '.join(written)}",

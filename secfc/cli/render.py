@@ -101,15 +101,16 @@ def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
         out.print(said, markup=False, soft_wrap=True)
 
 
-def cost_table(costs: Costs, *, n: int) -> Table:
+def cost_table(costs: Costs, job: Job) -> Table:
     """Costs per phase and role."""
     table = Table(title="Cost per phase and role", title_justify="left")
     table.add_column("phase")
     table.add_column("role")
     for heading in ("CPU seconds", "bytes sent", "messages"):
         table.add_column(heading, justify="right")
+    clients = f"{job.n} clients" + (f", {job.helpers} helpers" if job.helpers else "")
     for phase in costs.phases:
-        role = f"{n} clients" if phase.role == "client" else "server"
+        role = clients if phase.role == "client" else "server"
         table.add_row(
             phase.phase, role, f"{phase.seconds:.3f}", bytes_text(phase.sent_bytes), str(phase.messages)
         )
