@@ -273,21 +273,20 @@ def engines(
 
 @app.command(
     rich_help_panel=_FAULTS,
-    epilog="Example: python -m benchmarks privacy --out benchmarks/privacy/results",
+    epilog="Example: python -m benchmarks privacy --only k,l",
 )
 def privacy(
     as_json: Json = False,
     quick: Quick = False,
-    out: Annotated[Path | None, typer.Option(help="Also write attacks.json and its plots here.")] = None,
-    plots_only: Annotated[
-        bool, typer.Option("--plots-only", help="Only draw the attacks.json in --out again.")
-    ] = False,
+    only: Annotated[
+        str, typer.Option(help="Letters of attacks, as in the threat model, separated by commas.")
+    ] = "",
 ) -> None:
     """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""
     with plain_endings():
-        from benchmarks.privacy.command import attack  # noqa: PLC0415
+        from benchmarks.privacy.measure import FULL, QUICK, measure_attacks  # noqa: PLC0415
 
-        attack(quick=quick, as_json=as_json, out=out, plots_only=plots_only)
+        show_rows("privacy", measure_attacks(QUICK if quick else FULL, _several(only)), as_json)
 
 
 @app.command(rich_help_panel=_FAULTS, epilog="Example: python -m benchmarks liars --runs 5000")

@@ -24,9 +24,15 @@ Drawer = Callable[[Any, list[dict[str, Any]]], Any]
 
 
 def draw(results: dict[str, Any], folder: Path) -> dict[str, list[str]]:
-    """Draw what the results allow; the names, without theme and ending, of the plots of each benchmark."""
-    drawers: dict[str, Drawer] = {"figure1": _figure1, "scaling": _scaling}
-    names = [name for name in drawers if name in results]
+    """Draw what the results allow; names, without theme and ending, of what the page shows of each."""
+    from benchmarks.privacy.plots import DRAWERS  # noqa: PLC0415 - they take their style from here
+
+    drawers: dict[str, dict[str, Drawer]] = {
+        "figure1": {"figure1": _figure1},
+        "scaling": {"scaling": _scaling},
+        "privacy": {f"privacy-{name}": drawer for name, drawer in DRAWERS.items()},
+    }
+    names = {name: list(drawers[name])[:1] for name in drawers if name in results}
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
 
@@ -34,15 +40,16 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, list[str]]:
         from matplotlib import pyplot  # noqa: PLC0415
     except ImportError:
         print('plots: matplotlib is missing (pip install ".[plots]")', file=sys.stderr)
-        return {name: [name] for name in names if (folder / f"{name}-light.png").exists()}
+        return {name: shown for name, shown in names.items() if (folder / f"{shown[0]}-light.png").exists()}
     for name in names:
-        for theme, (ink, grid) in THEMES.items():
-            with pyplot.rc_context(styled(ink, grid)):
-                figure = drawers[name](pyplot, results[name]["rows"])
-                path = folder / f"{name}-{theme}.png"
-                figure.savefig(path, dpi=130, transparent=True, metadata={"Software": None})
-                pyplot.close(figure)
-    return {name: [name] for name in names}
+        for plot, drawer in drawers[name].items():
+            for theme, (ink, grid) in THEMES.items():
+                with pyplot.rc_context(styled(ink, grid)):
+                    figure = drawer(pyplot, results[name]["rows"])
+                    path = folder / f"{plot}-{theme}.png"
+                    figure.savefig(path, dpi=130, transparent=True, metadata={"Software": None})
+                    pyplot.close(figure)
+    return names
 
 
 def styled(ink: str, grid: str) -> Any:

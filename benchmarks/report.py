@@ -11,6 +11,7 @@ from benchmarks import plots
 from benchmarks.claims import claims
 from benchmarks.costs.engine_table import HEADINGS, TITLE, engine_cells
 from benchmarks.costs.tables import TITLES, cells, seconds_text
+from benchmarks.privacy.table import liar_cells, view_cells
 from secfc.errors import DataError
 
 BENCHMARKS = (
@@ -24,6 +25,7 @@ BENCHMARKS = (
     "labels",
     "comparing",
     "resilience",
+    "privacy",
     "bytes",
     "memory",
     "membership",
@@ -89,6 +91,13 @@ ABOUT = {
         "enough others had agreed. Missed: the bound of "
         "docs/faults.md, eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of "
         "sharing, with the check over those without, turn by turn."
+    ),
+    "privacy": (
+        "Programs that take distances or answers, on all that the server holds after a real run or, with "
+        'disclosure "labels", a coalition: what they take for distances then is what masks leave of them. '
+        '"Labels alone": all but labels is drawn at random. An error of 1 is guessing the mean. No two '
+        "comparers may collude; three columns show what they would find. On the right, and in the second "
+        "table: a client that answers wrongly. All attacks: [the page of attacks](privacy/README.md)."
     ),
     "bytes": (
         "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."
@@ -184,6 +193,8 @@ def _section(name: str, result: Result, images: list[str], folder: str) -> list[
     parts += [_picture(image, folder, title) for image in images]
     if name == "peers":
         parts.append(_table(*_peer_cells(result["rows"])))
+    elif name == "privacy":
+        parts += [_table(*view_cells(result["rows"])), _table(*liar_cells(result["rows"]))]
     elif name == "engines":
         parts.append(_table(list(HEADINGS), engine_cells(result["rows"])))
     elif name == "scaling":

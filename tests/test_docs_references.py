@@ -147,7 +147,8 @@ def test_pictures_and_attacks_of_the_page_of_attacks_exist():
     folder = ROOT / "benchmarks" / "privacy"
     text = (folder / "README.md").read_text()
     named = set(re.findall(r"results/([\w-]+)-(?:light|dark)\.png", text))
-    assert named == {path.stem.rsplit("-", 1)[0] for path in (folder / "results").glob("*.png")}
+    stored = (folder.parent / "results").glob("privacy-*.png")
+    assert named == {path.stem.rsplit("-", 1)[0] for path in stored}
     for attack in re.findall(r"`([a-z]-[a-z-]+)`", text):
         assert attack in ATTACKS or any(one.startswith(attack) for one in ATTACKS), attack
 
@@ -155,7 +156,7 @@ def test_pictures_and_attacks_of_the_page_of_attacks_exist():
 class TestFigures:
     """Figures of the threat model are those that `python -m benchmarks privacy` found."""
 
-    STORED = json.loads((ROOT / "benchmarks" / "privacy" / "results" / "attacks.json").read_text())
+    STORED = json.loads((ROOT / "benchmarks" / "results" / "privacy.json").read_text())
     ROWS = STORED["rows"]
     TEXT = re.sub(r"\s+", " ", THREATS)
 
@@ -221,3 +222,25 @@ class TestFigures:
         assert "; 2 predictions" in many["note"]
         text = f"after {few['value']:.0f} new rows in seven predictions, or {many['value']:,.0f} in two"
         assert text in self.TEXT
+
+    def test_labels_tell_one_comparer_nothing_and_two_everything(self):
+        table = [row for row in self.ROWS if row["against"] == "labels" and row["swept"] == "comparers"]
+        exact = [row for row in table if row["measure"] == "values recovered exactly"]
+        assert {row["success"] for row in exact if row["value"] < 2} == {0.0}
+        assert {row["success"] for row in exact if row["value"] == 2} == {1.0}
+        errors = [row for row in table if row["attack"] in ("k-rows", "k-known-rows")]
+        assert min(row["success"] for row in errors if row["value"] < 2) > 1
+        assert max(row["success"] for row in errors if row["value"] == 2) < 1e-8
+        assert self.found("k-answered", against="labels") == [0.0]
+
+    def test_wrong_answers(self):
+        for d, text in ((2, "44 rounds for two columns"), (4, "and 96 for four")):
+            assert text in self.TEXT
+            for disclosure in ("coded", "distances", "labels"):
+                points = [
+                    row["value"]
+                    for row in self.ROWS
+                    if (row["attack"], row["against"], row["d"]) == ("l-rows", disclosure, d)
+                    and row["success"] < 1e-3
+                ]
+                assert points[0] == int(re.search(r"\d+", text)[0])

@@ -24,9 +24,9 @@ def single_rows(m: int, d: int, k: int) -> list[Labels]:
     return script
 
 
-def differing_by(row: int, members: int, m: int) -> list[Labels]:
-    """A set of some rows without and then with one more row."""
-    sets = np.full(m, -1, dtype=np.int32)
+def differing_by(row: int, members: int, m: int, *, rest: int = -1) -> list[Labels]:
+    """A set of some rows without and then with one more row; the set of all others, -1 for none."""
+    sets = np.full(m, rest, dtype=np.int32)
     sets[[i for i in range(m) if i != row][:members]] = 0
     with_row = sets.copy()
     with_row[row] = 0
@@ -67,11 +67,8 @@ def differencing(
         script, limits = differing_by(row, count, m), Limits(smallest_set=smallest)
         watched = watch(parties, k=k, t=t, ell=ell, script=script, limits=limits)
         found = from_difference(watched, row, count) if watched.refusal is None else np.zeros(m)
-        true = ((watched.rows - watched.rows[row]) ** 2).sum(axis=1)
-        known = np.abs(found - true) <= 1e-3 * true
-        others = np.arange(m) != row
         yield PAIRS.row(
-            float(known[others].mean()),
+            pairs_known(watched, found, row),
             job=watched.job,
             m=m,
             attack="e-differencing",
@@ -81,6 +78,13 @@ def differencing(
             value=count,
             note=watched.refusal or f"smallest_set={smallest} does not stop it",
         )
+
+
+def pairs_known(watched: Watched, found: Floats, row: int) -> float:
+    """Share of the other rows whose distance to a row is found to 0.1 %."""
+    true = ((watched.rows - watched.rows[row]) ** 2).sum(axis=1)
+    known = np.abs(found - true) <= 1e-3 * true
+    return float(np.delete(known, row).mean())
 
 
 def from_difference(watched: Watched, row: int, s: int) -> Floats:

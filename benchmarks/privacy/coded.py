@@ -116,9 +116,9 @@ def server_and_t_clients(watched: Watched, own: int) -> AttackRow:
         A row that one of the clients knows.
     """
     job, coalition = watched.job, tuple(range(1, watched.job.t + 1))
-    primes = watched.primes
-    use = [len(a[1]) >= len(primes) for a in watched.server.answers]
-    rounds = [r for r, full in enumerate(use) if full]
+    counts = [len(answers[1]) for answers in watched.server.answers]
+    primes = watched.primes[: max(counts)]
+    rounds = [r for r, count in enumerate(counts) if count == len(primes)]
     moduli = [_shifted_rows(watched, coalition, rounds, index, own) for index in range(len(primes))]
     success = 0.0
     if all(one is not None for one in moduli):

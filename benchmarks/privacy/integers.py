@@ -54,6 +54,8 @@ def exact_shape(watched: Watched) -> ExactShape | None:
         return None
     delta = (exact - exact[0])[1:]
     g = delta[:, :1] * sizes[1:] ** 2 - delta[:, 1:] * sizes[0] ** 2
+    whole = lcm(*(Fraction(one).denominator for one in g.flat))  # differences of distances are fractions
+    g = np.array([int(one * whole) for one in g.flat], dtype=object).reshape(g.shape)
     chosen = _independent(np.array(g / (sizes[1:] ** 2 * sizes[0] ** 2), dtype=np.float64), d)
     if chosen is None:
         return None
@@ -66,7 +68,10 @@ def exact_shape(watched: Watched) -> ExactShape | None:
         (sizes[0] * sums[c + 1] - sizes[c + 1] * sums[0]) * (2 * sizes[0] * sizes[c + 1]) for c in columns
     ]
     turned, over = _inverse(np.array(k_of, dtype=object).T)
-    return ExactShape(corner @ turned * denominator // over, combinations, denominator)
+    products = corner @ turned * denominator // (over * whole)
+    if (products != products.T).any() or (np.diag(products) <= 0).any():
+        return None  # no distances are like that
+    return ExactShape(products, combinations, denominator)
 
 
 def columns_of(watched: Watched) -> Objects | None:

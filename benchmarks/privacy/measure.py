@@ -1,6 +1,6 @@
 """All attacks on small data, in the order of docs/threat-model.md."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.figure1 import figure1_case
 from benchmarks.privacy import (
+    against_labels,
+    bisection,
     cheating,
     coalition,
     coded,
@@ -24,6 +26,7 @@ from benchmarks.privacy.rows import AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
 from secfc.array_types import Floats
+from secfc.errors import ParameterError
 from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import SMALLEST_SPREAD
@@ -73,10 +76,25 @@ ATTACKS = {
     "j-rows": "client that chooses its rows within the bound: others' rows from the labels of all rounds",
     "j-centres": "the same: the last centres",
     "j-beyond": "client with integers beyond the bound, before these ended the run: values of a column",
+    "k-rows": "rows placed from distances",
+    "k-rounds": "the same by rounds",
+    "k-known-rows": "everybody's rows, by d + 1 known rows",
+    "k-columns": "columns from exact distances, but for order, direction and shift",
+    "k-known-values": "everybody's values exactly, by two known rows",
+    "k-segments": "distances per segment",
+    "k-segments-placed": "segments placed one by one",
+    "k-with-t-clients": "everybody's rows exactly, with shares of t = 2 clients",
+    "k-differencing": "distances to a row, by first sets of two starts that differ by it",
+    "k-answered": "questions of the server's own that are answered",
+    "k-wires": "a comparison that nobody opened, by classifiers",
+    "l-rows": "client that answers wrongly: everybody's rows, by rounds",
 }
 
 _DECODED: tuple[Disclosure, ...] = ("coded", "distances")
 """Disclosures whose server holds answers."""
+
+
+_DISCLOSURES: tuple[Disclosure, ...] = (*_DECODED, "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +117,9 @@ class Size:
     predictions: tuple[tuple[int, int, int, int], ...]
     own_rows: tuple[int, ...]
     others: int
+    wires: int
+    wrong: tuple[int, ...]
+    bits: int
 
 
 FULL = Size(
@@ -118,6 +139,9 @@ FULL = Size(
     predictions=((2, 3, 2000, 6), (2, 4, 100, 12), (2, 4, 2000, 6), (4, 8, 2000, 6), (8, 10, 2000, 6)),
     own_rows=(0, 10, 100, 1000),
     others=100,
+    wires=4000,
+    wrong=(2, 4),
+    bits=12,
 )
 QUICK = Size(
     m=120,
@@ -136,6 +160,9 @@ QUICK = Size(
     predictions=((2, 4, 1000, 3),),
     own_rows=(0, 10, 20),
     others=30,
+    wires=200,
+    wrong=(2,),
+    bits=4,
 )
 
 
@@ -146,19 +173,22 @@ def blobs(n: int, m: int, d: int, k: int = 4, sigma: float = SIGMA) -> list[Floa
     return np.array_split(rows, n)
 
 
-def measure_attacks(size: Size) -> Iterator[AttackRow]:
-    """Run every attack."""
+def measure_attacks(size: Size, only: Sequence[str] = ()) -> Iterator[AttackRow]:
+    """Run every attack, or those of some letters.
+
+    Raises
+    ------
+    ParameterError
+        There is no attack of a letter.
+    """
+    letters = sorted({attack[0] for attack in ATTACKS})
+    for one in only:
+        if one not in letters:
+            raise ParameterError(f"--only: attacks are {letters[0]} to {letters[-1]}, {one!r} was given")
     with threadpool_limits(1):
-        yield from _coalitions(size)
-        yield from _server(size)
-        yield from _figure1(size)
-        yield from _limits(size)
-        yield from _coded(size)
-        yield from _federated(size)
-        yield from _opened(size)
-        yield from _spreads(size)
-        yield from _predicting(size)
-        yield from own_rows(size)
+        for part, run in _PARTS:
+            if not only or set(part) & set(only):
+                yield from (row for row in run(size) if not only or row.attack[0] in only)
 
 
 def _coalitions(size: Size) -> Iterator[AttackRow]:
@@ -321,3 +351,43 @@ def own_rows(size: Size) -> Iterator[AttackRow]:
     for levels in size.own_rows[1:]:
         values = rng.integers(0, levels, size.others)
         yield in_range.beyond_bound(values, levels=levels, rounds=ROUNDS_BEYOND, seed=SEED)
+
+
+def _labels(size: Size) -> Iterator[AttackRow]:
+    """Every program on what servers hold, and on what coalitions hold with disclosure "labels"."""
+    d = min(8, max(size.exact))
+    parties = blobs(6, size.m, d)
+    for disclosure in _DISCLOSURES:
+        given: dict[str, Any] = {"disclosure": disclosure, "seed": SEED}
+        watched = watch(parties, k=4, t=1, ell=2, keys=SEED, **given)
+        yield from against_labels.run_programs(watched, SEED)
+        yield from against_labels.by_rounds(watched, SEED)
+        yield from against_labels.with_t_clients(blobs(5, 60, 4), k=4, **given)
+        yield from against_labels.differencing(parties[:4], members=20, **given)
+        yield against_labels.questions(parties[:4], k=4, **given)
+    yield from against_labels.bits(blobs(4, size.wires, d), seed=SEED)
+
+
+def _wrong_answers(size: Size) -> Iterator[AttackRow]:
+    for d in size.wrong:
+        for disclosure in _DISCLOSURES:
+            yield from bisection.by_wrong_answers(
+                blobs(4, size.others, d), disclosure=disclosure, bits=size.bits, smallest=5, seed=SEED
+            )
+
+
+_PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
+    ("ab", _coalitions),
+    ("cd", _server),
+    ("c", _figure1),
+    ("e", _limits),
+    ("f", _coded),
+    ("g", _federated),
+    ("h", _opened),
+    ("h", _spreads),
+    ("i", _predicting),
+    ("j", own_rows),
+    ("k", _labels),
+    ("l", _wrong_answers),
+)
+"""What measures the attacks of which letters."""

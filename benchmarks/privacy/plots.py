@@ -1,11 +1,10 @@
 """The plots of the attacks: each twice, for light and for dark pages, in the style of benchmarks/plots.py."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from benchmarks.plots import THEMES, Drawer, styled
+from benchmarks.plots import Drawer
+from benchmarks.privacy.against_labels import ALONE
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0559b", "#8c8c8c")
 MARKERS = ("o", "s", "^", "D", "x")
@@ -13,37 +12,6 @@ FLOOR = 1e-10
 """Errors below are the quantisation of rows; a logarithmic axis ends here."""
 
 Lines = dict[str, tuple[list[float], list[float]]]
-
-
-def draw(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Draw all plots into the folder."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra
-
-        mpl.use("agg")
-        from matplotlib import pyplot  # noqa: PLC0415
-    except ImportError:
-        print('plots: matplotlib is missing (pip install ".[plots]")', file=sys.stderr)
-        return
-    drawers: dict[str, Drawer] = {
-        "coalitions": _coalitions,
-        "distances": _distances,
-        "known-rows": _known_rows,
-        "limits": _limits,
-        "segments": _segments,
-        "uploads": _uploads,
-        "integers": _integers,
-        "opened": _opened,
-        "spreads": _spreads,
-        "predicting": _predicting,
-    }
-    for name, drawer in drawers.items():
-        for theme, (ink, grid) in THEMES.items():
-            with pyplot.rc_context(styled(ink, grid)):
-                figure = drawer(pyplot, rows)
-                path = folder / f"{name}-{theme}.png"
-                figure.savefig(path, dpi=130, transparent=True, metadata={"Software": None})
-                pyplot.close(figure)
 
 
 def _lines(rows: list[dict[str, Any]], attack: str, label: Callable[[dict[str, Any]], str | None]) -> Lines:
@@ -227,3 +195,48 @@ def _predicting(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
     _plot(axis, lines, x="new rows predicted, in all", title="centres from predictions", error=True)
     axis.set_ylabel("error of placing the centres")
     return figure
+
+
+def _views(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
+    figure, axes = _figure(pyplot, 2)
+
+    def label(row: dict[str, Any]) -> str | None:
+        return _DRAWN.get((row["against"], row["adversary"]))
+
+    _plot(
+        axes[0],
+        _lines(rows, "k-rounds", label),
+        x="rounds",
+        title="rows placed from what is disclosed (k = 4, d = 8)",
+        error=True,
+    )
+    axes[0].set_ylim(FLOOR / 3, 50)
+    axes[0].lines[0].set(markersize=9, alpha=0.5)  # others lie on it
+    wrong = _lines(rows, "l-rows", lambda row: f"d = {row['d']}" if row["against"] == "labels" else None)
+    title = 'rows read by wrong answers (max_liars = 0, "labels"; others alike)'
+    _plot(axes[1], wrong, x="rounds", title=title, error=True)
+    for axis in axes:
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    return figure
+
+
+_DRAWN = {
+    ("distances", "server"): 'server, "distances" or "coded"',
+    ("labels", "server + first evaluator"): 'server and first evaluator, "labels"',
+    ("labels", "both evaluators"): 'both evaluators, "labels"',
+    (ALONE, ALONE): "labels alone",
+}
+
+DRAWERS: dict[str, Drawer] = {
+    "views": _views,
+    "coalitions": _coalitions,
+    "distances": _distances,
+    "known-rows": _known_rows,
+    "limits": _limits,
+    "segments": _segments,
+    "uploads": _uploads,
+    "integers": _integers,
+    "opened": _opened,
+    "spreads": _spreads,
+    "predicting": _predicting,
+}

@@ -2,13 +2,14 @@
 
 import secrets
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Objects
-from secfc.errors import LimitError
+from secfc.errors import LimitError, MessageError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES
 from secfc.kmeans.compare import SquaredDistances
@@ -17,19 +18,26 @@ from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import RUN_ID_BYTES, SERVER, CodedDistances, Message
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.label_round import LabelRound
+from secfc.protocol.labels import ClientLabels
+from secfc.protocol.mail import RoundMessage
+from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Assignment, CodedDistances, Message
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.server import Server
 from secfc.protocol.wire import decode, encode
-from secfc.randomness import MaskSource
+from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
+FIRST_ROUNDS = 2
+"""Rounds with disclosure "labels" in which a cheating server's questions are tried, one before any labels."""
+
 
 @dataclass
 class ServerView:
-    """What the server holds of each round that was answered.
+    """What the server holds of each round that was answered; with "labels", what a coalition takes for that.
 
     Attributes
     ----------
@@ -50,6 +58,14 @@ class ServerView:
     answers: list[dict[int, Ints]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What one party sends another with disclosure "labels", and what its recipient opens."""
+
+    message: RoundMessage
+    data: bytes = field(repr=False)
+
+
 @dataclass
 class Watched:
     """A run and what its parties hold.
@@ -60,7 +76,13 @@ class Watched:
     parties : list of ndarray of shape (m_j, d), float64
     server : ServerView
     refusal : str or None
-        Why a client ended the run, if one did.
+        Why a client ended the run, or refused a question of a server that cheats, if one did.
+    answered : int
+        Questions of a server that cheats which a client would have answered, with disclosure "labels".
+    mail : list of Opened
+        Of all rounds, in order, with disclosure "labels".
+    rounds : dict of (round, party) to LabelRound
+        Likewise what each party keeps of a round.
     """
 
     job: Job
@@ -68,6 +90,9 @@ class Watched:
     clients: list[Client] = field(repr=False)
     server: ServerView = field(repr=False)
     refusal: str | None = None
+    answered: int = 0
+    mail: list[Opened] = field(default_factory=list, repr=False)
+    rounds: dict[tuple[int, int], LabelRound] = field(default_factory=dict, repr=False)
 
     @property
     def rows(self) -> Floats:
@@ -200,7 +225,10 @@ def watch(
     ell: int,
     seed: int = 0,
     script: list[Labels] | None = None,
+    firsts: list[Labels] | None = None,
     limits: Limits | None = None,
+    keys: int | None = None,
+    client: Callable[..., Client] = Client,
     **parameters: Any,
 ) -> Watched:
     """Run the protocol in this process and keep what each party holds.
@@ -212,42 +240,105 @@ def watch(
     seed : int
         Of the start.
     script : list of ndarray of shape (m,), int32, optional
-        Questions of a server that cheats.
+        Questions of a server that cheats. With disclosure "labels" they are tried on every client, beside
+        the questions of the first two rounds.
+    firsts : list of ndarray of shape (m,), int32, optional
+        First sets of each start, of a server that chooses them.
     limits : Limits, optional
         Of every client.
+    keys : int, optional
+        All keys follow from it, so that a view can be had again; by default they are random.
+    client : callable
+        Makes a client.
     **parameters
-        Of the Job.
+        Of the Job; disclosure "distances" by default.
     """
     bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
-    job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], bound=bound, **parameters)
-    coordinator, *identities = [Identity() for _ in range(job.n + 1)]
+    given: dict[str, Any] = {"bound": bound, "disclosure": "distances"} | parameters
+    job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], **given)
+    octets = secrets.token_bytes if keys is None else np.random.default_rng(keys).bytes
+    coordinator, *identities = [Identity(octets(KEY_BYTES)) for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
-    session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
+    session = Session.of(job=job, roster=roster, run=octets(RUN_ID_BYTES))
     signer = Signer(session, coordinator)
-    server = WatchedServer(job=job, session=session, rng=np.random.default_rng(seed), script=script)
+    labels = job.disclosure == "labels"
+    server = WatchedServer(
+        job=job,
+        session=session,
+        rng=np.random.default_rng(seed) if firsts is None else cast(np.random.Generator, _Chosen(firsts)),
+        script=None if labels else script,
+    )
     clients = [
-        Client(
+        client(
             number=j,
-            rows=rows.copy(),
+            rows=parties[j - 1].copy() if j <= job.n else np.empty((0, job.d)),
             job=job,
             session=session,
             identity=identities[j - 1],
-            masks=MaskSource(),
+            masks=MaskSource(octets(KEY_BYTES)),
+            ephemeral=octets(KEY_BYTES),
             limits=limits,
         )
-        for j, rows in enumerate(parties, 1)
+        for j in range(1, job.parties + 1)
     ]
     watched = Watched(job=job, parties=parties, clients=clients, server=server.view)
     post: deque[Message] = deque()
-    for client in clients:
-        post.extend(client.start())
+    for one in clients:
+        post.extend(one.start())
+
+    def carried(message: Message) -> Message:
+        return decode(encode(message, k=job.k, signer=signer), k=job.k, session=session)
+
     try:
         while post:
             message = post.popleft()
-            role: Server | Client = server if message.recipient == SERVER else clients[message.recipient - 1]
-            if message.recipient != SERVER:
-                message = decode(encode(message, k=job.k, signer=signer), k=job.k, session=session)
+            if message.recipient == SERVER:
+                post.extend(server.receive(message))
+                continue
+            role = clients[message.recipient - 1]
+            if labels and isinstance(message, Assignment):
+                if message.round <= FIRST_ROUNDS:
+                    for sets in script or []:
+                        _try(role, carried(replace(message, sets=sets)), watched)
+                if message.round > len(server.view.questions):
+                    server.view.questions.append(labels_of(message.sets))
+            message = carried(message)
             post.extend(role.receive(message))
+            if labels:
+                _note(role, message, watched)
     except LimitError as error:
         watched.refusal = str(error)
     return watched
+
+
+class _Chosen:
+    """What a server takes for random."""
+
+    def __init__(self, draws: list[Labels]) -> None:
+        self._draws = iter(draws)
+
+    def integers(self, high: int, size: int) -> Labels:
+        """The next."""
+        return next(self._draws)
+
+
+def _try(client: Client, question: Message, watched: Watched) -> None:
+    """Ask a question that does not follow from labels."""
+    try:
+        client.receive(question)
+    except MessageError as error:
+        watched.refusal = str(error)
+    else:
+        watched.answered += 1
+
+
+def _note(client: Client, message: Message, watched: Watched) -> None:
+    """Keep what a client has of a round, and what it opened."""
+    phase = cast(Any, client.phase)  # its own memory
+    if isinstance(message, Assignment):
+        watched.rounds[message.round, client.number] = cast(ClientLabels, phase._disclosure)._round_now
+    elif isinstance(message, RoundMessage):
+        data = phase._peers.all_channels[message.sender].open(
+            message.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
+        )
+        watched.mail.append(Opened(message=message, data=data))

@@ -45,6 +45,14 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
         ),
         *(_of_comparers(job, rounds) if job.disclosure == "labels" else _of_server(job, rounds)),
     ]
+    if not job.max_liars:
+        lines.append(
+            Learned(
+                "a client that answered wrongly, if one did",
+                "possibly every row: two rounds tell it a bit of a column of all rows, and with max_liars=0 "
+                "nobody looks for wrong answers",
+            )
+        )
     for client in job.reveal_to:
         lines.append(
             Learned(

@@ -229,10 +229,11 @@ def test_record_stores_rows_with_machine_commit_and_command_and_writes_the_page(
     assert "`python -m benchmarks sharing --json --quick`" in (tmp_path / "RESULTS.md").read_text()
 
 
-def test_attacks_that_are_not_stored_are_not_drawn(tmp_path):
-    done = CliRunner().invoke(app, ["privacy", "--plots-only", "--out", str(tmp_path)])
+def test_attacks_are_run_by_letter(rows_of):
+    assert {row["attack"] for row in rows_of("privacy", "--quick", "--only", "l")} == {"l-rows"}
+    done = CliRunner().invoke(app, ["privacy", "--only", "k,z"])
     assert done.exit_code == 2
-    assert "must name a folder with attacks.json" in done.output
+    assert "attacks are a to l, 'z' was given" in done.output
 
 
 def test_liars_are_searched_for_by_seed():

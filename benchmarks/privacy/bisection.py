@@ -1,0 +1,214 @@
+"""Attack l: a client that answers wrongly, and reads others' rows from the labels that follow.
+
+Its answer moves D by numbers of its choice, for every row and set. In one round it so gives all rows the sets
+of its choice: two sets have rows of its own alone, equal ones a and b, and the third has all others. In the
+next it moves D to the second set by a number o, and away from the third. A row x then goes to the second if
+``|x - b|**2 + o < |x - a|**2``, which compares ``<x, b - a>`` with a number. Two rounds are a bit of that for
+every row of everybody, and d pairs of own rows give all columns.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from benchmarks.faults.lying import LyingClient
+from benchmarks.privacy.geometry import error
+from benchmarks.privacy.rows import PLACED, AttackRow
+from benchmarks.privacy.view import watch
+from secfc.array_types import Floats, Labels, Objects
+from secfc.field.fixed_point import quantise
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.primes import primes_of
+from secfc.kmeans.sets import set_sizes
+from secfc.limits import Limits
+from secfc.options import Disclosure
+from secfc.protocol.client import Client
+from secfc.protocol.decoding import Weights
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Message
+
+SETS = 3
+"""Of a job: k."""
+
+_STEP = 8
+"""The own rows are 0 and, on each axis, this part of the bound."""
+
+_AWAY = 2.0
+"""Squared bounds by which D, over |S|**2, is moved to keep a row from a set. What is so moved stays below the
+largest possible, 4, where the server compares distances with that."""
+
+_AWAY_ASKING = 1.5
+"""The same in the rounds that ask: the first of the sets has the mean 0, at most 1 away."""
+
+_RAISED = 0.5
+"""What all is moved by in these rounds, so that no D is negative."""
+
+
+def own_rows(d: int, bound: float, smallest: int) -> Floats:
+    """The rows that the attack takes: d + 2, each as often as the smallest set has rows.
+
+    The last of them stays in the third set.
+    """
+    axes = np.eye(d) * 2.0 ** np.floor(np.log2(bound / _STEP))
+    return np.repeat(np.concatenate([np.zeros((1, d)), axes, np.zeros((1, d))]), smallest, axis=0)
+
+
+class BisectingClient(LyingClient):
+    """The last client, with `own_rows`, which all R clients of a job take part with.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of each column that it wants.
+    smallest : int
+        As `own_rows` takes it.
+    **given
+        As for a client.
+
+    Attributes
+    ----------
+    found : list of (round, ndarray of shape (m, d), float64)
+        All rows as it knows them after so many rounds.
+    """
+
+    def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
+        super().__init__(lies=(), rng=random.Random(0), **given)
+        self._d, self._radius, self._smallest = self._job.d, self._job.radius, smallest
+        self._wanted = bits * self._d
+        every = quantise(given["rows"], self._job.exponent)[::smallest]
+        self._axes = np.diag(every[1 : self._d + 1]).astype(np.int64)
+        self._weight = Weights(self._job).of(tuple(range(1, self._job.n + 1)))[:, -1]
+        self._turn, self._asked = 0, False
+        self._low: Objects = np.empty(0, dtype=object)
+        self._moved: Objects = np.empty(0, dtype=object)
+        self.found: list[tuple[int, Floats]] = []
+
+    def receive(self, message: Message) -> list[Message]:
+        """Take a message; answers to it are wrong."""
+        if isinstance(message, Assignment):
+            self._plan(message.round, labels_of(message.sets))
+        caused = super().receive(message)
+        return [
+            replace(one, residues=self._wrong(one.residues)) if isinstance(one, CodedDistances) else one
+            for one in caused
+        ]
+
+    def _sealed(self, purpose: bytes, peer: int, payload: bytes, seal: Any) -> Any:
+        if purpose == MaskedAnswer.purpose:
+            columns, rows = self._moved.shape
+            residues = PackedResidues(
+                shape=(len(payload) // (3 * columns * rows), columns, rows), payload=payload
+            )
+            payload = bytes(self._wrong(residues).payload)
+        return seal(payload)
+
+    @property
+    def _axis(self) -> int:
+        return self._turn % self._d
+
+    def _base(self, m: int) -> Labels:
+        """The sets in which it asks about a column."""
+        sets = np.full(m, 2, dtype=np.int32)
+        own = sets[m - self._own :].reshape(-1, self._smallest)
+        own[0], own[1 + self._axis] = 0, 1
+        return sets
+
+    @property
+    def _own(self) -> int:
+        return (self._d + 2) * self._smallest
+
+    def _plan(self, round_: int, sets: Labels) -> None:
+        """Learn from the sets of a question, and choose what D is moved by in the answer to it."""
+        m = sets.size
+        if not self._low.size:
+            self._width = [2 * self._radius * int(one) for one in self._axes]
+            self._low = np.array([[-one // 2] * m for one in self._width], dtype=object)
+        if self._asked:
+            # Set 1 means that <x, axis> is more than the middle.
+            self._width[self._axis] //= 2
+            self._low[self._axis, sets == 1] += self._width[self._axis]
+            self._asked, self._turn = False, self._turn + 1
+            if self._axis == 0:
+                middle = self._low + np.array(self._width)[:, np.newaxis] // 2
+                self.found.append((round_ - 1, middle.T.astype(float) / self._axes / 2.0**self._job.exponent))
+        sizes = set_sizes(sets, SETS).astype(object)
+        self._moved = np.zeros((SETS, m), dtype=object)
+        if self._turn == self._wanted:
+            return
+        base, one = self._base(m), self._radius**2
+        others = np.arange(m) < m - self._own
+        self._asked = bool((sets == base).all())
+        kept = ~others if self._asked else np.ones(m, dtype=np.bool_)
+        for h in range(SETS):
+            self._moved[h, kept & (base != h)] = int(_AWAY * one)
+        if self._asked:
+            # |x - b|**2 + o < |x - a|**2 with a = 0: <x, b> > (o + |b|**2) / 2.
+            middle = self._low[self._axis] + self._width[self._axis] // 2
+            self._moved[1, others] = (2 * middle - int(self._axes[self._axis]) ** 2)[others]
+            self._moved[2, others] = int(_AWAY_ASKING * one)
+            self._moved[:, others] += int(_RAISED * one)
+        self._moved *= sizes[:, np.newaxis] ** 2
+
+    def _wrong(self, residues: PackedResidues) -> PackedResidues:
+        changed = PackedResidues(shape=residues.shape, payload=bytearray(residues.payload))
+        for index, p in enumerate(primes_of(residues.shape[0])):
+            factor = 1 if self._job.disclosure == "distances" else pow(int(self._weight[index]), -1, p)
+            added = np.array(self._moved[: residues.shape[1]] * factor % p, dtype=np.float64)
+            plane = unpack(changed.planes()[index])
+            changed.planes()[index] = pack((plane + added) % p, p)
+        return changed
+
+
+def by_wrong_answers(
+    parties: list[Floats], *, disclosure: Disclosure, bits: int, smallest: int, seed: int
+) -> Iterator[AttackRow]:
+    """Attack l: the error of others' rows by rounds, while nobody notices anything.
+
+    Parameters
+    ----------
+    parties : list of four ndarrays of shape (m_j, d), float64
+        The others'.
+    disclosure : Disclosure
+    bits : int
+        Of each column.
+    smallest : int
+        The smallest set that any client answers for.
+    seed : int
+    """
+    others = np.concatenate(parties)
+    d, bound = others.shape[1], float(np.linalg.norm(others, axis=1).max())
+    liar = len(parties) + 1
+
+    def client(**given: Any) -> Client:
+        if given["number"] == liar:
+            return BisectingClient(bits=bits, smallest=smallest, **given)
+        return Client(**given)
+
+    watched = watch(
+        [*parties, own_rows(d, bound, smallest)],
+        k=SETS,
+        t=1,
+        ell=2,
+        seed=seed,
+        keys=seed,
+        client=client,
+        limits=Limits(smallest_set=smallest),
+        disclosure=disclosure,
+    )
+    found = cast(BisectingClient, watched.clients[liar - 1]).found
+    ended = all(one.labels is not None for one in watched.clients)
+    for rounds, rows in found:
+        yield PLACED.row(
+            error(rows[: len(others)], others),
+            job=watched.job,
+            m=len(watched.rows),
+            attack="l-rows",
+            adversary="client that answers wrongly",
+            against=disclosure,
+            swept="rounds",
+            value=rounds,
+            note=f"max_liars = 0, smallest_set={smallest}; {'nobody notices' if ended else watched.refusal}",
+        )
