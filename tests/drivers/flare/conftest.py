@@ -36,9 +36,16 @@ collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
 class Organisations:
     """Files of some organisations in a folder; all have signed."""
 
-    def __init__(self, folder: Path, rows: list[np.ndarray], **job: Any) -> None:
+    def __init__(self, folder: Path, rows: list[np.ndarray], *, helpers: int = 0, **job: Any) -> None:
         self.folder, self.rows = folder, rows
         self.sites = tuple(f"site-{j}" for j in range(1, len(rows) + 1))
+        self.helpers = tuple(f"helper-{j}" for j in range(1, helpers + 1))
+        helping = []
+        for name in self.helpers:
+            helping.append(Member(name=name, key=write_new_key(folder / f"{name}.key").public))
+            self.config(name).write_text(
+                f'party = "{name}"\njob = "job.toml"\nkey = "{name}.key"\nresults = "results-{name}"\n'
+            )
         members = []
         for name, part in zip(self.sites, rows, strict=True):
             identity = write_new_key(folder / f"{name}.key")
@@ -46,7 +53,7 @@ class Organisations:
             np.save(folder / f"{name}.npy", part)
             self.configure(name)
         coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
-        add_members(folder / "roster.toml", members, coordinator)
+        add_members(folder / "roster.toml", members, coordinator, helping)
         values = {"k": 3, "t": 1, "ell": 1, "seed": 3} | job
         pooled = np.concatenate(rows)
         ranges = zip(pooled.min(axis=0).tolist(), pooled.max(axis=0).tolist(), strict=True)
@@ -62,7 +69,7 @@ class Organisations:
     def sign(self, job: Path) -> None:
         """All sign a job file."""
         agreement = read_job(job)
-        keys = [(name, read_key(self.folder / f"{name}.key")) for name in self.sites]
+        keys = [(name, read_key(self.folder / f"{name}.key")) for name in (*self.sites, *self.helpers)]
         signed = [
             Signature(party=name, digest=agreement.digest, signature=sign_job(agreement, key))
             for name, key in keys

@@ -1,4 +1,4 @@
-"""MNIST on a FLARE server and three sites: a part of it, so that it ends in a minute."""
+"""MNIST on a FLARE server, three sites and two helpers: a part of it, so that it ends in a minute."""
 
 import numpy as np
 import pytest
@@ -22,10 +22,11 @@ def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypat
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     rows = mnist()[0][:ROWS]
     parties = np.split(rows, [ROWS // 10, ROWS // 2])
-    made = organisations_of(tmp_path, parties, k=10, t=1, ell=1, disclosure="labels")
+    made = organisations_of(tmp_path, parties, helpers=2, k=10, t=1, ell=1, disclosure="labels")
     export_job(made.job, tmp_path / "job", deadline=120.0)
-    with Federation(tmp_path / "flare", made.sites) as federation:
-        for name in made.sites:
+    everybody = (*made.sites, *made.helpers)
+    with Federation(tmp_path / "flare", everybody) as federation:
+        for name in everybody:
             federation.join(name, made.config(name))
         federation.give_key(made.folder / COORDINATOR_KEY)
         federation.start()
@@ -33,6 +34,8 @@ def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypat
         summary = read_summary(path).coordinator
     assert summary["ended"] == "complete", summary
     assert summary["lost"] == {}
+    for name in made.helpers:
+        assert made.statement(name)["ended"] == "complete"
     job, seed = made.agreement.job, made.agreement.seed
     names = list(made.sites)
     here = run_in_process(Setup(job=job, rows=parties, starts=None, names=names, limits=Limits(), seed=seed))
