@@ -66,42 +66,43 @@ class _Guarded:
 
 
 class ResidueStream(_Guarded):
-    """Independent, uniform residues modulo a prime, from a key that is used for nothing else.
+    """Independent, uniform residues modulo primes, from a key that is used for nothing else.
 
     Parameters
     ----------
     key : bytes of length 32
-    p : int
     kernels : Kernels
 
     Notes
     -----
-    Two parties with the same key take the same numbers of residues at a time: each time spare words are
-    drawn.
+    Two parties with the same key take the same numbers of residues at a time, modulo the same primes: each
+    time spare words are drawn.
     """
 
-    def __init__(self, key: bytes, p: int, kernels: Kernels) -> None:
+    def __init__(self, key: bytes, kernels: Kernels) -> None:
         super().__init__()
-        self._stream, self._p, self._kernels = keystream(key), p, kernels
+        self._stream, self._kernels = keystream(key), kernels
 
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        """Write the next residues, packed, to an array of shape (3 * count,)."""
-        for part, words in self._blocks(out):
+    def fill(self, out: NDArray[np.uint8], p: int) -> None:
+        """Write the next residues modulo p, packed, to an array of shape (3 * count,)."""
+        for part, words in self._blocks(out, p):
             part[...] = words[: part.size]
 
-    def add(self, packed: NDArray[np.uint8]) -> None:
-        """Add the next residues to packed residues below p, shape (3 * count,), in place."""
-        for part, words in self._blocks(packed):
-            self._kernels.add_masks(part, words[np.newaxis], np.ones(1, dtype=np.int64), self._p)
+    def add(self, packed: NDArray[np.uint8], p: int) -> None:
+        """Add the next residues modulo p to packed ones below p, shape (3 * count,), in place."""
+        for part, words in self._blocks(packed, p):
+            self._kernels.add_masks(part, words[np.newaxis], np.ones(1, dtype=np.int64), p)
 
-    def _blocks(self, packed: NDArray[np.uint8]) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+    def _blocks(
+        self, packed: NDArray[np.uint8], p: int
+    ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
         """Pieces of an array, and words for each."""
         self._check_process()
         for low in range(0, packed.size, _BLOCK_BYTES):
             part = packed[low : low + _BLOCK_BYTES]
             count = part.size // BYTES_PER_RESIDUE
-            words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, self._p)), dtype=np.uint8)
-            draw(self._stream, words, count, self._p, self._kernels)
+            words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, p)), dtype=np.uint8)
+            draw(self._stream, words, count, p, self._kernels)
             yield part, words
 
 
@@ -119,12 +120,10 @@ class BitStream(_Guarded):
             part = octets[low : low + len(ZEROS)]
             self._stream.update_into(ZEROS[: part.size], part.data)
 
-    def add(self, words: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
-        """Write ``words ^ next words`` to an array; both are contiguous and of one size."""
-        octets = self._octets(out)
-        if words.size != out.size:
-            raise ValueError("words do not fit where they go")
-        self._stream.update_into(words.reshape(-1).view(np.uint8).data, octets.data)
+    def add(self, words: NDArray[np.uint64]) -> None:
+        """Add the next words to a contiguous array, in place: ``words ^= next words``."""
+        octets = self._octets(words).data
+        self._stream.update_into(octets, octets)
 
     def _octets(self, out: NDArray[np.uint64]) -> NDArray[np.uint8]:
         self._check_process()

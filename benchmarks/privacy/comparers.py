@@ -16,8 +16,7 @@ import numpy as np
 from benchmarks.privacy.view import ServerView, Watched
 from secfc.array_types import Floats, Ints, Objects
 from secfc.comparing import batch
-from secfc.comparing.batch import DealtHalves, Products
-from secfc.comparing.gates import Words
+from secfc.comparing.batch import DealtHalves
 from secfc.comparing.masking import BearerMasks
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Comparer
@@ -25,6 +24,8 @@ from secfc.comparing.slicing import to_rows
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
 from secfc.field.residues import centred
+from secfc.kernels.interface import Words
+from secfc.keystream import BitStream
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.decoding import Weights
 from secfc.protocol.label_round import LabelRound
@@ -242,7 +243,7 @@ class _Round:
             and (one.message.round, one.message.part) == (self._round, part)
         )
 
-    def _of_pairs(self, plan: BatchPlan, halves: tuple[Products, Products], masked: Ints) -> Objects:
+    def _of_pairs(self, plan: BatchPlan, halves: tuple[BitStream, DealtHalves], masked: Ints) -> Objects:
         """Quantised squared distances, less that to a row's own or the first centre, (k, rows)."""
         radix, weights = plan.question.radix, self._sizes.astype(object) ** 2
         columns, rows, modulus = plan.question.columns, np.arange(plan.rows), self._modulus
@@ -263,16 +264,16 @@ class _Round:
         return found
 
 
-def _masks_of_pairs(plan: BatchPlan, halves: tuple[Products, Products]) -> Objects:
+def _masks_of_pairs(plan: BatchPlan, halves: tuple[BitStream, DealtHalves]) -> Objects:
     """2 r_u of each pair and row, from both halves of the products of its bits, (pairs, rows)."""
     chunk, places = plan.widths.chunk, plan.widths.chunk * plan.per_digit
     flat = np.empty((chunk, plan.chunks * plan.wires), dtype=np.uint64)
     for low in range(0, flat.shape[1], batch._PIECE):
         part = flat[:, low : low + batch._PIECE]
-        both = np.empty((2, (1 << chunk) - 1, part.shape[1]), dtype=np.uint64)
-        for half, one in zip(both, halves, strict=True):
-            one.fill(half)
-        part[...] = (both[0] ^ both[1])[[(1 << i) - 1 for i in range(chunk)]]  # products of one bit
+        products = np.empty(((1 << chunk) - 1, part.shape[1]), dtype=np.uint64)
+        halves[0].fill(products)
+        products ^= halves[1].take(products.shape)
+        part[...] = products[[(1 << i) - 1 for i in range(chunk)]]  # of one bit
     bits = flat.reshape(chunk, plan.chunks, -1, plan.words)
     pairs = plan.bracket.first.size
     digits = np.zeros((len(plan.question.radix.primes), pairs, plan.rows))

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from secfc.comparing.gates import Words
+from secfc.kernels.interface import Words
 
 
 class Arena:

@@ -6,35 +6,20 @@ each level of ANDs; masks of the wires of each exchange.
 
 from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from math import prod
 
 import numpy as np
 
 from secfc.comparing.arena import Arena
-from secfc.comparing.gates import (
-    ONES,
-    NodeTables,
-    Words,
-    conjunction,
-    leaf,
-    multiply,
-    products_dealt,
-)
 from secfc.comparing.plan import BatchPlan
 from secfc.comparing.widths import Group
 from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes
+from secfc.kernels.gates import ONES
+from secfc.kernels.interface import Bytes, Words
 from secfc.keystream import BitStream
 
 _PIECE = 8192
 """Words of leaves that are taken at a time: 512 KiB with eight products of each, half an L2 cache."""
-
-
-class Products(Protocol):
-    """Where an evaluator's halves of dealt products come from."""
-
-    def fill(self, out: Words) -> None:
-        """Write the next words."""
 
 
 class DealtHalves:
@@ -46,15 +31,16 @@ class DealtHalves:
     """
 
     def __init__(self, words: Words) -> None:
-        self._words, self._at = words, 0
+        # Compiled loops read whole words at whole addresses.
+        self._words, self._at = words if words.flags.aligned else words.copy(), 0
 
     def __repr__(self) -> str:
         return f"DealtHalves(words={self._words.size})"
 
-    def fill(self, out: Words) -> None:
-        """Write the next words."""
-        out[...] = self._words[self._at : self._at + out.size].reshape(out.shape)
-        self._at += out.size
+    def take(self, shape: tuple[int, ...]) -> Words:
+        """The next words, a view."""
+        start, self._at = self._at, self._at + prod(shape)
+        return self._words[start : self._at].reshape(shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +61,22 @@ class Dealing:
         E0's halves of products.
     wires : tuple of two BitStreams
         E0's and E1's halves of the masks of wires.
+    kernels : Kernels
     arena : Arena
     out : ndarray of shape (dealt,), uint64
         Written: E1's halves of products.
     """
 
     def __init__(
-        self, *, products: BitStream, wires: tuple[BitStream, BitStream], arena: Arena, out: Words
+        self,
+        *,
+        products: BitStream,
+        wires: tuple[BitStream, BitStream],
+        kernels: Kernels,
+        arena: Arena,
+        out: Words,
     ) -> None:
-        self._products, self._wires, self._arena = products, wires, arena
+        self._products, self._wires, self._kernels, self._arena = products, wires, kernels, arena
         self._out, self._at = out, 0
 
     def __repr__(self) -> str:
@@ -91,59 +84,56 @@ class Dealing:
 
     def masks(self, shape: tuple[int, ...]) -> Words:
         """Masks of the next wires, valid until the next are drawn."""
-        masks, other = self._arena.words("masks", shape), self._arena.words("other", shape)
+        masks = self._arena.words("masks", shape)
         self._wires[0].fill(masks)
-        self._wires[1].fill(other)
-        masks ^= other
+        self._wires[1].add(masks)
         return masks
 
     def signs(self, plan: BatchPlan, masks: Slice) -> None:
         """Deal for the outcomes of all pairs; `masks` is r."""
         bits, parity = _bits(plan, masks, self._arena, "parity")
-        flat = bits.reshape(plan.widths.chunk, -1)
-        for low in range(0, flat.shape[1], _PIECE):
-            part = flat[:, low : low + _PIECE]
-            table = self._arena.words("leaves", (1 << plan.widths.chunk, part.shape[1]))
-            multiply(table, list(part))
-            self._add(table[1:])
+        for low in range(0, bits.shape[1], _PIECE):
+            words = min(_PIECE, bits.shape[1] - low)
+            part = self._next(((1 << plan.widths.chunk) - 1, words))
+            self._kernels.leaf_products(bits, low, part)
+            self._products.add(part)
         count = plan.chunks
         for groups in plan.comparison:
-            self.nodes(groups, self.masks((2 * count - 1, plan.wires)), count)
+            masks_of = self.masks((2 * count - 1, plan.wires))
+            self.nodes(groups, masks_of[:count], masks_of[count:])
             count = sum(group.count for group in groups)
-        self._add(parity)
+        part = self._next(parity.shape)
+        part[...] = parity
+        self._products.add(part)
 
-    def nodes(self, groups: Sequence[Group], masks: Words, count: int) -> None:
-        """Deal for a level of nodes.
+    def nodes(self, groups: Sequence[Group], less: Words, equal: Words) -> None:
+        """Deal for a level of nodes, from masks of wires.
 
         Parameters
         ----------
         groups : sequence of Group
-        masks : ndarray of shape (2 * count - 1, words), uint64
-            Of l of all wires, then of e of all but the last.
-        count : int
+        less : ndarray of shape (count, words), uint64
+            Of l; (0, words) for ANDs.
+        equal : ndarray of shape (count, words) or, without the last, (count - 1, words), uint64
+            Of e.
         """
         for group in groups:
-            tables = _node_tables(group, masks.shape[1], self._arena)
-            tables.multiply(_ends(masks[:count], group), _ends(masks[count:], group)[: tables.equals])
-            for part in tables.dealt():
-                self._add(part)
+            part = self._next((group.dealt if less.size else group.dealt_and, group.count, equal.shape[1]))
+            own = slice(group.offset, group.offset + group.count * group.size)
+            self._kernels.gate_products(less[own], equal[own], group.size, part)
+            self._products.add(part)
 
     def ands(self, levels: Sequence[Sequence[Group]], masks: Words) -> None:
         """Deal for ANDs of wires whose masks have shape (n, words), level by level."""
-        width = masks.shape[1]
         for at, groups in enumerate(levels):
             if at:
-                masks = self.masks((sum(group.count for group in levels[at - 1]), width))
-            for group in groups:
-                table = self._arena.words("nodes", (1 << group.size, group.count, width))
-                multiply(table, _ends(masks, group))
-                for part in products_dealt(table, group.size):
-                    self._add(part)
+                masks = self.masks((sum(group.count for group in levels[at - 1]), masks.shape[1]))
+            self.nodes(groups, masks[:0], masks)
 
-    def _add(self, words: Words) -> None:
-        """Add E0's halves to products, which makes them E1's, one behind the other."""
-        self._products.add(words, self._out[self._at : self._at + words.size])
-        self._at += words.size
+    def _next(self, shape: tuple[int, ...]) -> Words:
+        """Where the next products go; E0's halves, added to them, make them E1's."""
+        start, self._at = self._at, self._at + prod(shape)
+        return self._out[start : self._at].reshape(shape)
 
 
 class Evaluating:
@@ -153,19 +143,29 @@ class Evaluating:
     ----------
     first : bool
         Whether this is E0, which adds what both know.
-    products : Products
+    products : BitStream or DealtHalves
+        This party's halves of products.
     wires : BitStream
         Its halves of the masks of wires.
+    kernels : Kernels
     arena : Arena
     batch : int
         Tells what it keeps in the arena from what other batches keep.
     """
 
     def __init__(
-        self, *, first: bool, products: Products, wires: BitStream, arena: Arena, batch: int = 0
+        self,
+        *,
+        first: bool,
+        products: BitStream | DealtHalves,
+        wires: BitStream,
+        kernels: Kernels,
+        arena: Arena,
+        batch: int = 0,
     ) -> None:
         self._first, self.one = first, ONES if first else np.uint64(0)
-        self._products, self._wires, self._arena, self._batch = products, wires, arena, batch
+        self._products, self._wires = products, wires
+        self._kernels, self._arena, self._batch = kernels, arena, batch
         self._opened = 0
 
     def __repr__(self) -> str:
@@ -191,41 +191,46 @@ class Evaluating:
         count = plan.chunks
         for at, groups in enumerate(plan.comparison):
             deltas, halves = yield from self.open(shares[: 2 * count - 1])
-            shares = self.nodes(groups, deltas, halves, count, ("shares", at))
+            shares = self.nodes(
+                groups, (deltas[:count], deltas[count:]), (halves[:count], halves[count:]), ("shares", at)
+            )
             count = sum(group.count for group in groups)
         sign: Words = shares[0]
-        lowest = self._arena.words("lowest", (plan.wires,))
-        self._products.fill(lowest)
-        sign ^= lowest
+        sign ^= self._halves(sign.shape)
         if self._first:
-            sign ^= parity.reshape(-1)
+            sign ^= parity
         return sign
 
     def nodes(
-        self, groups: Sequence[Group], deltas: Words, halves: Words, count: int, name: Hashable
+        self,
+        groups: Sequence[Group],
+        deltas: tuple[Words, Words],
+        halves: tuple[Words, Words],
+        name: Hashable,
     ) -> Words:
-        """Shares of a level of nodes, l of all and then e, from opened wires in the order of `Dealing.nodes`.
+        """Shares of a level of nodes, of opened wires l and e in the order of `Dealing.nodes`.
 
         Returns
         -------
-        ndarray of shape (2 * nodes, words), uint64
-            In the arena, by this name.
+        ndarray of shape (2 * nodes, words) or, of ANDs, (nodes, words), uint64
+            l of all and then e; in the arena, by this name.
         """
-        nodes, width = sum(group.count for group in groups), deltas.shape[1]
-        shares = self._arena.words((self._batch, name), (2 * nodes, width))
-        done = 0
+        width, compares = deltas[1].shape[1], deltas[0].size > 0
+        nodes, done = sum(group.count for group in groups), 0
+        shares = self._arena.words((self._batch, name), (2 * nodes if compares else nodes, width))
+        less = nodes if compares else 0
         for group in groups:
-            tables = _node_tables(group, width, self._arena)
-            tables.put_halves(
-                _ends(halves[:count], group), _ends(halves[count:], group)[: tables.equals], self.one
+            own = slice(group.offset, group.offset + group.count * group.size)
+            products = self._halves((group.dealt if compares else group.dealt_and, group.count, width))
+            out = slice(done, done + group.count)
+            self._kernels.gates(
+                (deltas[0][own], deltas[1][own]),
+                (halves[0][own], halves[1][own]),
+                group.size,
+                products,
+                self._first,
+                (shares[:less][out], shares[less:][: 0 if group.last else None][out]),
             )
-            for part in tables.dealt():
-                self._products.fill(part)
-            spare = self._arena.words("spare", (1 << (group.size - 1), group.count, width))
-            less, equal = tables.evaluate(_ends(deltas[:count], group), _ends(deltas[count:], group), spare)
-            shares[done : done + group.count] = less
-            if equal is not None:
-                shares[nodes + done : nodes + done + group.count] = equal
             done += group.count
         return shares
 
@@ -233,39 +238,31 @@ class Evaluating:
         self, levels: Sequence[Sequence[Group]], deltas: Words, halves: Words
     ) -> Generator[Words, Words, Words]:
         """Shares of ANDs of opened wires, shape (words,), level by level."""
-        shares, width = deltas, deltas.shape[1]
+        shares = deltas
         for at, groups in enumerate(levels):
             if at:
                 deltas, halves = yield from self.open(shares)
-            count = sum(group.count for group in groups)
-            shares = self._arena.words((self._batch, "joined", at), (count, width))
-            done = 0
-            for group in groups:
-                table = self._arena.words("nodes", (1 << group.size, group.count, width))
-                table[0] = self.one
-                for wire, half in enumerate(_ends(halves, group)):
-                    table[1 << wire] = half
-                for part in products_dealt(table, group.size):
-                    self._products.fill(part)
-                shares[done : done + group.count] = conjunction(table, _ends(deltas, group))
-                done += group.count
+            shares = self.nodes(groups, (deltas[:0], deltas), (halves[:0], halves), ("joined", at))
         found: Words = shares[0]
         return found
 
     def _leaves(self, plan: BatchPlan, bits: Words) -> Words:
-        """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e; `bits` is inverted."""
-        np.invert(bits, out=bits)
-        flat = bits.reshape(plan.widths.chunk, -1)
+        """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e."""
         shares = self._arena.words((self._batch, "leaves"), (2 * plan.chunks, plan.wires))
         less, equal = shares.reshape(2, -1)
-        for low in range(0, flat.shape[1], _PIECE):
-            part = slice(low, min(low + _PIECE, flat.shape[1]))
-            shape = 1 << plan.widths.chunk, part.stop - low
-            table, spare = self._arena.words("table", shape), self._arena.words("spare", shape)
-            table[0] = self.one
-            self._products.fill(table[1:])
-            leaf(table, list(flat[:, part]), spare, less[part], equal[part])
+        for low in range(0, less.size, _PIECE):
+            part = slice(low, min(low + _PIECE, less.size))
+            products = self._halves(((1 << plan.widths.chunk) - 1, part.stop - low))
+            self._kernels.leaves(bits, low, products, self._first, less[part], equal[part])
         return shares
+
+    def _halves(self, shape: tuple[int, ...]) -> Words:
+        """Halves of the next products, valid until the next are taken."""
+        if isinstance(self._products, DealtHalves):
+            return self._products.take(shape)
+        halves = self._arena.words("products", shape)
+        self._products.fill(halves)
+        return halves
 
 
 def deal(
@@ -289,7 +286,7 @@ def deal(
     out : ndarray of shape (plan.dealt,), uint64
         Written: E1's halves of products.
     """
-    dealing = Dealing(products=products, wires=wires, arena=arena, out=out)
+    dealing = Dealing(products=products, wires=wires, kernels=masks.kernels, arena=arena, out=out)
     dealing.signs(plan, masks)
     if plan.conjunction:
         dealing.ands(plan.conjunction, _taken(dealing.masks((plan.wires,)), plan))
@@ -300,7 +297,7 @@ def evaluate(
     masked: Slice,
     *,
     first: bool,
-    products: Products,
+    products: BitStream | DealtHalves,
     wires: BitStream,
     arena: Arena,
     batch: int,
@@ -325,7 +322,9 @@ def evaluate(
     ndarray of shape (outputs, W), uint64
         The opened outputs.
     """
-    gates = Evaluating(first=first, products=products, wires=wires, arena=arena, batch=batch)
+    gates = Evaluating(
+        first=first, products=products, wires=wires, kernels=masked.kernels, arena=arena, batch=batch
+    )
     sign = yield from gates.signs(plan, masked)
     negations = plan.negations()
     if not plan.conjunction:
@@ -340,7 +339,7 @@ def evaluate(
 
 
 def _bits(plan: BatchPlan, residues: Slice, arena: Arena, name: object) -> tuple[Words, Words]:
-    """Bits of the digits, shape (chunk, chunks, pairs, W), and the lowest bit of the integers, (pairs, W).
+    """Bits of the digits, shape (chunk, chunks * pairs * W), and the integers' lowest bit, (pairs * W,).
 
     All primes are odd, so an integer is odd if an odd number of its digits is.
     """
@@ -349,23 +348,12 @@ def _bits(plan: BatchPlan, residues: Slice, arena: Arena, name: object) -> tuple
     residues.kernels.difference_bits(residues.packed, residues.start, plan.question, plan.own, bits)
     parity = arena.words(name, (pairs, plan.words))
     np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
-    return bits, parity
+    return bits.reshape(plan.widths.chunk, -1), parity.reshape(-1)
 
 
 def _taken(signs: Words, plan: BatchPlan, negations: Words | None = None) -> Words:
     """What the ANDs take of the wires of pairs, shape (n, outputs * W)."""
-    found: Words = signs.reshape(-1, plan.words)[plan.bracket.inputs]
+    found = np.take(signs.reshape(-1, plan.words), plan.bracket.inputs, axis=0)
     if negations is not None:
         found ^= negations
     return found.reshape(found.shape[0], -1)
-
-
-def _node_tables(group: Group, wires: int, arena: Arena) -> NodeTables:
-    entries = NodeTables.entries(group.size, last=group.last)
-    return NodeTables(arena.words("nodes", (entries, group.count, wires)), group.size, last=group.last)
-
-
-def _ends(wires: Words, group: Group) -> list[Words]:
-    """The wires of a group's nodes: of all its nodes the first, the second and so on."""
-    end = group.offset + group.count * group.size
-    return [wires[group.offset + i : end : group.size] for i in range(group.size)]

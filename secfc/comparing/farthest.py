@@ -25,7 +25,7 @@ from secfc.comparing.role import Comparer, EvaluatorRole, Role, Sending, Steps
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
+from secfc.field.packing import PackedResidues, triples, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 
@@ -302,10 +302,9 @@ class FarthestEvaluator(EvaluatorRole):
 
 def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:
     """Residues of each row in the column of its own set, shape (P, 1, m), of residues of shape (P, k, m)."""
-    primes, columns, rows = residues.shape
+    primes, _, rows = residues.shape
     own = PackedResidues.empty((primes, 1, rows))
-    triples = residues.planes().reshape(primes, columns, rows, BYTES_PER_RESIDUE)
-    own.planes()[:] = triples[:, labels, np.arange(rows)].reshape(primes, 1, -1)
+    triples(own.planes())[:, 0] = triples(residues.planes())[:, labels, np.arange(rows)]
     return own
 
 

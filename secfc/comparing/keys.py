@@ -65,7 +65,7 @@ class Keys:
         ----------
         purpose : str
         index : int
-            Of the batch or the prime, below 2**32.
+            Of the batch, or of the part of an answer, below 2**32.
 
         Raises
         ------

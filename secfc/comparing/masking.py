@@ -9,25 +9,22 @@ answer (docs/proofs.md, "Masked answers stay codewords").
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from secfc.array_types import Floats
 from secfc.comparing.keys import Keys
 from secfc.errors import MessageError, ParameterError
-from secfc.field.packing import PackedResidues, pack
+from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes
 from secfc.keystream import ResidueStream
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 
 PURPOSE = "answers"
-"""Of the keys of masks, one for each prime."""
-
-_BLOCK_ELEMENTS = 1 << 16
-"""Masks combined at a time: of eight primes 4 MiB of float64."""
+"""Of the keys of masks, one for each part."""
 
 
 class BearerMasks:
@@ -42,24 +39,28 @@ class BearerMasks:
     """
 
     def __init__(self, *, keys: Keys, primes: Sequence[int], kernels: Kernels) -> None:
-        self._streams = [
-            ResidueStream(keys.key(PURPOSE, index), p, kernels) for index, p in enumerate(primes)
-        ]
+        self._keys, self._primes, self._kernels, self._parts = keys, tuple(primes), kernels, 0
 
     def __repr__(self) -> str:
-        return f"BearerMasks(primes={len(self._streams)})"
+        return f"BearerMasks(primes={len(self._primes)})"
 
     def add(self, residues: PackedResidues) -> None:
         """Add the next masks to a part of an answer, in place; the dealer deals for the same parts."""
-        for plane, stream in zip(residues.planes(), self._streams, strict=True):
-            stream.add(plane.reshape(-1))
+        stream = self._stream()
+        for plane, p in zip(residues.planes(), self._primes, strict=True):
+            stream.add(plane.reshape(-1), p)
 
     def next(self, shape: tuple[int, int, int]) -> PackedResidues:
         """The next masks themselves, for a part of this shape."""
-        masks = PackedResidues.empty(shape)
-        for plane, stream in zip(masks.planes(), self._streams, strict=True):
-            stream.fill(plane.reshape(-1))
+        masks, stream = PackedResidues.empty(shape), self._stream()
+        for plane, p in zip(masks.planes(), self._primes, strict=True):
+            stream.fill(plane.reshape(-1), p)
         return masks
+
+    def _stream(self) -> ResidueStream:
+        """That of the next part."""
+        self._parts += 1
+        return ResidueStream(self._keys.key(PURPOSE, self._parts - 1), self._kernels)
 
 
 def add_dealt(
@@ -141,7 +142,7 @@ class MaskDealer:
         self._primes, self._spares, self._kernels = tuple(primes), tuple(spares), kernels
         self._weights = [weights(tuple(bearers))[: len(primes)]]
         if spares:
-            self._weights += list(_at_spares(n, ell + t, bearers, spares, len(primes)))
+            self._weights += _at_spares(n, ell + t, tuple(bearers), tuple(spares), len(primes))
 
     def __repr__(self) -> str:
         return f"MaskDealer(bearers={len(self._bearers)}, spares={len(self._spares)})"
@@ -150,63 +151,23 @@ class MaskDealer:
         """Masks of the next part of the answers, of so many columns and rows."""
         shape = (len(self._primes), columns, rows)
         drawn = [bearer.next(shape).planes() for bearer in self._bearers]
-        total, *spares = [self._combined(drawn, weights, shape) for weights in self._weights]
+        combined = [PackedResidues.empty(shape) for _ in self._weights]
+        for one, weights in zip(combined, self._weights, strict=True):
+            refused = self._kernels.weigh(drawn, weights, self._primes, one.planes())
+            assert refused < 0  # the keystream gives residues
+        total, *spares = combined
         return DealtMasks(total=total, spares=dict(zip(self._spares, spares, strict=True)))
 
-    def _combined(self, drawn: list[Bytes], weights: Floats, shape: tuple[int, int, int]) -> PackedResidues:
-        """The weighted sum of the bearers' masks."""
-        combined, refused = weighted_sum(
-            drawn, weights, shape=shape, primes=self._primes, kernels=self._kernels
-        )
-        assert refused < 0  # the keystream gives residues
-        return combined
 
-
-def weighted_sum(
-    packed: list[Bytes],
-    weights: Floats,
-    *,
-    shape: tuple[int, int, int],
-    primes: Sequence[int],
-    kernels: Kernels,
-) -> tuple[PackedResidues, int]:
-    """Residues of one shape, times a weight each modulo each prime, added up; canonical.
-
-    Parameters
-    ----------
-    packed : list of R ndarrays of shape (P, k, 3 * rows), uint8
-    weights : ndarray of shape (P, R), float64
-        Reduced residues.
-    shape : tuple of three ints
-        (P, k, rows).
-    primes : sequence of P ints
-    kernels : Kernels
-
-    Returns
-    -------
-    tuple of PackedResidues and int
-        The sum; and which of the R is not below a prime, -1 if all are.
-    """
-    _, columns, rows = shape
-    combined = PackedResidues.empty(shape)
-    planes, step = combined.planes(), max(1, _BLOCK_ELEMENTS // columns)
-    for start in range(0, rows, step):
-        stop = min(start + step, rows)
-        sums = np.empty((shape[0], columns, stop - start))
-        refused = kernels.decode(packed, weights, tuple(primes), start, stop, sums)
-        if refused >= 0:
-            return combined, refused
-        for plane, residues, p in zip(planes, sums, primes, strict=True):
-            plane[:, 3 * start : 3 * stop] = pack(residues, p)
-    return combined, -1
-
-
-def _at_spares(n: int, coded: int, bearers: Sequence[int], spares: Sequence[int], primes: int) -> Floats:
-    """Weights of the bearers' masks in each spare client's, shape (spares, P, R)."""
+@lru_cache(maxsize=8)
+def _at_spares(
+    n: int, coded: int, bearers: tuple[int, ...], spares: tuple[int, ...], primes: int
+) -> list[Floats]:
+    """Weights of the bearers' masks in each spare client's, each of shape (P, R): the same in most rounds."""
     found = np.empty((len(spares), primes, len(bearers)))
     for index, prime in enumerate(PRIMES[:primes]):
         alpha = evaluation_points(prime, n=n, coded=coded).alpha
         found[:, index] = lagrange_basis(
             [alpha[client - 1] for client in bearers], [alpha[client - 1] for client in spares], prime.p
         )
-    return found
+    return list(found)

@@ -148,7 +148,7 @@ class Knockout:
     ) -> tuple[Floats, bytes]:
         """Masks of the entries that go on, shape (P, c, n), from those of the pairs; and what E1 is dealt."""
         dealt = np.empty(self._plan.dealt, dtype=np.uint64)
-        dealing = _dealing(keys, stage, arena, dealt)
+        dealing = _dealing(keys, stage, kernels, arena, dealt)
         dealing.signs(self._plan, self._slice(first, second, kernels))
         flips = to_rows(dealing.masks((1, self._plan.words)), self._pairs)[0]
         of_e0 = self._drawn(keys[0], f"{stage} choice", self._choice, kernels)
@@ -190,7 +190,7 @@ class Knockout:
         ndarray of shape (P, 2 c - 1, n), float64
         """
         words = _WORD * self._plan.dealt
-        gates = _gates(e0, keys, stage, dealt[:words], arena)
+        gates = _gates(e0, keys, stage, dealt[:words], kernels, arena)
         signs = yield from gates.signs(self._plan, self._slice(first, second, kernels))
         deltas, _ = yield from gates.open(signs[np.newaxis])
         opened = to_rows(deltas, self._pairs)[0]
@@ -210,10 +210,11 @@ class Knockout:
         return Slice(packed=columns, start=0, kernels=kernels)
 
     def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
-        """The residues of a use, one key for each prime."""
+        """The residues of a use, prime by prime."""
         drawn = np.empty((len(self._primes), columns, BYTES_PER_RESIDUE * self._pairs), dtype=np.uint8)
-        for index, p in enumerate(self._primes):
-            ResidueStream(keys.key(purpose, index), p, kernels).fill(drawn[index].reshape(-1))
+        stream = ResidueStream(keys.key(purpose, 0), kernels)
+        for plane, p in zip(drawn, self._primes, strict=True):
+            stream.fill(plane.reshape(-1), p)
         return unpack(drawn)
 
 
@@ -261,9 +262,10 @@ class Final:
     ) -> bytes:
         """What E1 is dealt, from the masks of the entries, shape (P, 2, n)."""
         dealt = np.empty(self.dealt // _WORD, dtype=np.uint64)
-        dealing = _dealing(keys, stage, arena, dealt)
+        dealing = _dealing(keys, stage, kernels, arena, dealt)
         dealing.signs(self._plan, self._slice(entries, kernels))
-        dealing.nodes(_TIE, dealing.masks((3, self._width)), 2)
+        masks = dealing.masks((3, self._width))
+        dealing.nodes(_TIE, masks[:2], masks[2:])
         if self._plan.conjunction:
             masks = dealing.masks((self._entries - 1, self._plan.words))
             dealing.ands(self._plan.conjunction, masks)
@@ -281,12 +283,13 @@ class Final:
         arena: Arena,
     ) -> Generator[NDArray[Any], NDArray[Any], Bools]:
         """Which of the masked entries has won, shape (n,); as `Knockout.evaluate`."""
-        gates = _gates(e0, keys, stage, dealt, arena)
+        gates = _gates(e0, keys, stage, dealt, kernels, arena)
         signs = yield from gates.signs(self._plan, self._slice(entries, kernels))
         farther, nearer, lower = signs.reshape(3, self._width)
         wires = np.stack([farther, lower, farther ^ nearer ^ gates.one])
         deltas, halves = yield from gates.open(wires)
-        beats = gates.nodes(_TIE, deltas, halves, 2, "ties")[0].reshape(-1, self._plan.words)
+        ties = gates.nodes(_TIE, (deltas[:2], deltas[2:]), (halves[:2], halves[2:]), "ties")
+        beats = ties[0].reshape(-1, self._plan.words)
         if self._plan.conjunction:
             deltas, halves = yield from gates.open(beats)
             won = yield from gates.ands(self._plan.conjunction, deltas, halves)
@@ -319,19 +322,23 @@ def reduced(values: Floats, primes: Sequence[int]) -> Floats:
     return np.stack([canonical(reduce(plane, p), p) for plane, p in zip(values, primes, strict=True)])
 
 
-def _dealing(keys: tuple[Keys, Keys], stage: str, arena: Arena, out: NDArray[np.uint64]) -> Dealing:
+def _dealing(
+    keys: tuple[Keys, Keys], stage: str, kernels: Kernels, arena: Arena, out: NDArray[np.uint64]
+) -> Dealing:
     return Dealing(
         products=keys[0].bits(f"{stage} products", 0),
         wires=(keys[0].bits(f"{stage} wires", 0), keys[1].bits(f"{stage} wires", 0)),
+        kernels=kernels,
         arena=arena,
         out=out,
     )
 
 
-def _gates(e0: bool, keys: Keys, stage: str, dealt: Bytes, arena: Arena) -> Evaluating:
+def _gates(e0: bool, keys: Keys, stage: str, dealt: Bytes, kernels: Kernels, arena: Arena) -> Evaluating:
     return Evaluating(
         first=e0,
         products=keys.bits(f"{stage} products", 0) if e0 else DealtHalves(dealt.view(np.uint64)),
         wires=keys.bits(f"{stage} wires", 0),
+        kernels=kernels,
         arena=arena,
     )

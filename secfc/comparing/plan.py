@@ -1,18 +1,18 @@
 """What a batch of rows takes: pairs, gates, and how much is dealt and opened. All of it is public."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
-from secfc.comparing.gates import ONES, Words
 from secfc.comparing.slicing import at_most, words_of
-from secfc.comparing.widths import GateWidths, Group, levels
+from secfc.comparing.widths import FEW_PAIRS, WIDE, GateWidths, Group, levels
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
-from secfc.kernels.interface import Differences
+from secfc.kernels.gates import ONES
+from secfc.kernels.interface import Differences, Words
 
 _WORD_BYTES = 8
 
@@ -37,6 +37,7 @@ class Bracket:
     negated: Bools = field(repr=False)
 
     @classmethod
+    @lru_cache(maxsize=8)
     def champion(cls, slots: int) -> "Bracket":
         """One output: the own column is beaten by none of the slots."""
         every = np.arange(slots)
@@ -48,6 +49,7 @@ class Bracket:
         )
 
     @classmethod
+    @lru_cache(maxsize=8)
     def all_pairs(cls, slots: int) -> "Bracket":
         """An output for each of two slots or more: it is beaten by no other, the lowest of equals."""
         pairs = [(a, b) for a in range(slots) for b in range(a + 1, slots)]
@@ -190,15 +192,29 @@ class BatchPlan:
 def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
     """Bytes that the dealer sends at most at a time about labels, or the core, of so many rows.
 
-    All pairs of k centres are compared, with the usual widths; for the core, rows by set with the others.
+    All pairs of k centres are compared, with the usual widths; of few pairs, with wide ones, as many as these
+    are for; for the core, rows by set with the others.
     """
-    widths, slots, words = GateWidths(), max(k, 2), words_of(rows)
+    slots, words = max(k, 2), words_of(rows)
+    of_pair, of_output = _dealt(slots, primes, GateWidths())
+    most = words * (slots * (slots - 1) // 2 * of_pair + slots * of_output)
+    core = (words + slots) * ((slots - 1) * of_pair + of_output)
+    for few in range(2, slots + 1):  # sets without rows are not compared
+        pairs = few * (few - 1) // 2
+        if pairs > FEW_PAIRS:
+            break
+        of_pair, of_output = _dealt(few, primes, WIDE)
+        most = max(most, words_of(min(rows, FEW_PAIRS // pairs)) * (pairs * of_pair + few * of_output))
+    return _WORD_BYTES * max(most, core)
+
+
+def _dealt(slots: int, primes: int, widths: GateWidths) -> tuple[int, int]:
+    """Words dealt for a word of a pair and of an output, of so many slots."""
     chunks = primes * -(-max(prime.p for prime in PRIMES).bit_length() // widths.chunk)
-    leaves = ((1 << widths.chunk) - 1) * chunks
     nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
     joins = levels(slots - 1, (widths.fan,))
-    of_pair = leaves + 1 + sum(group.count * group.dealt for groups in nodes for group in groups)
-    of_output = sum(group.count * group.dealt_and for groups in joins for group in groups)
-    pairs = slots * (slots - 1) // 2 * of_pair + slots * of_output
-    core = (slots - 1) * of_pair + of_output
-    return _WORD_BYTES * max(words * pairs, (words + slots) * core)
+    of_pair = ((1 << widths.chunk) - 1) * chunks + 1
+    return (
+        of_pair + sum(group.count * group.dealt for groups in nodes for group in groups),
+        sum(group.count * group.dealt_and for groups in joins for group in groups),
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.widths import GateWidths
+from secfc.comparing.widths import FEW_PAIRS, GateWidths, widths_of
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
@@ -91,6 +91,25 @@ class Question:
             known = 0 <= numbers.min() <= numbers.max() < self.sizes.size
             if not known or not self.sizes[numbers].all():
                 raise ParameterError("champions: a set has no rows, or there is none of that number")
+
+    @classmethod
+    def about(
+        cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None
+    ) -> "Question":
+        """The question about labels that takes least: about few rows, in as few exchanges as there can be.
+
+        Parameters
+        ----------
+        primes, sizes, rows
+            As above.
+        champions : ndarray of shape (m,), int32, or None
+            The set that each row is in, if known.
+        """
+        slots = int(np.count_nonzero(sizes))
+        if rows * (slots - 1) * (slots - 2) // 2 <= FEW_PAIRS:
+            champions = None
+        widths = widths_of(rows * slots * (slots - 1) // 2)
+        return cls(primes=primes, sizes=sizes, rows=rows, champions=champions, widths=widths)
 
     @cached_property
     def candidates(self) -> Ints:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from secfc.array_types import Bools, Labels
-from secfc.comparing.gates import Words
+from secfc.kernels.interface import Words
 
 STRIPS = 64
 

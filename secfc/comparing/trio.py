@@ -13,16 +13,15 @@ from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
-from secfc.comparing.gates import Words
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
 from secfc.comparing.slicing import to_rows
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
+from secfc.field.packing import PackedResidues, triples
 from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes
+from secfc.kernels.interface import Bytes, Words
 
 _WORD = 8
 """Bytes."""
@@ -264,6 +263,4 @@ def _changed(told: Data, rows: int) -> Ints:
 
 def _rows_of(packed: Bytes, rows: Ints) -> Bytes:
     """Residues of some rows, shape (P, k, 3 * rows)."""
-    primes, columns, octets = packed.shape
-    taken = packed.reshape(primes, columns, octets // BYTES_PER_RESIDUE, BYTES_PER_RESIDUE)[:, :, rows]
-    return np.ascontiguousarray(taken).reshape(primes, columns, -1)
+    return np.take(triples(packed), rows, axis=2).view(np.uint8)

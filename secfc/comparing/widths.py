@@ -33,6 +33,17 @@ class GateWidths:
                 raise ParameterError(f"{name}: 3 to 6 are possible, {getattr(self, name)} was given")
 
 
+FEW_PAIRS = 1 << 14
+"""Pairs of centres, over all rows, that are compared sooner than the evaluators exchange more often."""
+
+WIDE = GateWidths(chunk=4, first_fan=5, fan=6)
+
+
+def widths_of(pairs: int) -> GateWidths:
+    """Widths of gates for so many pairs: of few, an exchange costs more than the gates."""
+    return WIDE if pairs <= FEW_PAIRS else GateWidths()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """Nodes of one level that take as many wires each, one behind the other.

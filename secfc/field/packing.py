@@ -13,6 +13,7 @@ from secfc.field.residues import canonical
 from secfc.payload import Payload
 
 BYTES_PER_RESIDUE = 3
+_TRIPLE = np.dtype((np.void, BYTES_PER_RESIDUE))
 
 
 def packed_bytes(shape: tuple[int, int, int]) -> int:
@@ -34,6 +35,11 @@ def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
     words = canonical(residues, p).astype("<u4")
     octets = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
     return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])
+
+
+def triples(packed: NDArray[np.uint8]) -> NDArray[np.void]:
+    """A view of packed residues, shape (..., 3 * rows), with an element for each: some are taken fast."""
+    return packed.view(_TRIPLE)
 
 
 def unpack(packed: NDArray[np.uint8]) -> Floats:

@@ -5,9 +5,10 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kernels import client_loops, comparing_loops, residue_loops, server_loops
+from secfc.kernels import client_loops, comparing_loops, gate_loops, residue_loops, server_loops
 from secfc.kernels.blocks import PAIR
-from secfc.kernels.interface import Bytes, Differences, EncodingTransform
+from secfc.kernels.gates import wires_of
+from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
 
 _FOUR = 4
@@ -101,15 +102,11 @@ class CompiledKernels:
         out: Floats,
     ) -> int:
         """See `Kernels.decode`."""
-        shape = answers[0].shape
-        # The loop reads through addresses: shapes and layout are checked here, and `answers` keeps the bytes.
-        if any(packed.shape != shape or not packed.flags.c_contiguous for packed in answers):
-            raise ValueError("answers must be contiguous and of one shape")
-        if not 0 <= 3 * start <= 3 * stop <= shape[2] or weights.shape != (len(primes), len(answers)):
-            raise ValueError("rows or weights do not fit the answers")
+        shape, addresses = _addresses(answers, weights, primes)
+        if not 0 <= 3 * start <= 3 * stop <= shape[2]:
+            raise ValueError("rows do not fit the answers")
         if out.shape != (len(primes), shape[1], stop - start) or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        addresses = np.array([packed.__array_interface__["data"][0] for packed in answers], dtype=np.uint64)
         modulo = np.array(primes, dtype=np.int64)
         if not server_loops.decode(addresses, weights, modulo, shape[2] // 3, start, out):
             return self._small.decode(answers, weights, primes, start, stop, out)  # it says whose
@@ -117,6 +114,19 @@ class CompiledKernels:
         if done == stop - start:
             return -1
         return self._small.decode(answers, weights, primes, start + done, stop, out[:, :, done:])
+
+    def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
+        """See `Kernels.weigh`."""
+        shape, addresses = _addresses(answers, weights, primes)
+        if out.shape != shape or len(primes) != shape[0]:
+            raise ValueError("the buffer or the primes do not fit the answers")
+        done, rows = shape[2] // 3 // PAIR * PAIR, shape[2] // 3
+        if not server_loops.weigh(addresses, weights, np.array(primes, dtype=np.int64), out):
+            return self._small.weigh(answers, weights, primes, out)  # it says whose
+        if done == rows:
+            return -1
+        rest = [np.ascontiguousarray(packed[:, :, 3 * done :]) for packed in answers]
+        return self._small.weigh(rest, weights, primes, out[:, :, 3 * done :])
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         """See `Kernels.combine`."""
@@ -166,9 +176,76 @@ class CompiledKernels:
             out,
         )
 
+    def leaf_products(self, bits: Words, start: int, out: Words) -> None:
+        """See `Kernels.leaf_products`."""
+        _check_leaves(bits, start, out)
+        gate_loops.leaf_products(bits, start, out)
+
+    def leaves(
+        self, bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words
+    ) -> None:
+        """See `Kernels.leaves`."""
+        _check_leaves(bits, start, products)
+        if not less.shape == equal.shape == products.shape[1:]:
+            raise ValueError("shares do not fit the products")
+        gate_loops.leaves(bits, start, products, first, less, equal)
+
+    def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
+        """See `Kernels.gate_products`."""
+        nodes, count = _check_gates(less, equal, size, out)
+        gate_loops.gate_products(less, equal, size, nodes, count, out)
+
+    def gates(
+        self,
+        deltas: tuple[Words, Words],
+        halves: tuple[Words, Words],
+        size: int,
+        products: Words,
+        first: bool,
+        out: tuple[Words, Words],
+    ) -> None:
+        """See `Kernels.gates`."""
+        nodes, count = _check_gates(*deltas, size, products)
+        fits = [one.shape == half.shape for one, half in zip(deltas, halves, strict=True)]
+        shapes = [(0, products.shape[2]), products.shape[1:]]
+        if not all(fits) or any(one.shape not in shapes for one in out):
+            raise ValueError("halves or shares do not fit the wires")
+        gate_loops.gates(*deltas, *halves, size, nodes, count, products, first, *out)
+
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""
         return int(residue_loops.accept(words, (1 << p.bit_length()) - 1, p, kept))
+
+
+def _addresses(
+    answers: list[Bytes], weights: Floats, primes: tuple[int, ...]
+) -> tuple[tuple[int, ...], NDArray[np.uint64]]:
+    """The shape of all answers, and where they begin: `answers` keeps the bytes, and loops check nothing."""
+    shape = answers[0].shape
+    if any(packed.shape != shape or not packed.flags.c_contiguous for packed in answers):
+        raise ValueError("answers must be contiguous and of one shape")
+    if weights.shape != (len(primes), len(answers)):
+        raise ValueError("weights do not fit the answers")
+    begins = [packed.__array_interface__["data"][0] for packed in answers]
+    return shape, np.array(begins, dtype=np.uint64)
+
+
+def _check_leaves(bits: Words, start: int, products: Words) -> None:
+    """Refuse what does not fit together; the loops check no bounds."""
+    chunk, words = bits.shape
+    if products.shape[0] != (1 << chunk) - 1 or not 0 <= start <= start + products.shape[1] <= words:
+        raise ValueError("products do not fit the bits")
+
+
+def _check_gates(less: Words, equal: Words, size: int, products: Words) -> tuple[int, int]:
+    """Likewise; nodes, and wires e of each."""
+    nodes, count = wires_of(size, equal)
+    entries = (1 << count) - 1 - count + ((1 << size) - 1 - size if less.shape[0] else 0)
+    if products.shape != (entries, nodes, equal.shape[1]) or (count < size and nodes > 1):
+        raise ValueError("products do not fit the wires")
+    if less.shape not in {(0, equal.shape[1]), (nodes * size, equal.shape[1])}:
+        raise ValueError("wires do not fit each other")
+    return nodes, count
 
 
 def _padded(matrix: Floats) -> Floats:

@@ -14,6 +14,7 @@ from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 
 Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +202,22 @@ class Kernels(Protocol):
             holds the sum only then.
         """
 
+    def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
+        """Weighted sum of answers, packed, if they are residues.
+
+        Parameters
+        ----------
+        answers, weights, primes
+            As `decode` takes them.
+        out : ndarray of the shape of an answer, uint8
+            Written: canonical residues.
+
+        Returns
+        -------
+        int
+            As `decode`.
+        """
+
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         """Linear combinations of an answer's residues, reduced, if they are residues modulo p.
 
@@ -272,6 +289,83 @@ class Kernels(Protocol):
             Written: rows are 64 W at least, and row j W + w is bit j of word w, 0 behind the last row. Bits
             of a digit go from the highest to the lowest, digits from the highest to the lowest, `chunk` bits
             to a chunk, and P divides `chunks`.
+        """
+
+    def leaf_products(self, bits: Words, start: int, out: Words) -> None:
+        """Products of the bits of r in every place of each nonempty set of places of a leaf.
+
+        Parameters
+        ----------
+        bits : ndarray of shape (c, words), uint64
+            Of the highest place first.
+        start : int
+            Words [start, start + n) are multiplied.
+        out : ndarray of shape (2**c - 1, n), uint64
+            Written.
+        """
+
+    def leaves(
+        self, bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words
+    ) -> None:
+        """Shares of [y < r] and [y = r] of leaves, from shares of the products of the bits of r.
+
+        With n = not y: e = n ^ r and l = n r for each bit.
+
+        Parameters
+        ----------
+        bits : ndarray of shape (c, words), uint64
+            Of y, likewise.
+        start : int
+        products : ndarray of shape (2**c - 1, n), uint64
+            This evaluator's halves of `leaf_products`.
+        first : bool
+            Whether this is E0, which adds what both know.
+        less, equal : ndarray of shape (n,), uint64
+            Written.
+        """
+
+    def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
+        """Products of two or more masks of the wires of nodes that compare, or of ANDs.
+
+        A node takes s pairs of wires (l, e), from the highest. Its l is l_1 ^ e_1 (l_2 ^ e_2 (...)), its e is
+        the product of all e. So it takes the products of subsets of the e, and for each l_j those with
+        subsets of e_1..e_{j-1}. An AND is a node without l.
+
+        Parameters
+        ----------
+        less, equal : ndarray of shape (s * nodes, W), uint64
+            Masks of l and e, node by node; of ANDs no l. Of one node, that of the lowest places, e may be
+            without the last: whether all are equal is asked of nobody then.
+        size : int
+            s, 2 to 6.
+        out : ndarray of shape (dealt, nodes, W), uint64
+            Written (`secfc.comparing.widths.Group`).
+        """
+
+    def gates(
+        self,
+        deltas: tuple[Words, Words],
+        halves: tuple[Words, Words],
+        size: int,
+        products: Words,
+        first: bool,
+        out: tuple[Words, Words],
+    ) -> None:
+        """Shares of l and e of nodes that compare, or of ANDs.
+
+        Parameters
+        ----------
+        deltas : tuple of two ndarrays, uint64
+            Opened wires l and e, in the order and shapes of `gate_products`.
+        halves : tuple of two ndarrays, uint64
+            This evaluator's halves of their masks, likewise.
+        size : int
+        products : ndarray of shape (dealt, nodes, W), uint64
+            This evaluator's halves of `gate_products`.
+        first : bool
+            Whether this is E0, which adds what both know.
+        out : tuple of two ndarrays of shape (nodes, W) or (0, W), uint64
+            Written: of ANDs e alone, of a node without its last e l alone.
         """
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:

@@ -4,10 +4,10 @@
 """
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, uint64, void
+from numba import boolean, float64, int32, int64, njit, uint8, uint64, void
 
 from secfc.kernels import lanes
-from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, unpack
+from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, pack, unpack
 from secfc.kernels.lanes import LANES
 
 _SUMS = 64
@@ -50,6 +50,46 @@ def decode(addresses, weights, primes, rows, start, total):
                 for i in range(target.size):
                     quotient = (target[i] * inverse + ROUND) - ROUND
                     target[i] -= quotient * modulus
+        if largest.max() >= primes[q]:
+            return False
+    return True
+
+
+@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], uint8[:, :, ::1]), **OPTIONS)
+def weigh(addresses, weights, primes, out):
+    """Weighted sums, packed, of answers of the shape of `out`; answer j begins at addresses[j].
+
+    Rows beyond a multiple of PAIR are not written. Returns whether all integers were residues.
+    """
+    count, k = out.shape[0], out.shape[1]
+    rows = out.shape[2] // 3
+    whole = rows // PAIR * PAIR
+    total, largest = np.empty(LONG), np.empty(LANES, dtype=np.int32)
+    for q in range(count):
+        inverse, modulus = 1.0 / primes[q], float(primes[q])
+        largest[:] = 0
+        for h in range(k):
+            for low in range(0, whole, LONG):
+                b = min(LONG, whole - low)
+                target = total[:b]
+                for i in range(b):
+                    target[i] = 0.0
+                # As in `decode`.
+                for first in range(0, addresses.size, 63):
+                    some = min(63, addresses.size - first)
+                    lanes.weigh(
+                        uint64(addresses[first:].ctypes.data),
+                        uint64(weights[q, first:].ctypes.data),
+                        some,
+                        uint64(3 * ((q * k + h) * rows + low)),
+                        b // PAIR,
+                        uint64(target.ctypes.data),
+                        uint64(largest.ctypes.data),
+                    )
+                    for i in range(b):
+                        quotient = (target[i] * inverse + ROUND) - ROUND
+                        target[i] -= quotient * modulus
+                pack(target, b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
         if largest.max() >= primes[q]:
             return False
     return True

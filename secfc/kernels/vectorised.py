@@ -8,7 +8,8 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
-from secfc.kernels.interface import Bytes, Differences, EncodingTransform
+from secfc.kernels import gates
+from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
 
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements of a block of rows: 1 MiB, about an L2 cache."""
@@ -121,6 +122,20 @@ class VectorisedKernels:
                     out[index] = reduce(out[index], p)
         return -1
 
+    def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
+        """See `Kernels.weigh`."""
+        count, k, octets = out.shape
+        rows, step = octets // BYTES_PER_RESIDUE, max(1, _BLOCK_ELEMENTS // (count * k))
+        for start in range(0, rows, step):
+            stop = min(start + step, rows)
+            sums = np.empty((count, k, stop - start))
+            refused = self.decode(answers, weights, primes, start, stop, sums)
+            if refused >= 0:
+                return refused
+            for plane, residues, p in zip(out, sums, primes, strict=True):
+                plane[:, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop] = pack(residues, p)
+        return -1
+
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         """See `Kernels.combine`."""
         count, entries = coefficients.shape
@@ -181,6 +196,32 @@ class VectorisedKernels:
                 bits = (digit & np.uint32(1 << places - 1 - place)) != 0
                 group = q * (places // chunk) + place // chunk
                 out[place % chunk, group] = np.packbits(bits, axis=2, bitorder="little").view("<u8")[..., 0]
+
+    def leaf_products(self, bits: Words, start: int, out: Words) -> None:
+        """See `Kernels.leaf_products`."""
+        gates.leaf_products(bits, start, out)
+
+    def leaves(
+        self, bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words
+    ) -> None:
+        """See `Kernels.leaves`."""
+        gates.leaves(bits, start, products, first, less, equal)
+
+    def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
+        """See `Kernels.gate_products`."""
+        gates.gate_products(less, equal, size, out)
+
+    def gates(
+        self,
+        deltas: tuple[Words, Words],
+        halves: tuple[Words, Words],
+        size: int,
+        products: Words,
+        first: bool,
+        out: tuple[Words, Words],
+    ) -> None:
+        """See `Kernels.gates`."""
+        gates.gates(deltas, halves, size, products, first, out)
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         """See `Kernels.accept`."""

@@ -115,7 +115,7 @@ class Client:
                 check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
             check_ids(ids, name=name, m=rows.shape[0], job=job)
         self.number, self._job, self._run = number, job, session.run
-        self._ended = False
+        self._ended, self._sizes = False, Sizes(job)
         context = ClientContext(
             number=number,
             job=job,
@@ -165,7 +165,9 @@ class Client:
     @property
     def sizes(self) -> Sizes:
         """How large the messages may be that come."""
-        return Sizes(self._job, self.phase.planned)
+        if self._sizes.layout != self.phase.planned:
+            self._sizes = Sizes(self._job, self.phase.planned)
+        return self._sizes
 
     def start(self) -> list[Message]:
         """The first message: its introduction."""

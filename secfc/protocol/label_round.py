@@ -286,17 +286,14 @@ class LabelRound(TrioRound):
     def _question(self, part: int, core: Labels | None = None) -> Question:
         """What is asked about a part: its labels; or its core, by these labels."""
         rows = self.rows(part)
-        champions = core
-        if core is None and self._asked.champions:
+        champions = None
+        if self._asked.champions:
             # A row in no set is compared with the first set: any other would do.
             champions = np.where(self._asked.sets[rows] < 0, self._first, self._asked.sets[rows])
-        return Question(
-            primes=self._primes,
-            sizes=self._asked.sizes[: self._columns],
-            rows=rows.size,
-            champions=champions,
-            core=core is not None,
-        )
+        sizes = self._asked.sizes[: self._columns]
+        if core is not None:
+            return Question(primes=self._primes, sizes=sizes, rows=rows.size, champions=core, core=True)
+        return Question.about(primes=self._primes, sizes=sizes, rows=rows.size, champions=champions)
 
     def rows(self, part: int) -> Ints:
         """Rows of a part that are asked about."""

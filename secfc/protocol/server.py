@@ -66,6 +66,7 @@ class Server:
         search: Callable[..., Search] = Search,
     ) -> None:
         self.gathering, self._job, self._run = Gathering(job), job, session.run
+        self._sizes = Sizes(job)
         context = ServerContext(
             job=job,
             session=session,
@@ -112,7 +113,9 @@ class Server:
     @property
     def sizes(self) -> Sizes:
         """How large the messages may be that come."""
-        return Sizes(self._job, self.phase.planned)
+        if self._sizes.layout != self.phase.planned:
+            self._sizes = Sizes(self._job, self.phase.planned)
+        return self._sizes
 
     @property
     def layout(self) -> Layout:

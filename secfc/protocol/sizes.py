@@ -1,6 +1,7 @@
 """How large a message of each type can be in a job: what is larger is refused before it is read."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from secfc.errors import MessageError
 from secfc.protocol.bounds import Bounds
@@ -25,8 +26,14 @@ class Sizes(Bounds):
         """
         if kind not in RUNNING:
             raise MessageError(f"{kind.__name__}: a message of a preparation, where rows are clustered")
-        signature = SIGNATURE_BYTES if issubclass(kind, FromServer) else 0
-        return min(MAX_MESSAGE_BYTES, HEADER_BYTES + kind.body.most(self) + signature)
+        if kind not in self._known:
+            signature = SIGNATURE_BYTES if issubclass(kind, FromServer) else 0
+            self._known[kind] = min(MAX_MESSAGE_BYTES, HEADER_BYTES + kind.body.most(self) + signature)
+        return self._known[kind]
+
+    @cached_property
+    def _known(self) -> dict[type[Message], int]:
+        return {}
 
     @property
     def most_from_client(self) -> int:

@@ -11,7 +11,7 @@ from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
-from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt, weighted_sum
+from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
@@ -254,12 +254,12 @@ class TrioRound(ABC):
         if len(answers) < self._job.threshold:
             return []
         clients = tuple(sorted(answers))
-        masked, refused = weighted_sum(
+        masked = PackedResidues.empty(self._shape(part))
+        refused = self._kernels.weigh(
             [answers[j].planes() for j in clients],
             self._kept.weights.of(clients)[: len(self._primes)],
-            shape=self._shape(part),
-            primes=self._primes,
-            kernels=self._kernels,
+            self._primes,
+            masked.planes(),
         )
         if refused >= 0:
             self._unfit.add(clients[refused])

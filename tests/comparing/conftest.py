@@ -18,13 +18,14 @@ def drawn(monkeypatch):
             super().fill(out)
             found["bits"].append(out.copy().reshape(-1))
 
-        def add(self, words, out):
-            super().add(words, out)
-            found["bits"].append(words.reshape(-1) ^ out.reshape(-1))
+        def add(self, words):
+            before = words.copy()
+            super().add(words)
+            found["bits"].append((before ^ words).reshape(-1))
 
     class NotedResidues(ResidueStream):
-        def fill(self, out):
-            super().fill(out)
+        def fill(self, out, p):
+            super().fill(out, p)
             found["residues"].append(unpack(out.copy()))
 
     monkeypatch.setattr(keys_module, "BitStream", NotedBits)
@@ -46,13 +47,17 @@ def masking_bytes(monkeypatch):
             super().fill(out)
             drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
 
+        def add(self, words):
+            super().add(words)
+            drawn[self.key] = drawn.get(self.key, 0) + words.nbytes
+
     class NotedResidues(ResidueStream):
-        def __init__(self, key, p, kernels):
-            super().__init__(key, p, kernels)
+        def __init__(self, key, kernels):
+            super().__init__(key, kernels)
             self.key = key
 
-        def fill(self, out):
-            super().fill(out)
+        def fill(self, out, p):
+            super().fill(out, p)
             drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
 
     def key(self, purpose, index):

@@ -146,11 +146,11 @@ def test_numbers_of_rows_may_be_beyond_a_prime(monkeypatch):
     class Tiny:
         """Residues of a prime so small that drawing them from words of 24 bits would not end."""
 
-        def __init__(self, key, p, kernels):
-            self.rng, self.p = np.random.default_rng(list(key)), p
+        def __init__(self, key, kernels):
+            self.rng = np.random.default_rng(list(key))
 
-        def fill(self, out):
-            out[...] = pack(self.rng.integers(0, self.p, out.size // 3).astype(float), self.p)
+        def fill(self, out, p):
+            out[...] = pack(self.rng.integers(0, p, out.size // 3).astype(float), p)
 
     monkeypatch.setattr("secfc.comparing.matches.ResidueStream", Tiny)
     question = asked([0] * 40, [1, 1], primes=(11, 13))

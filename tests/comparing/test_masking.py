@@ -214,13 +214,14 @@ class TestRefusals:
             )
 
     def test_a_key_serves_one_answer(self):
-        ring = keys(1)
-        BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0])
-        assert ring.used == [("answers", 0), ("answers", 1), ("answers", 2)]
+        ring, shape = keys(1), (COUNT, 2, 5)
+        masks = BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0])
+        assert bytes(masks.next(shape).payload) != bytes(masks.next(shape).payload)
+        assert ring.used == [("answers", 0), ("answers", 1)]
         with pytest.raises(SecFCError, match="the key for answers 0 was used"):
-            BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0])
+            BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0]).next(shape)
 
     def test_no_text_shows_masks(self):
         own = BearerMasks(keys=keys(1), primes=PRIMES_OF_ROUND, kernels=BOTH[0])
         assert repr(own) == "BearerMasks(primes=3)"
-        assert repr(ResidueStream(bytes(32), 13, BOTH[0])) == "ResidueStream()"
+        assert repr(ResidueStream(bytes(32), BOTH[0])) == "ResidueStream()"

@@ -13,11 +13,12 @@ from support.trio import Trio, packed, to_words, true_labels
 
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
+from secfc.comparing.plan import Bracket, most_dealt_bytes
 from secfc.comparing.question import Question, comparison_residues
 from secfc.comparing.role import Comparer
 from secfc.comparing.slicing import at_most, to_rows
 from secfc.comparing.trio import Evaluator
-from secfc.comparing.widths import GateWidths
+from secfc.comparing.widths import FEW_PAIRS, GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
@@ -328,6 +329,32 @@ class TestQuestion:
     def test_what_cannot_be_asked_is_refused(self, change, match):
         with pytest.raises(ParameterError, match=match):
             Question(**GIVEN | change)
+
+    @pytest.mark.parametrize(
+        ("rows", "wide", "at_once"),
+        [(100, True, True), (FEW_PAIRS // 2, False, True), (FEW_PAIRS + 1, False, False)],
+    )
+    def test_about_few_rows_takes_few_exchanges(self, rows, wide, at_once):
+        sizes, distances, labels = sample(4, 100, empty=(1,))
+        given = {"primes": primes_of(4), "sizes": sizes, "champions": np.resize(labels, rows)}
+        question = Question.about(rows=rows, **given)
+        assert (question.champions is None) == at_once
+        assert question.widths == (GateWidths(chunk=4, first_fan=5, fan=6) if wide else GateWidths())
+        if wide:
+            trio = trio_of(distances, question).play()
+            assert np.array_equal(trio.labels, labels)
+            assert len([one for one in trio.mail if one[:2] == (Comparer.E0, Comparer.E1)]) == 4
+
+    @pytest.mark.parametrize("k", [2, 3, 5, 16, 200])
+    def test_no_question_is_dealt_more_than_is_told(self, k):
+        limit, largest = most_dealt_bytes(20_000, k, 5), 0
+        for rows, slots in product((1, 64, 65, 700, 1638, 5461, 16_384, 20_000), {2, 3, 4, 12, k}):
+            if slots <= k:
+                sizes = np.full(slots, 3)
+                question = Question.about(primes=primes_of(5), sizes=sizes, rows=rows, champions=None)
+                plans = question.plans(Bracket.all_pairs(slots), question.own)
+                largest = max(largest, 8 * sum(plan.dealt for plan in plans))
+        assert limit / 2 < largest <= limit
 
     def test_residues_of_another_shape_are_refused(self):
         question = Question(**GIVEN)

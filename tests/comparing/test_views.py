@@ -29,9 +29,10 @@ class Spelled:
         out[...] = self.words[self.at : self.at + out.size].reshape(out.shape)
         self.at += out.size
 
-    def add(self, words, out):
-        self.fill(out)
-        out ^= words.reshape(-1)
+    def add(self, words):
+        own = np.empty_like(words)
+        self.fill(own)
+        words ^= own
 
 
 class Every:

@@ -153,6 +153,39 @@ class TestDecode:
         assert not self.decoded(kernels, [packed, packed], np.ones(2), slice(0, 3), P).any()
 
 
+class TestWeigh:
+    @pytest.mark.parametrize("rows", [1, 15, 16, 17, 600, blocks.LONG - 1, blocks.LONG, 2 * blocks.LONG + 17])
+    @pytest.mark.parametrize("count", [1, 3, 64])
+    @each_kernels
+    def test_it_packs_what_is_decoded(self, kernels: Kernels, count: int, rows: int) -> None:
+        primes, k = tuple(MODULI[:3]), 2
+        answers = np.array([canonicals("plus", (count, k, rows), p) for p in primes])
+        packed = [pack(answers[:, j], primes[0]) for j in range(count)]  # canonical already
+        weights = np.array([reduced("either", (count,), p) for p in primes])
+        out, decoded = Guarded((3, k, 3 * rows), np.uint8), np.empty((3, k, rows))
+        assert kernels.weigh(packed, weights, primes, out.array) == -1
+        assert kernels.decode(packed, weights, primes, 0, rows, decoded) == -1
+        for plane, one, p in zip(out.check(), decoded, primes, strict=True):
+            assert np.array_equal(plane, pack(one, p))
+
+    @pytest.mark.parametrize("row", [0, 16, 599, 600, 604])
+    @each_kernels
+    def test_the_answer_with_an_integer_that_is_no_residue_is_found(self, kernels: Kernels, row: int) -> None:
+        answers = [np.zeros((1, 2, 3 * 605), dtype=np.uint8) for _ in range(3)]
+        answers[2][0, 1, 3 * row : 3 * row + 3] = 255
+        assert kernels.weigh(answers, np.ones((1, 3)), (P,), np.empty_like(answers[0])) == 2
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        answers = [np.zeros((1, 2, 60), dtype=np.uint8)] * 2
+        for weights, primes, shape in (
+            (np.ones((1, 3)), (P,), (1, 2, 60)),
+            (np.ones((1, 2)), (P,), (1, 2, 57)),
+            (np.ones((2, 2)), (P, P), (1, 2, 60)),
+        ):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.weigh(answers, weights, primes, np.empty(shape, dtype=np.uint8))
+
+
 class TestAccept:
     def accepted(self, kernels: Kernels, words: np.ndarray, p: int, room: int) -> tuple[int, list[float]]:
         kept = Guarded((room,), np.float64)

@@ -94,7 +94,9 @@ def wired(comparers, **more):
 
 @pytest.mark.parametrize("comparers", COMPARERS)
 @pytest.mark.parametrize("part", [3, 30])
-def test_no_key_is_for_two_uses(holders, part_rows, comparers, part):
+@pytest.mark.parametrize("few", [-1, 1 << 14])
+def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part, few):
+    monkeypatch.setattr("secfc.comparing.question.FEW_PAIRS", few)
     part_rows(part)
     net, (dealer, first, second) = wired(comparers), comparers
     net.run()
@@ -102,14 +104,17 @@ def test_no_key_is_for_two_uses(holders, part_rows, comparers, part):
     holders.check(dealer)
     rounds, parts = net.server.gathering.round, -(-net.m // part)
     assert rounds >= 4
-    assert holders.pairs["champion products"] == {tuple(sorted((dealer, first)))}
+    between = {tuple(sorted((dealer, first)))}
+    assert holders.pairs["pairs products"] == between
+    # Of few rows all sets are compared at once.
+    assert holders.pairs["champion products"] == (between if few < 0 else set())
     assert holders.pairs["pairs wires"] == {tuple(sorted((dealer, one))) for one in (first, second)}
     assert holders.pairs["answers"] == {tuple(sorted((dealer, j))) for j in (1, 2, 3) if j != dealer}
-    # Keys of the comparison are of a round and a part, of the answers of a round.
+    # Keys of the comparison are of a round and a part; those of answers have a number for each part.
     champions = {
         tuple(info for _, info, *_ in use) for use in holders.uses.values() if use[0][2] == "champion wires"
     }
-    assert len(champions) == parts * (rounds - 1)
+    assert len(champions) == (parts * (rounds - 1) if few < 0 else 0)
     answers = {use[0][1] for use in holders.uses.values() if use[0][2] == "answers"}
     assert len(answers) == rounds
 

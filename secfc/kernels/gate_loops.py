@@ -1,0 +1,169 @@
+"""Compiled loops of gates on bit-sliced wires; `secfc.kernels.gates` says what they compute.
+
+`secfc.kernels.compiled` gives types and shapes. Tables are of a block of words, so that they stay in an L1
+cache, and inner loops go along the words.
+"""
+
+import numpy as np
+from numba import boolean, int64, njit, types, uint64, void
+
+from secfc.kernels.blocks import OPTIONS
+
+_BLOCK = 64
+"""Words taken at a time: a table of four wires is 8 KiB."""
+
+_READ_1, _READ_2, _READ_3 = (types.Array(uint64, axes, "C", readonly=True) for axes in (1, 2, 3))
+_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@njit(void(uint64[::1], uint64[::1], _READ_1), **OPTIONS)
+def _fold(low, high, delta):
+    """Fold one entry of a table into another."""
+    for i in range(delta.size):
+        low[i] = (low[i] & delta[i]) ^ high[i]
+
+
+@njit(void(uint64[::1], uint64), **OPTIONS)
+def _set(target, value):
+    for i in range(target.size):
+        target[i] = value
+
+
+@njit(void(uint64[::1], _READ_1), **OPTIONS)
+def _copy(target, source):
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@njit(void(_READ_1, _READ_1, uint64[::1]), **OPTIONS)
+def _and(one, other, out):
+    for i in range(out.size):
+        out[i] = one[i] & other[i]
+
+
+@njit(void(uint64[:, ::1], int64, uint64[:, ::1]), **OPTIONS)
+def leaf_products(bits, start, out):
+    """See `secfc.kernels.gates.leaf_products`."""
+    for low in range(0, out.shape[1], _BLOCK):
+        b = min(_BLOCK, out.shape[1] - low)
+        for i in range(bits.shape[0]):
+            mask, alone = bits[i, start + low : start + low + b], (1 << i) - 1
+            _copy(out[alone, low : low + b], mask)
+            for entry in range(alone):
+                _and(out[entry, low : low + b], mask, out[alone + 1 + entry, low : low + b])
+
+
+@njit(void(uint64[:, ::1], int64, _READ_2, boolean, uint64[::1], uint64[::1]), **OPTIONS)
+def leaves(bits, start, products, first, less, equal):
+    """See `secfc.kernels.gates.leaves`."""
+    chunk = bits.shape[0]
+    table, total = np.empty((1 << chunk, _BLOCK), dtype=np.uint64), np.empty((1 << chunk, _BLOCK), np.uint64)
+    inverted = np.empty((chunk, _BLOCK), dtype=np.uint64)
+    one = _ONES if first else uint64(0)
+    for low in range(0, less.size, _BLOCK):
+        b = min(_BLOCK, less.size - low)
+        for j in range(chunk):
+            source, target = bits[j, start + low : start + low + b], inverted[j, :b]
+            for i in range(b):
+                target[i] = ~source[i]
+        _set(table[0, :b], one)
+        for entry in range(1, 1 << chunk):
+            _copy(table[entry, :b], products[entry - 1, low : low + b])
+        for j in range(chunk - 1, -1, -1):
+            n = inverted[j, :b]
+            for entry in range(1 << j):
+                own, rest = table[(1 << j) + entry, :b], total[entry, :b]
+                if j == chunk - 1:
+                    _and(own, n, rest)
+                else:
+                    above = total[(1 << j) + entry, :b]
+                    for i in range(b):
+                        rest[i] = ((rest[i] ^ own[i]) & n[i]) ^ above[i]
+        _copy(less[low : low + b], total[0, :b])
+        for j in range(chunk - 1, -1, -1):
+            for entry in range(1 << j):
+                _fold(table[entry, :b], table[(1 << j) + entry, :b], inverted[j, :b])
+        _copy(equal[low : low + b], table[0, :b])
+
+
+@njit(void(_READ_2, _READ_2, int64, int64, int64, uint64[:, :, ::1]), **OPTIONS)
+def gate_products(less, equal, size, nodes, count, out):
+    """See `secfc.kernels.gates.gate_products`; `nodes` and `count` are those of `wires_of`."""
+    table = np.empty((1 << count, _BLOCK), dtype=np.uint64)
+    width = equal.shape[1]
+    for node in range(nodes):
+        for low in range(0, width, _BLOCK):
+            high, at = min(low + _BLOCK, width), 0
+            b = high - low
+            for wire in range(count):
+                mask, alone = equal[node * size + wire, low:high], 1 << wire
+                _copy(table[alone, :b], mask)
+                for entry in range(1, alone):
+                    product = out[at, node, low:high]
+                    _and(table[entry, :b], mask, product)
+                    _copy(table[alone + entry, :b], product)
+                    at += 1
+            if less.shape[0]:
+                for j in range(1, size):
+                    mask = less[node * size + j, low:high]
+                    for entry in range(1, 1 << j):
+                        _and(table[entry, :b], mask, out[at, node, low:high])
+                        at += 1
+
+
+@njit(
+    void(
+        _READ_2,
+        _READ_2,
+        _READ_2,
+        _READ_2,
+        int64,
+        int64,
+        int64,
+        _READ_3,
+        boolean,
+        uint64[:, ::1],
+        uint64[:, ::1],
+    ),
+    **OPTIONS,
+)
+def gates(less, equal, less_halves, equal_halves, size, nodes, count, products, first, out_less, out_equal):
+    """See `secfc.kernels.gates.gates`; `nodes` and `count` are those of `wires_of`."""
+    table = np.empty((1 << count, _BLOCK), dtype=np.uint64)
+    total = np.empty((1 << size, _BLOCK), dtype=np.uint64)
+    width, one = equal.shape[1], _ONES if first else uint64(0)
+    for node in range(nodes):
+        for low in range(0, width, _BLOCK):
+            high, at = min(low + _BLOCK, width), 0
+            b, base = high - low, node * size
+            _set(table[0, :b], one)
+            for wire in range(count):
+                _copy(table[1 << wire, :b], equal_halves[base + wire, low:high])
+                for entry in range((1 << wire) + 1, 2 << wire):
+                    _copy(table[entry, :b], products[at, node, low:high])
+                    at += 1
+            if less.shape[0]:
+                at = products.shape[0]
+                for j in range(size - 1, -1, -1):
+                    at -= (1 << j) - 1
+                    delta = less[base + j, low:high]
+                    for entry in range(1 << j):
+                        product, rest = table[entry, :b], total[entry, :b]
+                        if entry == 0:
+                            own = less_halves[base + j, low:high]
+                        else:
+                            own = products[at + entry - 1, node, low:high]
+                        if j == size - 1:
+                            for i in range(b):
+                                rest[i] = own[i] ^ (product[i] & delta[i])
+                        else:
+                            above, same = total[(1 << j) + entry, :b], equal[base + j, low:high]
+                            for i in range(b):
+                                below = (rest[i] & same[i]) ^ above[i]
+                                rest[i] = below ^ own[i] ^ (product[i] & delta[i])
+                _copy(out_less[node, low:high], total[0, :b])
+            if out_equal.shape[0]:
+                for wire in range(count - 1, -1, -1):
+                    for entry in range(1 << wire):
+                        _fold(table[entry, :b], table[(1 << wire) + entry, :b], equal[base + wire, low:high])
+                _copy(out_equal[node, low:high], table[0, :b])

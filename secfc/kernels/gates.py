@@ -1,0 +1,155 @@
+"""Gates on bit-sliced wires as NumPy expressions: what the dealer multiplies, what an evaluator computes.
+
+Bits are rows of 64-bit words; every operation is a bitwise one of whole arrays. A wire x is known to both
+evaluators as Delta = x ^ lambda, and each holds a half of its mask lambda, which the dealer knows. So a
+product of wires is the sum over subsets S of prod_{i not in S} Delta_i lambda_S, and the dealer deals XOR
+shares of the products lambda_S (Patra et al., *ABY2.0*, USENIX Security 2021). With public bits for Delta and
+secret bits for lambda it is a leaf.
+
+A table holds an array of words for each subset, in the order of its bit mask: bit i is wire i, wires go from
+the highest place to the lowest, and the empty product is 1. What is dealt follows this order too, without
+what evaluators have: the empty product and, of gates, single masks.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def wires_of(size: int, equal: Words) -> tuple[int, int]:
+    """Nodes, and wires e of each, of so many wires e of nodes of this size: the last node has one less."""
+    nodes = -(-equal.shape[0] // size)
+    return nodes, size - (nodes * size - equal.shape[0])
+
+
+def leaf_products(bits: Words, start: int, out: Words) -> None:
+    """See `secfc.kernels.interface.Kernels.leaf_products`."""
+    _multiply(out, list(bits[:, start : start + out.shape[1]]), at=1)
+
+
+def leaves(bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words) -> None:
+    """See `secfc.kernels.interface.Kernels.leaves`."""
+    chunk = bits.shape[0]
+    n = ~bits[:, start : start + less.size]
+    table = np.empty((1 << chunk, less.size), dtype=np.uint64)
+    table[0], table[1:] = _one(first), products
+    total = table[1 << chunk - 1 :] & n[-1]
+    for j in reversed(range(chunk - 1)):
+        # What is left of the lower places has products of the bits up to j.
+        total = table[1 << j : 2 << j] & n[j] ^ _fold(total, n[j], j)
+    less[...] = total[0]
+    equal[...] = _conjunction(table, list(n))
+
+
+def gate_products(less: Words, equal: Words, size: int, out: Words) -> None:
+    """See `secfc.kernels.interface.Kernels.gate_products`."""
+    nodes, count = wires_of(size, equal)
+    table = np.empty((1 << count, nodes, equal.shape[1]), dtype=np.uint64)
+    table[0], ends = ONES, _ends(equal, size, count)
+    _multiply(table, ends, at=0)
+    at = 0
+    for entries in _dealt(count):
+        out[at : (at := at + entries.stop - entries.start)] = table[entries]
+    for j, mask in enumerate(_ends(less, size, size if less.size else 0)):
+        np.bitwise_and(table[1 : 1 << j], mask, out=out[at : (at := at + (1 << j) - 1)])
+
+
+def gates(
+    deltas: tuple[Words, Words],
+    halves: tuple[Words, Words],
+    size: int,
+    products: Words,
+    first: bool,
+    out: tuple[Words, Words],
+) -> None:
+    """See `secfc.kernels.interface.Kernels.gates`."""
+    nodes, count = wires_of(size, deltas[1])
+    table = np.empty((1 << count, nodes, deltas[1].shape[1]), dtype=np.uint64)
+    table[0] = _one(first)
+    for wire, half in enumerate(_ends(halves[1], size, count)):
+        table[1 << wire] = half
+    at = 0
+    for entries in _dealt(count):
+        table[entries] = products[at : (at := at + entries.stop - entries.start)]
+    equal = _ends(deltas[1], size, count)
+    if deltas[0].size:
+        at, total = products.shape[0], np.empty(0, dtype=np.uint64)
+        less, own = _ends(deltas[0], size, size), _ends(halves[0], size, size)
+        for j in reversed(range(size)):
+            part = table[: 1 << j] & less[j]
+            part[0] ^= own[j]
+            part[1:] ^= products[at - (1 << j) + 1 : at]
+            at -= (1 << j) - 1
+            if j < size - 1:
+                part ^= _fold(total, equal[j], j)
+            total = part
+        out[0][...] = total[0]
+    if out[1].size:
+        out[1][...] = _conjunction(table, equal)
+
+
+def _one(first: bool) -> np.uint64:
+    """Its share of 1."""
+    return ONES if first else np.uint64(0)
+
+
+def _multiply(table: Words, masks: Sequence[Words], *, at: int) -> None:
+    """Write the products of every subset of some masks but the empty one, which stands before or is left out.
+
+    Parameters
+    ----------
+    table : ndarray of shape (2**s - at, ...), uint64
+    masks : sequence of s ndarrays of shape (...), uint64
+    at : int
+        Entries left out, 0 or 1.
+    """
+    for i, mask in enumerate(masks):
+        alone = (1 << i) - at
+        table[alone] = mask
+        np.bitwise_and(table[1 - at : alone], mask, out=table[alone + 1 : (2 << i) - at])
+
+
+def _fold(table: Words, delta: Words, wire: int) -> Words:
+    """Take the wire of highest index out of a table: its share of x_wire times each product, in place.
+
+    Parameters
+    ----------
+    table : ndarray of shape (2**(wire + 1), ...), uint64
+        Overwritten.
+    delta : ndarray, uint64
+    wire : int
+
+    Returns
+    -------
+    ndarray of shape (2**wire, ...), uint64
+        The first half.
+    """
+    half = 1 << wire
+    low: Words = table[:half]
+    low &= delta
+    low ^= table[half : 2 * half]
+    return low
+
+
+def _conjunction(table: Words, deltas: Sequence[Words]) -> Words:
+    """Share of the AND of wires, from shares of the products of their masks; `table` is overwritten."""
+    for wire in reversed(range(len(deltas))):
+        table = _fold(table, deltas[wire], wire)
+    share: Words = table[0]
+    return share
+
+
+def _dealt(count: int) -> Iterator[slice]:
+    """Where a table of `count` masks has products of two or more, in the order in which they are dealt."""
+    for wire in range(1, count):
+        yield slice((1 << wire) + 1, 2 << wire)
+
+
+def _ends(wires: Words, size: int, count: int) -> list[Words]:
+    """Of all nodes the first wire, the second and so on."""
+    return [wires[i::size] for i in range(count)]
