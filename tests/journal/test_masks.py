@@ -205,7 +205,7 @@ class Uses:
         placed(LabelRound, "__init__", lambda one, context, *rest: context.number)
         for name in ("begin", "leave", "take", "find_farthest"):
             placed(LabelRound, name, lambda one, *rest: one._me)
-        placed(MaskDealer, "__init__", lambda one: "dealer")
+        placed(MaskDealer, "deal", lambda one: "dealer")
         step = Role._advance
 
         def advance(role, taken):
