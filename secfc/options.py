@@ -152,10 +152,9 @@ class Agreed:
         '{"distances", "coded", "labels"}',
         'What the server receives. "distances": answers under masks that cancel in their sum, which leave it '
         'the distances alone. "coded": every client\'s coded distances, as in the paper, from which it can '
-        'compute more than distances; needed, and to be asked for, where `max_liars` > 0. "labels": labels '
-        "alone, which the first three parties find together; no two of these three may collude, with each "
-        "other or one of them and another through the server (docs/threat-model.md).",
-        help="What the server receives: distances, coded distances (needed with --max-liars) or labels.",
+        'compute more than distances. "labels": labels alone, which three parties find together; no two of '
+        'these three may collude (docs/threat-model.md). `max_liars` > 0 needs "coded" or "labels".',
+        help="What the server receives: distances, coded distances or labels.",
     )
     max_liars: int = option(
         0,

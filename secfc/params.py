@@ -197,10 +197,10 @@ class Job(AgreedClustering):
             raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
 
     def _check_liars(self) -> None:
-        if self.max_liars and self.disclosure != "coded":
+        if self.max_liars and self.disclosure == "distances":
             raise ParameterError(
-                f"max_liars: lies cannot be located under masks, disclosure='coded' or 0 is needed; "
-                f"disclosure={self.disclosure!r} and {self.max_liars} were given"
+                f"max_liars: lies cannot be located under masks that cancel; disclosure 'coded' or 'labels', "
+                f"or 0, is needed; disclosure='distances' and {self.max_liars} were given"
             )
 
     def _check_comparers(self) -> None:

@@ -126,7 +126,6 @@ WRONG = {
         "comparers: with disclosure 'coded' nobody compares",
     ),
     "k-means++": ({"init": "k-means++"}, "disclosure: 'labels' takes starts that are random, by separation"),
-    "liars": ({"max_liars": 1}, "max_liars: .* disclosure='labels' and 1 were given"),
 }
 
 
@@ -137,6 +136,12 @@ def test_what_labels_do_not_go_with_is_refused_before_anything_is_sent(monkeypat
     with pytest.raises(ParameterError, match=f"^{text}"):
         run(**options)
     assert made == []
+
+
+def test_liars_are_looked_for_too():
+    assert run(max_liars=1).faults.liars == ()
+    with pytest.raises(ParameterError, match=r"^max_liars: .* disclosure='distances' and 1 were given"):
+        run(max_liars=1, disclosure="distances")
 
 
 def test_several_k_are_refused_with_labels():

@@ -13,10 +13,12 @@ from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.params import Job
 from secfc.protocol.best_start import Scores
 from secfc.protocol.client_side import ClientCoded
+from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail, RoundMessage
+from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
 from secfc.protocol.question import endorsed, question_digest
 from secfc.protocol.trio_round import Kept
@@ -141,6 +143,7 @@ class ClientLabels(ClientCoded):
             weights=Weights(self._job),
             kernels=kernels,
             scores=Scores(),
+            liars=Liars(check=ConsistencyCheck(self._job, context.masks, kernels)),
         )
         self._search: LabelSearch | None = None  # an evaluator's
         self._step = _Step.OPEN
@@ -293,5 +296,6 @@ class ClientLabels(ClientCoded):
                 signature=self._context.identity.sign(statement),
                 best=search.best,
                 moved=tuple(self._farthest.tolist()),
+                liars=tuple(sorted(self._kept.liars.found)),
             )
         ]

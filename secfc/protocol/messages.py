@@ -603,18 +603,24 @@ class Endorsement(ToServer):
     """An evaluator's signature of what follows from a round's labels: the next question, or the result.
 
     `moved` are the rows that go to emptied clusters, in the order of these; `best` is the best start so far,
-    counted from 0.
+    counted from 0. The first evaluator also names the clients that it found lying, ascending.
     """
 
     number = 32
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = with_helpers = True
-    body = Body(signature=octets(SIGNATURE_BYTES), best=COUNT, moved=numbers(lambda of: of.job.k))
+    body = Body(
+        signature=octets(SIGNATURE_BYTES),
+        best=COUNT,
+        liars=clients(lambda of: of.job.max_liars),
+        moved=numbers(lambda of: of.job.k),
+    )
 
     signature: bytes = field(repr=False)
     best: int = 0
     moved: tuple[int, ...] = field(default=(), repr=False)
+    liars: tuple[int, ...] = ()
 
 
 KINDS: tuple[type[Message], ...] = tuple(

@@ -13,7 +13,7 @@ from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.comparing.role import Comparer, Data, Role, Sending
-from secfc.errors import CheatError, MessageError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
@@ -22,6 +22,7 @@ from secfc.protocol.best_start import Scores
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import Letter, RoundMessage
+from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
     SERVER,
     Compared,
@@ -79,12 +80,15 @@ class Kept:
     weights : Weights
     kernels : Kernels
     scores : Scores
+    liars : Liars
+        At the first evaluator: who answered wrongly.
     """
 
     own_secret: bytes
     weights: Weights
     kernels: Kernels
     scores: Scores
+    liars: Liars
 
 
 class TrioRound(ABC):
@@ -118,9 +122,14 @@ class TrioRound(ABC):
         self._parts, self._slots = asked.parts, Slots(asked.parts.answers)
         self._begun = 0  # parts
         self._dealt: dict[int, PackedResidues] = {}  # masks of a spare client's answer, by part
-        self._answers: dict[int, dict[int, PackedResidues]] = {}  # by part and client
-        self._decoded: set[int] = set()  # parts
-        self._unfit: set[int] = set()  # clients whose answers are no residues
+        self._answers = MaskedAnswers(
+            self._job,
+            asked.members,
+            primes=self._primes,
+            weights=kept.weights,
+            kernels=self._kernels,
+            liars=kept.liars,
+        )
         self._roles: dict[int, Role] = {}  # by slot
         self._arenas: list[Arena] = []  # that no role has
         self._lent: dict[int, Arena] = {}  # by slot
@@ -246,36 +255,12 @@ class TrioRound(ABC):
                 return self._compare_part(message.part, residues)
 
     def _take_answer(self, client: int, part: int, residues: PackedResidues) -> list[Message]:
-        """At the first evaluator: once R answers are here, decode and begin to compare."""
-        if part in self._decoded or client in self._unfit:
-            return []
-        answers = self._answers.setdefault(part, {})
-        answers[client] = residues
-        if len(answers) < self._job.threshold:
-            return []
-        clients = tuple(sorted(answers))
-        masked = PackedResidues.empty(self._shape(part))
-        refused = self._kernels.weigh(
-            [answers[j].planes() for j in clients],
-            self._kept.weights.of(clients)[: len(self._primes)],
-            self._primes,
-            masked.planes(),
-        )
-        if refused >= 0:
-            self._unfit.add(clients[refused])
-            for held in self._answers.values():
-                held.pop(clients[refused], None)
-            if len(self._asked.members) - len(self._unfit) < self._job.threshold:
-                unfit = ", ".join(map(str, sorted(self._unfit)))
-                raise TooManyFaultsError(
-                    f"too few answers are left: those of clients {unfit} are no residues",
-                    clients=sorted(self._unfit),
-                )
-            return []
-        self._decoded.add(part)
-        del self._answers[part]
-        messages = [self._sealed(MaskedDistances, self._who[Comparer.E1], part, masked)]
-        return messages + self._compare_part(part, masked)
+        """At the first evaluator: once enough answers agree, send y and begin to compare."""
+        messages: list[Message] = []
+        for decoded, masked in self._answers.take(client, part, residues):
+            messages.append(self._sealed(MaskedDistances, self._who[Comparer.E1], decoded, masked))
+            messages += self._compare_part(decoded, masked)
+        return messages
 
     def _play(self, slot: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
         """What a role sends, as messages, and what follows once it has ended."""

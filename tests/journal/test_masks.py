@@ -261,6 +261,7 @@ PURPOSES = {
     "coded": ALWAYS,
     "opened labels": COMPARED,
     "helpers": COMPARED,
+    "labels, liars": COMPARED | CHECKED,
     "spare masks": COMPARED,
     "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
     "opened core": COMPARED,

@@ -395,6 +395,133 @@ class TestWhoAnswers:
         self.assert_same(net, plain)
 
 
+class TestLiars:
+    """Seven clients, of whom three must answer and two may lie; 2, 4 and 5 compare."""
+
+    @pytest.fixture
+    def of(self, part_rows):
+        part_rows(6)
+
+        def made(n=7, **more):
+            rows = [*ROWS, ROWS[0] + 1, ROWS[1] - 1][:n]
+            return Wire(
+                rows, **{"k": 3, "disclosure": "labels", "comparers": COMPARERS, "max_liars": 2} | more
+            )
+
+        return made
+
+    def lying(self, net, liars, since=1, part=0):
+        """Change the first residue of answers."""
+
+        def drop(message):
+            wrong = isinstance(message, MaskedAnswer) and message.sender in liars
+            if not wrong or message.round < since or message.part != part:
+                return False
+            self.deliver_changed(net, message)
+            return True
+
+        return drop
+
+    def deliver_changed(self, net, message):
+        place = {"part": message.part, "round_": message.round}
+        channel = net.channels[FIRST][message.sender]
+        data = bytearray(channel.open(MaskedAnswer.purpose, sealed=message.sealed.payload, **place))
+        data[0] = (data[0] + 1) % 256
+        sealed = net.seal(
+            message.sender, FIRST, message.part, bytes(data), MaskedAnswer.purpose, round_=message.round
+        )
+        net.deliver(replace(message, sealed=sealed))
+
+    @pytest.mark.parametrize("liars", [(1,), (6,), (1, 3), (6, 7), (1, 7)])
+    @pytest.mark.parametrize("since", [1, 2])
+    def test_they_are_found_and_named_and_the_labels_are_right(self, of, liars, since):
+        net, plain = of(), of(max_liars=0)
+        net.run(drop=self.lying(net, liars, since))
+        plain.run()
+        assert net.labels() == plain.labels()
+        # Answers of 6 and 7 come last, when the others' are enough: nobody looks at these.
+        assert net.server.faults.liars == tuple(j for j in liars if j < 6)
+        assert net.server.outcome.n_iter == plain.server.outcome.n_iter
+
+    def test_they_are_asked_nothing_more(self, of):
+        net, asked = of(), set()
+        lie = self.lying(net, (3,), since=2)
+
+        def drop(message):
+            if isinstance(message, Assignment) and message.recipient == 3:
+                asked.add(message.round)
+            return lie(message)
+
+        net.run(drop=drop)
+        assert asked == {1, 2}
+        assert net.server.gathering.round > 3
+
+    def test_with_honest_clients_nobody_is_named(self, of):
+        net, plain = of(), of(max_liars=0)
+        net.run()
+        plain.run()
+        assert net.labels() == plain.labels()
+        assert net.server.faults.liars == ()
+
+    def test_in_a_later_part_too(self, of):
+        net, plain = of(), of(max_liars=0)
+        net.run(drop=self.lying(net, (3,), part=2))
+        plain.run()
+        assert net.labels() == plain.labels()
+        assert net.server.faults.liars == (3,)
+
+    def test_one_may_be_absent_beside_a_liar(self, of):
+        net, plain = of(n=6, max_liars=1), of(n=6, max_liars=0)
+        lie = self.lying(net, (3,))
+        net.hold(Assignment, recipient=6)
+        net.post(net.server.absent(6))
+        net.run(drop=lambda message: 6 in (message.sender, message.recipient) or lie(message))
+        plain.run()
+        assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
+        assert net.server.faults.liars == (3,)
+
+    @pytest.mark.parametrize("liars", [(1, 3, 6), (1, 3, 6, 7)])
+    def test_more_than_may_lie_end_the_run(self, of, liars):
+        net = of()
+        with pytest.raises(TooManyFaultsError, match=r"answers do not agree: more than max_liars=2 clients"):
+            net.run(drop=self.lying(net, liars))
+        assert net.server.outcome is None
+
+    def test_a_dealer_that_answers_wrongly_ends_the_run(self, of):
+        net = of()
+        with pytest.raises(TooManyFaultsError, match=f"^client {DEALER} lies, who compares$"):
+            net.run(drop=self.lying(net, (DEALER,)))
+
+    @pytest.mark.parametrize("said", [(0,), (8,), (3, 1), (1, 1), (1, 3, 6)])
+    def test_liars_that_cannot_be_are_not_believed(self, of, said):
+        net = of()
+        message = net.hold(Endorsement, recipient=SERVER, sender=FIRST)
+        text = f"^clients {FIRST} and {SECOND} name impossible liars in round 1$"
+        with pytest.raises(CheatError, match=text):
+            go_on_with(net, replace(message, liars=said))
+
+    def test_the_second_evaluator_names_nobody(self, of):
+        net = of()
+        message = net.hold(Endorsement, recipient=SERVER, sender=SECOND)
+        with pytest.raises(CheatError, match="name impossible liars"):
+            go_on_with(net, replace(message, liars=(1,)))
+
+    def test_an_answer_that_is_no_residues_is_left_out(self, of):
+        net, plain = of(), of(max_liars=0)
+
+        def drop(message):
+            if isinstance(message, MaskedAnswer) and message.sender == 1:
+                wrong = bytes([255]) * (len(message.sealed.payload) - 16)
+                sealed = net.seal(1, FIRST, message.place, wrong, MaskedAnswer.purpose, round_=message.round)
+                net.deliver(replace(message, sealed=sealed))
+                return True
+            return False
+
+        net.run(drop=drop)
+        plain.run()
+        assert net.labels() == plain.labels()
+
+
 class TestTheTrio:
     @pytest.mark.parametrize("gone", COMPARERS)
     @pytest.mark.parametrize("round_", [1, 3])

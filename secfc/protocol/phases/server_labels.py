@@ -46,6 +46,7 @@ class ServerLabels(ServerRounds):
         self.search = label_search(job, sets)
         self._evaluators = job.comparers[1:]
         self._check_comparers()
+        self._check_silence()
         self._endorsements: tuple[bytes, ...] = ()  # of the present question
         self._clear()
 
@@ -69,9 +70,10 @@ class ServerLabels(ServerRounds):
         """Evaluators that are behind; while the first waits for answers, those who owe it one."""
         gathering, first = self._gathering, self._evaluators[0]
         present = [j for j in gathering.members if j not in gathering.absent]
+        needed = self._job.threshold + 2 * gathering.spare  # as many as it can need to tell who lies
         due = (gathering.round - 1) * self._parts.answers + self._parts_done + 1
         behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
-        if self._parts_done not in self._opened[first] and len(present) - len(behind) < self._job.threshold:
+        if behind and self._parts_done not in self._opened[first] and len(present) - len(behind) < needed:
             return tuple(behind)
         return self.awaited
 
@@ -95,8 +97,20 @@ class ServerLabels(ServerRounds):
         left = set(self._gathering.everybody) - self._gathering.absent
         gone = [j for j in self._job.comparers if j not in left]
         if gone:
+            lies = (
+                ", or answers do not agree" if self._job.max_liars and gone[0] == self._evaluators[0] else ""
+            )
             raise TooManyFaultsError(
-                f"client {gone[0]} is absent, who compares; {self._gathering.describe()}", clients=gone
+                f"client {gone[0]} is absent, who compares{lies}; {self._gathering.describe()}", clients=gone
+            )
+
+    def _check_silence(self) -> None:
+        """The first evaluator does not know who is asked nothing: without these it can tell who lies."""
+        gathering, job = self._gathering, self._job
+        left, needed = len(gathering.members), job.threshold + 2 * job.max_liars
+        if gathering.silent and left < needed:
+            raise TooManyFaultsError(
+                f"too few are left to tell who lies: {left} < R + 2A = {needed}; {gathering.describe()}"
             )
 
     def standing(self) -> memoryview:
@@ -215,12 +229,39 @@ class ServerLabels(ServerRounds):
             except MessageError as error:  # of the one or the other, whosever came last
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
+        self._exclude_liars()
         if result is not None:
             self.found = [result]
             return self._finish(result, endorsements=self._endorsements)
         if follows is Follows.START:
             self.search.begin(random_partition(self.context.rng, self.layout.m, self._job.k))
         return self.ask()
+
+    def _exclude_liars(self) -> None:
+        """Ask nothing more of those whose answers the first evaluator found wrong.
+
+        Raises
+        ------
+        CheatError
+            The evaluators name clients that cannot be.
+        TooManyFaultsError
+            One of those who compare lied, or too few are left.
+        """
+        gathering = self._gathering
+        first, second = (self._signed[j].liars for j in self._evaluators)
+        known = {*range(1, self._job.n + 1)} - gathering.left_out.keys()
+        possible = set(first) <= known and list(first) == sorted(set(first)) and not second
+        if not possible or len(first) > self._job.max_liars:
+            raise CheatError(
+                f"clients {self._evaluators[0]} and {self._evaluators[1]} name impossible liars in round "
+                f"{gathering.round}",
+                code=Code.BAD_MESSAGE,
+            )
+        for liar in set(first) - gathering.liars.keys():
+            gathering.exclude(liar, f"its answer in round {gathering.round} was wrong")
+        lying = [j for j in self._job.comparers if j in gathering.liars]
+        if lying:
+            raise TooManyFaultsError(f"client {lying[0]} lies, who compares", clients=lying)
 
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended.

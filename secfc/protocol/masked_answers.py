@@ -1,0 +1,151 @@
+"""The masked answers of a round at the first evaluator: which of them are decoded, and who lied.
+
+Under the dealer's masks answers are words of the code that they are without (docs/proofs.md, "Masked answers
+stay codewords"), so wrong ones are found as a server finds them (`secfc.protocol.gathering`). R + A answers
+that agree are right when up to A clients lie. When they do not agree, R + 2A tell who lied.
+"""
+
+from dataclasses import dataclass, field
+
+from secfc.errors import TooManyFaultsError
+from secfc.field.packing import PackedResidues
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+from secfc.params import Job
+from secfc.protocol.consistency import ConsistencyCheck
+from secfc.protocol.decoding import ResidueError, Weights
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Liars:
+    """Who lied so far, and what finds it.
+
+    Attributes
+    ----------
+    check : ConsistencyCheck
+    found : set of int
+    """
+
+    check: ConsistencyCheck
+    found: set[int] = field(default_factory=set)
+
+
+class MaskedAnswers:
+    """Answers by part and client.
+
+    Parameters
+    ----------
+    job : Job
+    members : tuple of int
+        Clients that are in.
+    primes : tuple of int
+    weights : Weights
+    kernels : Kernels
+    liars : Liars
+        Kept from round to round.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        members: tuple[int, ...],
+        *,
+        primes: tuple[int, ...],
+        weights: Weights,
+        kernels: Kernels,
+        liars: Liars,
+    ) -> None:
+        self._job, self._primes, self._weights, self._kernels = job, primes, weights, kernels
+        self._liars = liars
+        self._candidates = set(members) - liars.found
+        self._unfit: set[int] = set()  # clients whose answers are no residues
+        self._answers: dict[int, dict[int, PackedResidues]] = {}
+        self._head = 0  # parts that were decoded
+
+    def __repr__(self) -> str:
+        return f"MaskedAnswers(decoded={self._head})"
+
+    @property
+    def _spare(self) -> int:
+        """Liars that may still be among the clients."""
+        return max(0, self._job.max_liars - len(self._liars.found))
+
+    def take(self, client: int, part: int, residues: PackedResidues) -> list[tuple[int, PackedResidues]]:
+        """Keep an answer; parts of which enough answers agree now, and what they decode to, in their order.
+
+        Raises
+        ------
+        TooManyFaultsError
+            They never will.
+        """
+        if part < self._head or client not in self._candidates:
+            return []
+        self._answers.setdefault(part, {})[client] = residues
+        decoded: list[tuple[int, PackedResidues]] = []
+        while (masked := self._decoded()) is not None:
+            del self._answers[self._head]
+            decoded.append((self._head, masked))
+            self._head += 1
+        return decoded
+
+    def _decoded(self) -> PackedResidues | None:
+        """What the next part decodes to, once enough answers agree."""
+        answers = self._answers.get(self._head, {})
+        # When all that may lie were found, one answer more than R still shows whether others do.
+        wanted = self._job.threshold + (self._spare or min(1, self._job.max_liars))
+        while len(answers) >= min(wanted, len(self._candidates)):
+            planes = {j: answers[j].planes() for j in sorted(answers)}
+            try:
+                if not self._agree(planes):
+                    return None
+                right = dict(list(planes.items())[: self._job.threshold])
+                return self._decode(right, answers[next(iter(right))].shape)
+            except ResidueError as error:
+                self._unfit.add(error.client)
+                self._drop(error.client)
+        return None
+
+    def _agree(self, planes: dict[int, Bytes]) -> bool:
+        """Whether all answers that are left are of one word; who lied is taken out, once that is certain."""
+        job, liars = self._job, self._liars
+        if not job.max_liars or liars.check.agree(planes, self._primes):
+            return True
+        beyond = len(planes) - job.threshold
+        most = max(0, min(beyond // 2, beyond - self._spare))
+        found = liars.check.liars(planes, self._primes, most=most) if most else None
+        if found:
+            for liar in found:
+                liars.found.add(liar)
+                self._drop(liar)
+                del planes[liar]
+            return True
+        if len(planes) == len(self._candidates):
+            raise TooManyFaultsError(
+                f"{len(planes)} answers do not agree: more than max_liars={job.max_liars} clients lie, or "
+                f"too few are left to tell who does"
+            )
+        return False
+
+    def _decode(self, planes: dict[int, Bytes], shape: tuple[int, int, int]) -> PackedResidues:
+        """y, of R answers."""
+        clients, masked = tuple(planes), PackedResidues.empty(shape)
+        refused = self._kernels.weigh(
+            list(planes.values()),
+            self._weights.of(clients)[: len(self._primes)],
+            self._primes,
+            masked.planes(),
+        )
+        if refused >= 0:
+            raise ResidueError(client=clients[refused], p=self._primes[0])
+        return masked
+
+    def _drop(self, client: int) -> None:
+        """Take no answer of a client in this round."""
+        self._candidates.discard(client)
+        for answers in self._answers.values():
+            answers.pop(client, None)
+        if len(self._candidates) < self._job.threshold + self._spare:
+            unfit = f": those of clients {', '.join(map(str, sorted(self._unfit)))} are no residues"
+            raise TooManyFaultsError(
+                f"too few answers are left{unfit if self._unfit else ''}", clients=sorted(self._unfit)
+            )
