@@ -403,8 +403,8 @@ def test_a_comparison_is_one_of_two():
 
 def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instead():
     text = (
-        r"^max_liars: lies cannot be located under masks that cancel; disclosure 'coded' or 'labels', or 0, is needed; "
-        r"disclosure='distances' and 1 were given$"
+        r"^max_liars: lies cannot be located under masks that cancel; disclosure 'coded' or 'labels', or 0, "
+        r"is needed; disclosure='distances' and 1 were given$"
     )
     with pytest.raises(ParameterError, match=text):
         secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=1)
