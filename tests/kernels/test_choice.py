@@ -181,7 +181,7 @@ def one(x):
 
 def quicken(kernels: Path) -> None:
     """Have a copy of the kernels compile in a moment: one small function, and constants."""
-    for name in ("client_loops", "comparing_loops", "residue_loops", "server_loops", "blocks"):
+    for name in ("client_loops", "comparing_loops", "gate_loops", "residue_loops", "server_loops", "blocks"):
         (kernels / f"{name}.py").write_text(QUICK_LOOPS if name == "client_loops" else "PAIR = 2\n")
 
 
