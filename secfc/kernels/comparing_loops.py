@@ -26,17 +26,48 @@ def _take(packed, start, columns, rows, values):
                 target[i] = 0
 
 
-@njit(void(int32[::1], int32[:, ::1], float64[::1], int64, int64, float64[::1], float64[::1]), **OPTIONS)
-def _slot(own, values, weights, slot, low, value, weight):
-    """Value and weight of each row's slot: the column of that index, or the next from the row's own on."""
-    b, after = value.size, min(slot + 1, weights.size - 1)
-    mine, here, next_ = own[low : low + b], values[slot, low : low + b], values[after, low : low + b]
-    light, heavy = weights[slot], weights[after]
-    for i in range(b):
-        x, y = here[i], next_[i]
-        passed = mine[i] <= slot
-        value[i] = np.float64(y if passed else x)
-        weight[i] = heavy if passed else light
+@njit(void(int32[:, ::1], float64[::1], int64, int64, int64, float64[::1]), **OPTIONS)
+def _of_columns(values, weights, a, b, low, digit):
+    """w_a x_b - w_b x_a of columns."""
+    n = digit.size
+    x_a, x_b, w_a, w_b = values[a, low : low + n], values[b, low : low + n], weights[a], weights[b]
+    for i in range(n):
+        digit[i] = w_a * np.float64(x_b[i]) - w_b * np.float64(x_a[i])
+
+
+@njit(void(int32[::1], int32[:, ::1], float64[::1], int32, int32, int64, float64[::1]), **OPTIONS)
+def _of_slots(own, values, weights, s, t, low, digit):
+    """w_a x_b - w_b x_a of slots: the columns of these indices, or the next from a row's own on."""
+    n, last = digit.size, weights.size - 1
+    mine, a, b = own[low : low + n], values[s, low : low + n], values[t, low : low + n]
+    next_a, next_b = values[min(s + 1, last), low : low + n], values[min(t + 1, last), low : low + n]
+    light_a, heavy_a, light_b, heavy_b = (
+        weights[s],
+        weights[min(s + 1, last)],
+        weights[t],
+        weights[min(t + 1, last)],
+    )
+    for i in range(n):
+        own_a, other_a, own_b, other_b = a[i], next_a[i], b[i], next_b[i]
+        passed_a, passed_b = mine[i] <= s, mine[i] <= t
+        x_a = np.float64(other_a if passed_a else own_a)
+        x_b = np.float64(other_b if passed_b else own_b)
+        digit[i] = (heavy_a if passed_a else light_a) * x_b - (heavy_b if passed_b else light_b) * x_a
+
+
+@njit(
+    void(int32[::1], int32[:, ::1], float64[::1], float64[::1], float64[::1], int32, int64, float64[::1]),
+    **OPTIONS,
+)
+def _of_own(own, values, weights, x_own, w_own, t, low, digit):
+    """w_a x_b - w_b x_a of the own column and a slot, in the order of the columns."""
+    n, last = digit.size, weights.size - 1
+    mine, b, next_b = own[low : low + n], values[t, low : low + n], values[min(t + 1, last), low : low + n]
+    x, w, light, heavy = x_own[low : low + n], w_own[low : low + n], weights[t], weights[min(t + 1, last)]
+    for i in range(n):
+        here, after, passed = b[i], next_b[i], mine[i] <= t
+        d = w[i] * np.float64(after if passed else here) - (heavy if passed else light) * x[i]
+        digit[i] = d if passed else -d
 
 
 @njit(void(float64[:, ::1], int64[::1], float64[:, ::1]), **OPTIONS)
@@ -58,21 +89,31 @@ def _garner(digits, primes, inverses):
             digit[i] += modulus if digit[i] < 0.0 else 0.0
 
 
-@njit(void(uint32[::1]), **OPTIONS)
+@njit(void(uint64[::1]), **OPTIONS)
 def _transpose(lines):
-    """Bit j of line t = bit t of line j, of 32 lines of words (H. Warren, *Hacker's Delight*, 7-3)."""
-    width = lines.size // 32
-    shift, mask = uint32(16), uint32(0x0000FFFF)
-    while shift:
-        half = int64(shift) * width
+    """Bit j of line t = bit t of line j, of 32 lines of words (H. Warren, *Hacker's Delight*, 7-3).
+
+    Words of 32 bits are taken two at a time, in the last step one: a line may have an odd number.
+    """
+    width = lines.size // 16  # of 32 bits
+    shift, mask = uint64(16), uint64(0x0000FFFF0000FFFF)
+    while shift > uint64(1):
+        half = int64(shift) * width // 2
         for base in range(0, lines.size, 2 * half):
             low, high = lines[base : base + half], lines[base + half : base + 2 * half]
             for i in range(half):
-                swapped = uint32(uint32(uint32(low[i] >> shift) ^ high[i]) & mask)
+                swapped = ((low[i] >> shift) ^ high[i]) & mask
                 high[i] ^= swapped
-                low[i] ^= uint32(swapped << shift)
-        shift = uint32(shift >> uint32(1))
-        mask = uint32(mask ^ uint32(mask << shift))
+                low[i] ^= swapped << shift
+        shift = shift >> uint64(1)
+        mask = mask ^ (mask << shift)
+    words = lines.view(np.uint32)
+    for base in range(0, words.size, 2 * width):
+        even, odd = words[base : base + width], words[base + width : base + 2 * width]
+        for i in range(width):
+            one = uint32(uint32(uint32(even[i] >> uint32(1)) ^ odd[i]) & uint32(0x55555555))
+            odd[i] ^= one
+            even[i] ^= uint32(one << uint32(1))
 
 
 @njit(
@@ -99,42 +140,36 @@ def difference_bits(packed, start, columns, own, first, second, weights, primes,
     _take(packed, start, columns, rows, values)
     owned = np.zeros(padded, dtype=np.int32)
     owned[:rows] = own
-    champions = first[0] < 0
-    own_value = np.empty((count, padded if champions else 0))
-    own_weight = np.empty((count, padded if champions else 0))
+    champions, any_own = first[0] < 0, owned[:rows].min() < k if rows else False
+    x_own = np.empty((count, padded if champions else 0))
+    w_own = np.empty((count, padded if champions else 0))
     if champions:
         for q in range(count):
             for i in range(padded):
-                own_value[q, i] = values[q, owned[i], i]
-                own_weight[q, i] = weights[q, owned[i]]
-    digits, memory = np.empty(count * _SECTION), np.empty((4, _SECTION))
-    lines = np.empty((count, padded), dtype=np.uint32)
+                x_own[q, i] = values[q, owned[i], i]
+                w_own[q, i] = weights[q, owned[i]]
+    digits, lines = np.empty(count * _SECTION), np.empty((count, padded // 2), dtype=np.uint64)
     for pair in range(first.size):
+        s, t = np.int32(first[pair]), np.int32(second[pair])
         for low in range(0, padded, _SECTION):
             b = min(_SECTION, padded - low)
-            rest, mine = digits[: count * b].reshape(count, b), owned[low : low + b]
-            x_a, w_a, x_b, w_b = memory[0, :b], memory[1, :b], memory[2, :b], memory[3, :b]
+            rest = digits[: count * b].reshape(count, b)
             for q in range(count):
-                digit = rest[q]
-                _slot(owned, values[q], weights[q], second[pair], low, x_b, w_b)
                 if champions:
-                    x_own, w_own = own_value[q, low : low + b], own_weight[q, low : low + b]
-                    for i in range(b):
-                        d = w_own[i] * x_b[i] - w_b[i] * x_own[i]
-                        digit[i] = d if mine[i] <= second[pair] else -d
+                    _of_own(owned, values[q], weights[q], x_own[q], w_own[q], t, low, rest[q])
+                elif any_own:
+                    _of_slots(owned, values[q], weights[q], s, t, low, rest[q])
                 else:
-                    _slot(owned, values[q], weights[q], first[pair], low, x_a, w_a)
-                    for i in range(b):
-                        digit[i] = w_a[i] * x_b[i] - w_b[i] * x_a[i]
+                    _of_columns(values[q], weights[q], s, t, low, rest[q])
             _garner(rest, primes, inverses)
             for q in range(count):
-                digit, line = rest[q], lines[q, low : low + b]
+                digit, line = rest[q], lines[q].view(np.uint32)[low : low + b]
                 for i in range(b):
                     line[i] = np.uint32(np.int32(digit[i]))
         for q in range(count):
-            lower, upper = lines[q, : padded // 2], lines[q, padded // 2 :]
-            _transpose(lower)
-            _transpose(upper)
+            _transpose(lines[q, : padded // 4])
+            _transpose(lines[q, padded // 4 :])
+            lower, upper = lines[q, : padded // 4].view(np.uint32), lines[q, padded // 4 :].view(np.uint32)
             for place in range(places):
                 at = (places - 1 - place) * words
                 group = (count - 1 - q) * (chunks // count) + place // chunk

@@ -120,13 +120,10 @@ class CompiledKernels:
         shape, addresses = _addresses(answers, weights, primes)
         if out.shape != shape or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        done, rows = shape[2] // 3 // PAIR * PAIR, shape[2] // 3
-        if not server_loops.weigh(addresses, weights, np.array(primes, dtype=np.int64), out):
-            return self._small.weigh(answers, weights, primes, out)  # it says whose
-        if done == rows:
+        whole = shape[2] >= 3 * PAIR
+        if whole and server_loops.weigh(addresses, weights, np.array(primes, dtype=np.int64), out):
             return -1
-        rest = [np.ascontiguousarray(packed[:, :, 3 * done :]) for packed in answers]
-        return self._small.weigh(rest, weights, primes, out[:, :, 3 * done :])
+        return self._small.weigh(answers, weights, primes, out)  # it says whose is wrong
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         """See `Kernels.combine`."""

@@ -59,18 +59,21 @@ def decode(addresses, weights, primes, rows, start, total):
 def weigh(addresses, weights, primes, out):
     """Weighted sums, packed, of answers of the shape of `out`; answer j begins at addresses[j].
 
-    Rows beyond a multiple of PAIR are not written. Returns whether all integers were residues.
+    There are PAIR rows at least: the last PAIR are taken together, whatever came before. Returns whether all
+    integers were residues.
     """
     count, k = out.shape[0], out.shape[1]
     rows = out.shape[2] // 3
-    whole = rows // PAIR * PAIR
     total, largest = np.empty(LONG), np.empty(LANES, dtype=np.int32)
     for q in range(count):
         inverse, modulus = 1.0 / primes[q], float(primes[q])
         largest[:] = 0
         for h in range(k):
-            for low in range(0, whole, LONG):
-                b = min(LONG, whole - low)
+            low = 0
+            while low < rows:
+                b = min(LONG, (rows - low) // PAIR * PAIR)
+                if b == 0:
+                    low, b = rows - PAIR, PAIR
                 target = total[:b]
                 for i in range(b):
                     target[i] = 0.0
@@ -90,6 +93,7 @@ def weigh(addresses, weights, primes, out):
                         quotient = (target[i] * inverse + ROUND) - ROUND
                         target[i] -= quotient * modulus
                 pack(target, b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
+                low += b
         if largest.max() >= primes[q]:
             return False
     return True

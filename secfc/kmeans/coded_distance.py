@@ -11,7 +11,7 @@ import numpy as np
 
 from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack
-from secfc.field.residues import centred, reduce, squared_norms
+from secfc.field.residues import centre, reduce, squared_norms
 from secfc.kernels import Kernels
 
 _FEW = 2
@@ -84,7 +84,7 @@ class CodedPoints:
                 self._updated_sums(index, sets)[:asked],
                 sizes,
                 self._primes[index],
-                1.0 if factors is None else float(factors[index]),
+                None if factors is None else float(factors[index]),
             )
             for index in range(residues)
         ]
@@ -139,12 +139,14 @@ class CodedPoints:
         self._summed[index] = sets
         return self._sums[index]
 
-    def _question(self, sums: Floats, sizes: Ints, p: int, factor: float) -> tuple[Floats, Floats]:
+    def _question(self, sums: Floats, sizes: Ints, p: int, factor: float | None) -> tuple[Floats, Floats]:
         """The matrix and constant whose product with shares is factor * phi, as the kernels take them."""
         centres = reduce(sums, p)
-        linear = np.array([centred(-2 * int(s), p) for s in sizes], dtype=np.float64)
-        square = np.array([centred(int(s) ** 2, p) for s in sizes], dtype=np.float64)
+        linear = centre((-2 * sizes % p).astype(np.float64), p)
+        square = centre(((sizes % p) ** 2 % p).astype(np.float64), p)
         constant = squared_norms(np.ascontiguousarray(centres[:, :-1].T), p)
         matrix = reduce(centres * linear[:, np.newaxis], p)
         matrix[:, -1] = square
-        return self._kernels.prepare(reduce(matrix * factor, p), reduce(constant * factor, p))
+        if factor is not None:
+            matrix, constant = reduce(matrix * factor, p), reduce(constant * factor, p)
+        return self._kernels.prepare(matrix, constant)

@@ -92,9 +92,7 @@ def pack_labels(labels: Small, bits: int) -> bytes:
     for shift, width in _planes(bits):
         plane = (whole >> shift) & np.uint16((1 << width) - 1)
         groups = plane.reshape(-1, _EIGHT).astype("<u8")
-        words = groups[:, 0].copy()
-        for i in range(1, _EIGHT):
-            words |= groups[:, i] << np.uint64(width * i)
+        words = np.bitwise_or.reduce(groups << _shifts(width), axis=1)
         parts.append(words.view(np.uint8).reshape(-1, _EIGHT)[:, :width].tobytes())
     return b"".join(parts)
 
@@ -110,15 +108,18 @@ def _blocks(packed: Packed, count: int, bits: int) -> Iterator[tuple[int, Small]
             words = np.zeros((stop - start, _EIGHT), dtype=np.uint8)
             words[:, :width] = octets[first + start * width : first + stop * width].reshape(-1, width)
             first += eights * width
-            joined = words.view("<u8")[:, 0]
-            for i in range(_EIGHT):
-                part = (joined >> np.uint64(width * i)) & np.uint64((1 << width) - 1)
-                whole[:, i] |= part.astype(np.uint16) << np.uint16(shift)
+            part = (words.view("<u8") >> _shifts(width)) & np.uint64((1 << width) - 1)
+            whole |= part.astype(np.uint16) << np.uint16(shift)
         labels = whole.reshape(-1)
         left = count - start * _EIGHT
         if labels[left:].any():
             raise MessageError("bits behind the last label are not zero")
         yield start * _EIGHT, labels[:left]
+
+
+def _shifts(width: int) -> NDArray[np.uint64]:
+    """First bits of eight labels in a word."""
+    return np.arange(0, _EIGHT * width, width, dtype=np.uint64)
 
 
 def _planes(bits: int) -> list[tuple[int, int]]:
