@@ -187,14 +187,21 @@ class WatchedServer(Server):
     job : Job
     session : Session
     rng : numpy.random.Generator
+    secret : MaskSource
     script : list of ndarray of shape (m,), int32, or None
         Sets to ask about instead of the protocol's: a server that cheats.
     """
 
     def __init__(
-        self, *, job: Job, session: Session, rng: np.random.Generator, script: list[Labels] | None
+        self,
+        *,
+        job: Job,
+        session: Session,
+        rng: np.random.Generator,
+        secret: MaskSource,
+        script: list[Labels] | None,
     ) -> None:
-        super().__init__(job=job, session=session, rng=rng, search=self._recorder)
+        super().__init__(job=job, session=session, rng=rng, secret=secret, search=self._recorder)
         self.view, self._script = ServerView(), script
 
     def _recorder(self, **given: Any) -> Search:
@@ -266,6 +273,7 @@ def watch(
         job=job,
         session=session,
         rng=np.random.default_rng(seed) if firsts is None else cast(np.random.Generator, _Chosen(firsts)),
+        secret=MaskSource(octets(KEY_BYTES)),
         script=None if labels else script,
     )
     clients = [

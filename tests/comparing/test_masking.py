@@ -165,20 +165,59 @@ def test_r_and_the_code_are_uniform_given_the_masks_of_colluders(n, ell, t):
     assert t <= recovery - ell
 
 
-def test_views_of_e0_and_a_colluder_are_equal_for_all_distances():
-    # ell = t = 1 over 13: R = 3, two polynomials phi with the same share of client 1, every rho.
-    p, alpha, beta = 13, (2, 4, 8), 1
-    inverse = np.array(lagrange_basis(alpha, (beta,), p)[0]) % p
-    views = []
-    for phi in ((5, 1, 7), (5, 9, 0)):
-        seen = set()
-        for rho in product(range(p), repeat=3):
-            word = tuple((a + b) % p for a, b in zip(phi, rho, strict=True))
-            seen.add((word, rho[0]))
-        views.append(seen)
-    assert views[0] == views[1]
-    distances = {int(np.dot(inverse, phi)) % p for phi in ((5, 1, 7), (5, 9, 0))}
-    assert len(distances) == 2
+class TestExhaustively:
+    """Two rows of one column over 7, a set of both, ell = t = 1 and n = R = 3: every mask is tried."""
+
+    P, ALPHA, BETA = 7, (2, 3, 4), (0, 1)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def views(cls):
+        """For all rows, what an evaluator holds together with a client, as integers: one for all masks."""
+        p = cls.P
+        every = np.indices((p,) * 5).reshape(5, -1)
+        (z_1, z_2), rho = every[:2], every[2:]
+        encode = np.array(lagrange_basis(cls.BETA, cls.ALPHA, p)).astype(np.int64) % p
+        decode = np.array(lagrange_basis(cls.ALPHA, cls.BETA[:1], p)).astype(np.int64)[0] % p
+        found = {}
+        for x in product(range(p), repeat=2):
+            shares = [
+                encode @ np.stack([np.full_like(z, one), z]) % p for one, z in zip(x, (z_1, z_2), strict=True)
+            ]
+            phi = (shares[0] + shares[1] - 2 * shares[0]) ** 2 % p
+            answers = (phi + rho) % p
+            y = decode @ answers % p
+            assert (decode @ phi % p == (x[1] - x[0]) ** 2 % p).all()
+            for client in range(3):
+                held = [shares[0][client], shares[1][client], rho[client]]
+                found["E0", client, x] = cls.coded([*held, *answers])
+                found["E1", client, x] = cls.coded([*held, y])
+                found["two", client, x] = cls.coded([y, *rho])
+        return found
+
+    @classmethod
+    def coded(cls, numbers):
+        code = np.zeros_like(numbers[0])
+        for one in numbers:
+            code = cls.P * code + one
+        return np.sort(code)
+
+    @pytest.mark.parametrize("client", range(3))
+    @pytest.mark.parametrize("evaluator", ["E0", "E1"])
+    def test_an_evaluator_and_a_client_hold_the_same_whatever_the_rows_are(self, views, evaluator, client):
+        alike = [view for (one, j, _), view in views.items() if (one, j) == (evaluator, client)]
+        assert len(alike) == self.P**2
+        assert all(np.array_equal(view, alike[0]) for view in alike)
+
+    def test_with_the_dealer_it_holds_distances(self, views):
+        by_distance = {}
+        for (one, client, x), view in views.items():
+            if one == "two" and client == 0:
+                by_distance.setdefault((x[1] - x[0]) ** 2 % self.P, []).append(view)
+        assert len(by_distance) == 4
+        firsts = [alike[0] for alike in by_distance.values()]
+        assert all(np.array_equal(view, alike[0]) for alike in by_distance.values() for view in alike)
+        assert not any(np.array_equal(a, b) for a, b in combinations(firsts, 2))
 
 
 class TestRefusals:

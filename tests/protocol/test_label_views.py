@@ -1,0 +1,420 @@
+"""All that a coalition sees of a run with disclosure "labels" follows from labels, its own rows and chance.
+
+A run is repeated with other rows of the others, which have the same labels in every round. Masks that nobody
+of the coalition knows are moved, each by what it hid before less what it hides now. Then every byte that the
+coalition sees must be the same. So its view is as likely for these rows as for those, and whoever has the
+labels, and any rows that have them, can simulate it.
+
+A mask that hid two numbers could not be moved for both. Two comparers have too few masks between them.
+"""
+
+from collections import defaultdict
+from dataclasses import fields
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from benchmarks.privacy.coalition import encoding_matrix
+from benchmarks.privacy.modular import row_reduced
+from benchmarks.privacy.view import watch
+from secfc import keystream
+from secfc.comparing import batch, masking, matches
+from secfc.comparing import keys as keys_module
+from secfc.comparing.keys import Keys
+from secfc.field.fixed_point import quantise
+from secfc.field.packing import pack, unpack
+from secfc.field.primes import PRIMES
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.sharing import split
+from secfc.payload import Payload
+from secfc.protocol.client import Client
+from secfc.protocol.label_packing import PackedLabels, labels_of
+from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report
+
+PASSES = 12
+"""Runs at most until all masks are moved: what one hides follows from others."""
+
+
+class Spied(Client):
+    """A client whose messages are kept, in order; `net` is told whose turn it is."""
+
+    def __init__(self, net, **given):
+        masks = given.pop("masks")
+        self.net = net
+        super().__init__(masks=net.masks_of(given["number"], masks), **given)
+
+    def start(self):
+        return self._sent(super().start())
+
+    def receive(self, message):
+        if message.sender == SERVER:
+            self.net.seen.append(message)
+        self.net.me = self.number
+        try:
+            return self._sent(super().receive(message))
+        finally:
+            self.net.me = None
+
+    def _sent(self, messages):
+        self.net.seen += messages
+        return messages
+
+
+class Masks:
+    """A client's masks of shares and of covers, moved."""
+
+    def __init__(self, inner, moved):
+        self._inner, self._moved = inner, moved
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def uniform(self, p, shape, kernels=None):
+        drawn = self._inner.uniform(p, shape, kernels)
+        if (p, shape) not in self._moved:
+            return drawn
+        moved = (drawn + self._moved[p, shape]) % p
+        return moved - p * (moved > p // 2)
+
+
+class Net:
+    """What is kept of a run, with masks moved: by client for shares, by key for the rest."""
+
+    def __init__(self, of_shares=None, of_keys=None):
+        self.of_shares, self.of_keys = of_shares or {}, of_keys or {}
+        self.seen, self.me = [], None
+        self.plain = {}  # what is masked: (what, key) to numbers in order
+        self.holders = defaultdict(set)
+        self.places = {}
+        self.wires = defaultdict(dict)  # place to shares of each evaluator
+        self.halves = defaultdict(dict)
+        self.last = None  # key of the residues drawn last
+
+    def masks_of(self, number, inner):
+        return Masks(inner, self.of_shares.get(number, {}))
+
+    def keep(self, store, name, numbers):
+        store[name] = np.concatenate([store[name], numbers]) if name in store else numbers.copy()
+
+
+@pytest.fixture
+def net_of(monkeypatch):
+    """Runs whose keystreams are those of a `Net`."""
+    now = {}
+    derive, open_wires = Keys.key, batch.Evaluating.open
+
+    def key(ring, purpose, index):
+        net, derived = now["net"], derive(ring, purpose, index)
+        net.holders[derived].add(net.me)
+        net.places[derived] = ring._info, purpose, index
+        return derived
+
+    class Bits(keystream.BitStream):
+        def __init__(self, key):
+            super().__init__(key)
+            self.key, self.at = key, 0
+
+        def _moved(self, out):
+            flat, moved = out.reshape(-1), now["net"].of_keys.get(self.key)
+            if moved is not None:
+                flat ^= moved[self.at : self.at + flat.size]
+            self.at += flat.size
+
+        def fill(self, out):
+            super().fill(out)
+            self._moved(out)
+
+        def add(self, words):
+            net = now["net"]
+            net.keep(net.plain, self.key, words.reshape(-1))
+            super().add(words)
+            self._moved(words)
+
+    class Residues(keystream.ResidueStream):
+        def __init__(self, key, kernels):
+            super().__init__(key, kernels)
+            self.key, self.at = key, 0
+
+        def _moved(self, packed, p):
+            count, moved = packed.size // 3, now["net"].of_keys.get(self.key)
+            if moved is not None:
+                packed[:] = pack((unpack(packed) + moved[self.at : self.at + count]) % p, p)
+            self.at += count
+
+        def fill(self, out, p):
+            super().fill(out, p)
+            self._moved(out, p)
+            now["net"].last = self.key
+
+        def add(self, packed, p):
+            net = now["net"]
+            net.keep(net.plain, self.key, unpack(packed))
+            super().add(packed, p)
+            self._moved(packed, p)
+
+    def opened(gates, shares):
+        net, used = now["net"], gates._wires.key
+        net.keep(net.wires[net.places[used]], gates._first, shares.reshape(-1))
+        return (yield from open_wires(gates, shares))
+
+    choose, deal_choice = matches.choose, matches.deal_choice
+
+    def chosen(*given, e0, primes):
+        half, net = choose(*given, e0=e0, primes=primes), now["net"]
+        net.keep(net.halves[net.places[net.last]], e0, half.reshape(-1))
+        return half
+
+    def dealt(first, second, flips, halves, primes):
+        found, net = deal_choice(first, second, flips, halves, primes), now["net"]
+        net.keep(net.plain, net.last, (found + halves).reshape(-1))
+        return found
+
+    monkeypatch.setattr(Keys, "key", key)
+    monkeypatch.setattr(keys_module, "BitStream", Bits)
+    monkeypatch.setattr(masking, "ResidueStream", Residues)
+    monkeypatch.setattr(matches, "ResidueStream", Residues)
+    monkeypatch.setattr(batch.Evaluating, "open", opened)
+    monkeypatch.setattr(matches, "choose", chosen)
+    monkeypatch.setattr(matches, "deal_choice", dealt)
+
+    def run(rows, given, **moved):
+        net = now["net"] = Net(**moved)
+        net.run = watch(rows, keys=3, client=lambda **one: Spied(net, **one), **given)
+        for place, by in net.wires.items():
+            net.plain["wires", place] = by[True] ^ by[False]
+        for place, by in net.halves.items():
+            net.plain["halves", place] = by[True] + by[False]
+        return net
+
+    return run
+
+
+def told(net):
+    """What is opened: labels, of a start by separation its core, rows that move, the best start; the end."""
+    opened = [
+        (message.labels.tolist(), message.core)
+        if isinstance(message, OpenedLabels)
+        else (message.moved, message.best)
+        for message in net.seen
+        if isinstance(message, OpenedLabels | Endorsement)
+    ]
+    return opened, [sets.tolist() for sets in net.run.server.questions], net.run.labels.tolist()
+
+
+def view(net, coalition):
+    """All that a coalition sees: what its members send and are sent, and how long the others' boxes are."""
+    found = []
+    for message in net.seen:
+        theirs = bool({message.sender, message.recipient} & coalition)
+        if theirs or SERVER in coalition:
+            found.append((type(message).__name__, *shown(message, theirs=theirs)))
+    return found
+
+
+def shown(message, *, theirs):
+    """The fields of a message; keys are the same in all runs, so sealed bytes are if what is sealed is."""
+    for one in fields(message):
+        value = getattr(message, one.name)
+        match value:
+            case Payload() if theirs:
+                value = bytes(value.payload)
+            case Payload():
+                assert one.name == "sealed"
+                value = len(value.payload)
+            case PackedLabels() | np.ndarray():
+                value = labels_of(value).tolist()
+        if one.name != "proof":  # how the server signs what is here
+            yield one.name, value
+
+
+def moved_shares(job, rows, others, together):
+    """What masks of shares are moved by, so that some t clients' shares stay."""
+    found = {}
+    for client, (one, other) in enumerate(zip(rows, others, strict=True), 1):
+        found[client] = {}
+        change = [split(quantise(part, job.exponent), job.ell) for part in (one, other)]
+        for index, prime in enumerate(PRIMES):
+            matrix = encoding_matrix(job, index)[[j - 1 for j in together]]
+            segments = (change[0] - change[1]).astype(np.int64) % prime.p
+            sums = np.einsum("cu,uwi->cwi", matrix[:, : job.ell], segments) % prime.p
+            masks = np.concatenate([matrix[:, job.ell :], np.eye(job.t, dtype=np.int64)], axis=1)
+            inverse = row_reduced(masks, job.t, prime.p)[0][:, job.t :]
+            shift = np.einsum("uc,cwi->uwi", inverse, sums) % prime.p
+            found[client][prime.p, shift.shape] = shift
+    return found
+
+
+def moved_covers(job, first, now):
+    """What covers are moved by, so that all reports stay: a polynomial's values at what it is made of."""
+    reports = [
+        {message.sender: unpack(message.residues.planes()) for message in net.seen if type(message) is Report}
+        for net in (first, now)
+    ]
+    found = defaultdict(dict)
+    for index in range(reports[0][1].shape[0]):
+        p, points = PRIMES[index].p, evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
+        clients = range(1, job.ell + job.t + 1)
+        basis = lagrange_basis([points.alpha[j - 1] for j in clients], points.beta, p).astype(np.int64) % p
+        gaps = [(reports[0][j][index] - reports[1][j][index]).astype(np.int64) % p for j in clients]
+        values = np.zeros((len(points.beta), *gaps[0].shape), dtype=np.int64)
+        for weights, gap in zip(basis.T, gaps, strict=True):
+            values = (values + weights[:, np.newaxis, np.newaxis] * gap) % p
+        for dealer in range(1, job.n + 1):
+            one = values[:, :, dealer - 1, np.newaxis]
+            found[dealer][p, one.shape] = one
+    return found
+
+
+def moved_keys(first, now, coalition, comparers):
+    """What keystreams are moved by that nobody of a coalition has, so that what they mask stays."""
+    evaluators = comparers[1:]
+    honest = [j for j in evaluators if j not in coalition]
+    found = {}
+    for used, place in now.places.items():
+        if now.holders[used] & coalition:
+            continue
+        purpose = place[1].split()[-1]
+        if purpose in ("wires", "masks"):
+            # Of one honest evaluator; nobody of the coalition sees any where both are.
+            hides = {"wires": "wires", "masks": "halves"}[purpose], place
+            if len(honest) == 1 and honest[0] in now.holders[used] and hides in now.plain:
+                found[used] = change(first.plain[hides], now.plain[hides])
+        elif purpose == "products" and evaluators[1] in coalition:
+            found[used] = change(first.plain[used], now.plain[used])
+        elif purpose == "choice" and evaluators[1] in coalition:  # it is dealt what these are taken from
+            found[used] = change(now.plain[used], first.plain[used])
+        elif purpose == "answers" and used in now.plain:
+            found[used] = change(first.plain[used], now.plain[used])
+    return found
+
+
+def change(of, to):
+    """By which a mask hides the one as it hid the other: of bits or of residues."""
+    return of ^ to if of.dtype == np.uint64 else of - to
+
+
+def with_the_same_labels(net_of, first, rows, given, coalition, width):
+    """Other rows of those outside a coalition, which have the same labels in every round."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        others = [
+            part if j in coalition else part + rng.uniform(-width, width, part.shape)
+            for j, part in enumerate(rows, 1)
+        ]
+        if told(net_of(others, given)) == told(first):
+            return others
+    raise AssertionError("no such rows were found")
+
+
+def coupled(net_of, rows, given, coalition, *, width=0.02):
+    """Two runs' views, the second of other rows."""
+    first = net_of(rows, given)
+    job = first.run.job
+    others = with_the_same_labels(net_of, first, rows, given, coalition, width)
+    for j, (one, other) in enumerate(zip(rows, others, strict=True), 1):
+        assert j in coalition or (quantise(one, job.exponent) != quantise(other, job.exponent)).any()
+    clients = [j for j in sorted(coalition) if 1 <= j <= job.n]
+    together = (clients + [j for j in range(1, job.n + 1) if j not in clients])[: job.t]
+    shares, keys = moved_shares(job, rows, others, together), {}
+    now, seen = None, view(first, coalition)
+    for step in range(PASSES):
+        now = net_of(others, given, of_shares=shares, of_keys=keys)
+        assert told(now) == told(first)
+        if view(now, coalition) == seen:
+            break
+        before, keys = keys, moved_keys(first, now, coalition, job.comparers)
+        if step == 0:
+            for dealer, moved in moved_covers(job, first, now).items():
+                shares[dealer] |= moved
+        elif before.keys() == keys.keys() and all(np.array_equal(before[one], keys[one]) for one in keys):
+            break  # nothing is left to be moved
+    assert all(not now.holders[used] & coalition for used in keys)
+    return seen, view(now, coalition), keys
+
+
+_RNG = np.random.default_rng(6)
+ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
+JOB = {"k": 3, "t": 1, "ell": 1, "seed": 0, "disclosure": "labels", "bound": 6.0, "precision": 12}
+COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
+
+
+@pytest.mark.parametrize("comparers", COMPARERS)
+@pytest.mark.parametrize("client", range(1, 6))
+def test_the_server_and_any_client_see_the_same_whatever_rows_have_these_labels(net_of, comparers, client):
+    seen, again, keys = coupled(net_of, ROWS, JOB | {"comparers": comparers}, {SERVER, client})
+    assert again == seen
+    assert {"MaskedAnswer", "MaskedDistances", "Compared", "OpenedLabels", "Share"} <= {
+        one[0] for one in seen
+    }
+    assert bool(keys) == (client != comparers[0]), "what the dealer sees has no mask"
+
+
+@pytest.mark.parametrize("two", list(combinations((4, 2, 5), 2)))
+def test_two_comparers_see_what_depends_on_the_rows(net_of, two):
+    seen, again, _ = coupled(net_of, ROWS, JOB | {"comparers": (4, 2, 5)}, set(two))
+    assert again != seen
+
+
+@pytest.mark.parametrize("company", [(2, 3), (1, 4), (2, 4, 6), (2, 4, 7), (3, 6), (5, 7)])
+def test_with_helpers_any_two_clients_see_no_more_nor_does_one_helper_with_them(net_of, company):
+    given = JOB | {"t": 2}
+    seen, again, keys = coupled(net_of, ROWS, given, {SERVER, *company})
+    assert again == seen
+    assert bool(keys) == (1 not in company)
+
+
+def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
+    for helper in (6, 7):
+        seen, again, _ = coupled(net_of, ROWS, JOB | {"t": 2}, {1, helper})
+        assert again != seen
+
+
+@pytest.mark.parametrize("client", [1, 2, 5])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"init": "separation"},
+        {"n_init": 2},
+        {"ell": 2, "t": 1},
+        {"max_iter": 1},
+        {"comparison": "rounds"},
+        {"smallest_parts": True},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_so_they_do_in_other_jobs(net_of, part_rows, more, client):
+    more = dict(more)
+    part_rows(7 if more.pop("smallest_parts", False) else 100)
+    given = JOB | {"comparers": (4, 2, 5)} | more
+    seen, again, _ = coupled(net_of, ROWS, given, {SERVER, client})
+    assert again == seen
+
+
+def emptied(seed):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(m, 1)).round(1) for m in (2, 3, 1, 2, 2)]
+
+
+@pytest.mark.parametrize("client", range(1, 6))
+@pytest.mark.parametrize("seed", [2, 8])
+def test_so_they_do_where_farthest_rows_move_to_emptied_clusters(net_of, seed, client):
+    given = JOB | {"comparers": (4, 2, 5), "k": 5}
+    seen, again, _ = coupled(net_of, emptied(seed), given, {SERVER, client}, width=0.01)
+    assert again == seen
+    assert any(dict(one[1:])["moved"] for one in seen if one[0] == "Endorsement")
+
+
+def test_a_key_used_for_two_parts_would_be_seen(net_of, part_rows, monkeypatch):
+    part_rows(7)
+    derive = Keys.key
+
+    def key(ring, purpose, index):
+        if purpose == "answers":
+            index, ring.used = 0, []
+        return derive(ring, purpose, index)
+
+    monkeypatch.setattr(Keys, "key", key)
+    seen, again, _ = coupled(net_of, ROWS, JOB | {"comparers": (4, 2, 5)}, {SERVER, 2})
+    assert again != seen
