@@ -225,6 +225,46 @@ def iteration() -> str:
     )
 
 
+def labels() -> str:
+    """A round of disclosure "labels": who sends what to whom."""
+    return picture(
+        960,
+        460,
+        "A round with labels alone",
+        "The dealer gives clients masks. Clients send masked answers to the first evaluator, who decodes "
+        "them to masked distances y and sends these to the second evaluator. The three compare. Both "
+        "evaluators tell the server the labels and sign what follows, and the server asks all the next "
+        "question with both signatures.",
+        text(
+            30, 40, "A round with disclosure “labels”: no two of the three on the right collude", kind="head"
+        ),
+        box(36, 170, 180, 64, "clients", "shares of all rows"),
+        box(400, 76, 200, 64, "dealer", "knows masks r, never y"),
+        box(400, 236, 200, 64, "first evaluator", "sees y = D + r, never r"),
+        box(730, 156, 200, 64, "second evaluator", "sees y, never r"),
+        box(400, 372, 200, 64, "server", "sees labels", kind="server"),
+        arrow(394, 116, 222, 180),
+        text(286, 128, "masks", kind="soft", anchor="middle"),
+        arrow(222, 222, 394, 262),
+        text(330, 214, "masked answers", kind="soft", anchor="middle"),
+        arrow(606, 276, 742, 226),
+        text(690, 270, "y", kind="soft", anchor="middle"),
+        arrow(500, 146, 500, 230, both=True),
+        text(512, 193, "compare", kind="soft"),
+        arrow(606, 108, 742, 152, both=True),
+        text(690, 116, "compare", kind="soft"),
+        arrow(606, 256, 726, 204, both=True),
+        arrow(500, 306, 500, 366),
+        text(512, 334, "labels,", kind="soft"),
+        text(512, 354, "a signature", kind="soft"),
+        arrow(830, 226, 606, 398),
+        text(752, 330, "labels, a signature", kind="soft"),
+        arrow(394, 398, 126, 240),
+        text(236, 356, "next question,", kind="soft", anchor="end"),
+        text(236, 376, "both signatures", kind="soft", anchor="end"),
+    )
+
+
 Move = tuple[str, str, str]
 """From a state to a state, and the message that does it."""
 
@@ -298,7 +338,7 @@ def states() -> str:
 def main() -> None:
     """Write all pictures beside this file."""
     folder = Path(__file__).parent
-    for draw in (overview, sharing, iteration, states):
+    for draw in (overview, sharing, iteration, labels, states):
         (folder / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
 
 
