@@ -15,6 +15,7 @@ import numpy as np
 from secfc.array_types import Ints, Labels
 from secfc.called_with import documented
 from secfc.codes import Code
+from secfc.comparing.bounded import bounded_residues
 from secfc.comparing.question import comparison_residues
 from secfc.comparing.scores import score_residues
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
@@ -336,7 +337,8 @@ class Job(AgreedClustering):
         """Primes that every round about sets of m rows in all can do with."""
         if self.disclosure == "labels":
             cases = ([m - m // 2, m // 2], [m])
-            return max(self.round_residues(np.array(sizes), m) for sizes in cases)
+            rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)
+            return max(rounds, bounded_residues(self.radius, m, self.ell * self.width))
         return residues_needed(self.radius, m)
 
     def round_residues(self, sizes: Ints, m: int) -> int:

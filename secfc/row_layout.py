@@ -6,6 +6,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 
 from secfc.codes import Code
+from secfc.comparing.bounded import ANDED, NUMBERS, VALUES, most_bounded_bytes
 from secfc.comparing.farthest import most_farthest_bytes
 from secfc.comparing.plan import most_dealt_bytes
 from secfc.errors import ParameterError
@@ -104,7 +105,8 @@ class Layout:
         if job.reveal_spread is not None:  # behind the first part of the shares
             columns += job.k * job.width
         if job.disclosure == "labels":
-            largest = most_compared_bytes(self.m, job.k, primes) + _HEADER_ROOM
+            compared = most_compared_bytes(self.m, job.k, primes)
+            largest = max(compared, most_range_bytes(job.n, self.m, primes)) + _HEADER_ROOM
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
                     f"k: labels of {job.k} clusters are compared in messages of {largest} bytes, at most "
@@ -174,3 +176,64 @@ class Parts:
     def answer_rows(self, part: int) -> slice:
         """Rows that an answer's part is about."""
         return slice(part * self.answer, min((part + 1) * self.answer, self.layout.m))
+
+
+RANGE_ROWS = 1 << 16
+"""Rows of a part of what shows that rows are within the bound: the dealer sends some MiB about them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeParts(Parts):
+    """Parts of what shows that rows are within the bound: sums of each segment, then squared norms.
+
+    Attributes
+    ----------
+    segments : int
+    """
+
+    segments: int
+
+    @classmethod
+    def of(cls, layout: Layout, job: Job) -> "RangeParts":
+        """Those of a run of these rows."""
+        return cls(share=RANGE_ROWS, answer=RANGE_ROWS, layout=layout, segments=job.ell)
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Clients that have rows, ascending; 0 for all where rows are common."""
+        counts = self.layout.counts
+        return (0,) if self.layout.common else tuple(j for j, count in enumerate(counts, 1) if count)
+
+    def owned(self, owner: int) -> slice:
+        """An owner's rows."""
+        return self.layout.rows(owner) if owner else slice(0, self.layout.m)
+
+    @property
+    def answers(self) -> int:
+        """Parts of an answer."""
+        return self.segments + super().answers
+
+    def answer_rows(self, part: int) -> slice:
+        """Residues, of each prime, of a part: those of an owner's sums, or rows."""
+        if part < self.segments:
+            return slice(0, len(self.owners) * VALUES)
+        return super().answer_rows(part - self.segments)
+
+    def numbers(self, part: int) -> list[int]:
+        """How many numbers a part makes of each owner."""
+        if part < self.segments:
+            return [NUMBERS] * len(self.owners)
+        rows, owned = self.answer_rows(part), [self.owned(owner) for owner in self.owners]
+        return [max(0, min(rows.stop, own.stop) - max(rows.start, own.start)) for own in owned]
+
+
+def most_range_residues(job: Job, rows: int) -> int:
+    """Residues, of each prime, that no part of a `RangeParts` exceeds, of so many rows in all."""
+    return max(job.n * VALUES, min(rows, RANGE_ROWS)) if job.disclosure == "labels" else 0
+
+
+@cache
+def most_range_bytes(clients: int, rows: int, primes: int) -> int:
+    """Bytes that the dealer sends at most about a part of a `RangeParts`."""
+    sums, squares = clients * -(-NUMBERS // ANDED), min(rows, RANGE_ROWS) // ANDED + clients
+    return most_bounded_bytes(max(sums, squares), primes)

@@ -26,6 +26,9 @@ from secfc.lagrange.points import evaluation_points
 PURPOSE = "answers"
 """Of the keys of masks, one for each part."""
 
+DecodingWeights = Callable[[tuple[int, ...]], Floats]
+"""Gives what answers of R clients, ascending, are multiplied by before they are added, (primes, R)."""
+
 
 class BearerMasks:
     """A bearer's masks for the answer of one round, taken from start to end, once.
@@ -104,8 +107,7 @@ class MaskDealer:
 
     Parameters
     ----------
-    weights : callable
-        Gives what answers of R clients, ascending, are multiplied by before they are added, (primes, R).
+    weights : DecodingWeights
     n, ell, t : int
         Of the job.
     bearers : sequence of int
@@ -122,7 +124,7 @@ class MaskDealer:
     def __init__(
         self,
         *,
-        weights: Callable[[tuple[int, ...]], Floats],
+        weights: DecodingWeights,
         n: int,
         ell: int,
         t: int,
@@ -140,20 +142,25 @@ class MaskDealer:
             )
         self._bearers = [BearerMasks(keys=keys[client], primes=primes, kernels=kernels) for client in bearers]
         self._primes, self._spares, self._kernels = tuple(primes), tuple(spares), kernels
-        self._weights = [weights(tuple(bearers))[: len(primes)]]
+        self._numbers, self._weights = tuple(bearers), weights
+        self._at_spares: list[Floats] = []
         if spares:
-            self._weights += _at_spares(n, ell + t, tuple(bearers), tuple(spares), len(primes))
+            self._at_spares = _at_spares(n, ell + t, tuple(bearers), tuple(spares), len(primes))
 
     def __repr__(self) -> str:
         return f"MaskDealer(bearers={len(self._bearers)}, spares={len(self._spares)})"
 
-    def deal(self, *, columns: int, rows: int) -> DealtMasks:
-        """Masks of the next part of the answers, of so many columns and rows."""
+    def deal(self, *, columns: int, rows: int, weights: DecodingWeights | None = None) -> DealtMasks:
+        """Masks of the next part of the answers, of so many columns and rows.
+
+        `weights` takes the place of those given at first, where a part is decoded by others.
+        """
         shape = (len(self._primes), columns, rows)
         drawn = [bearer.next(shape).planes() for bearer in self._bearers]
-        combined = [PackedResidues.empty(shape) for _ in self._weights]
-        for one, weights in zip(combined, self._weights, strict=True):
-            refused = self._kernels.weigh(drawn, weights, self._primes, one.planes())
+        decoding = (weights or self._weights)(self._numbers)[: len(self._primes)]
+        combined = [PackedResidues.empty(shape) for _ in (decoding, *self._at_spares)]
+        for one, factors in zip(combined, (decoding, *self._at_spares), strict=True):
+            refused = self._kernels.weigh(drawn, factors, self._primes, one.planes())
             assert refused < 0  # the keystream gives residues
         total, *spares = combined
         return DealtMasks(total=total, spares=dict(zip(self._spares, spares, strict=True)))

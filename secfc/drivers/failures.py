@@ -8,7 +8,7 @@ from pathlib import Path
 
 import secfc
 from secfc.codes import Code, code_of_write
-from secfc.errors import CheatError, LimitError, PartyError, SecFCError, StorageError
+from secfc.errors import CheatError, LimitError, PartyError, RangeError, SecFCError, StorageError
 from secfc.escaping import shown
 
 _LONG = 2000
@@ -46,9 +46,10 @@ def ends_run(error: SecFCError, *, shared: bool) -> bool:
     -----
     A client that breaks is a fault, which the run tolerates. One that refuses something before all rows
     are shared has found that the parties do not agree. Its limits protect rows whose shares the others hold,
-    and a server that cheats does so to all, so these end a run at any time.
+    and a server that cheats does so to all, so these end a run at any time. So does an evaluator that finds
+    rows beyond the bound.
     """
-    return isinstance(error, LimitError | CheatError) or not (
+    return isinstance(error, LimitError | CheatError | RangeError) or not (
         shared or isinstance(error, PartyError | StorageError)
     )
 

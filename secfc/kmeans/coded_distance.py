@@ -53,6 +53,10 @@ class CodedPoints:
         """The shares of some rows modulo one prime, (width, rows), centred."""
         return self._shares[index, :-1, rows]
 
+    def norms(self, index: int, rows: slice) -> Shares:
+        """Their squared norms, (rows,), reduced."""
+        return self._shares[index, -1, rows]
+
     def keep(self, runs: list[slice]) -> None:
         """Forget all rows but these runs of them, in ascending order; in place, before the first question."""
         planes, columns, _ = self._shares.shape

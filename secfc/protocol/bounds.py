@@ -13,7 +13,15 @@ from secfc.protocol.dealing import by_part, covers_of, proof_bytes
 from secfc.psu.plan import PART_BYTES, UnionPlan
 from secfc.psu.stages import CHECKS
 from secfc.psu.tokens import SALT_BYTES
-from secfc.row_layout import PART_ROWS, Layout, most_answer_bytes, most_compared_bytes, most_share_bytes
+from secfc.row_layout import (
+    PART_ROWS,
+    Layout,
+    most_answer_bytes,
+    most_compared_bytes,
+    most_range_bytes,
+    most_range_residues,
+    most_share_bytes,
+)
 from secfc.sealing.proof import SHOWN_BYTES
 
 MOST_DEALT_BYTES = 2 * PART_BYTES
@@ -70,9 +78,10 @@ class Bounds:
 
     @property
     def answer(self) -> int:
-        """Residues of a part of an answer."""
+        """Residues of a part of an answer, or of what shows that rows are within the bound."""
         columns = self.primes * self.job.k
-        return min(most_answer_bytes(columns), packed_bytes((columns, self.rows, 1)))
+        shown = packed_bytes((self.primes, most_range_residues(self.job, self.rows), 1))
+        return max(shown, min(most_answer_bytes(columns), packed_bytes((columns, self.rows, 1))))
 
     @property
     def compared(self) -> int:
@@ -80,7 +89,7 @@ class Bounds:
         if self.job.disclosure != "labels":
             return 0
         of = (most_compared_bytes(self.rows, self.job.k, primes) for primes in range(1, self.primes + 1))
-        return max(of)
+        return max(*of, most_range_bytes(self.job.n, self.rows, self.primes))
 
     def part_rows(self, primes: int = 1) -> int:
         """Rows of a part of an answer in so many primes."""

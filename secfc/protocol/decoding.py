@@ -46,10 +46,12 @@ class Weights:
     Parameters
     ----------
     job : Job
+    segment : int, optional
+        From 0: of this segment alone, instead of the sum over all.
     """
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, segment: int | None = None) -> None:
+        self._job, self._segment = job, segment
         self._known: dict[tuple[int, ...], Floats] = {}
 
     def of(self, responders: tuple[int, ...]) -> Floats:
@@ -62,11 +64,12 @@ class Weights:
 
     def _modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
         n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
-        if len(responders) >= WEIGHTS_FROM:
+        if len(responders) >= WEIGHTS_FROM and self._segment is None:
             return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
         points = evaluation_points(prime, n=n, coded=coded)
         alpha = [points.alpha[j - 1] for j in responders]
-        return decoding_weights(alpha=alpha, beta=points.beta[:ell], p=prime.p)
+        beta = points.beta[:ell] if self._segment is None else [points.beta[self._segment]]
+        return decoding_weights(alpha=alpha, beta=beta, p=prime.p)
 
 
 class Decoder:

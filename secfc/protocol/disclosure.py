@@ -95,6 +95,7 @@ def client_side(context: ClientContext, peers: Peers, held: Held) -> ClientCoded
                 layout=sharing.remaining(),
                 left_out=frozenset(sharing.left_out),
                 kernels=sharing.kernels,
+                sharing=sharing,
             )
 
 

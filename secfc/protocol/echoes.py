@@ -30,6 +30,8 @@ class Echoes:
     ----------
     false : set of int
         Clients that showed proofs which are not the server's.
+    latest : bytes
+        The seed of the latest check, empty before the first.
     """
 
     def __init__(self, context: ClientContext, peers: Peers, *, first: int) -> None:
@@ -41,6 +43,7 @@ class Echoes:
         self._next = dict.fromkeys(peers.channels, first)  # the check that each client tells of next
         self._over = first  # checks before this one are over
         self.false: set[int] = set()
+        self.latest = b""
 
     def __repr__(self) -> str:
         return f"Echoes(client {self._number})"
@@ -58,7 +61,7 @@ class Echoes:
             The server signed another seed for another client.
         """
         check, proof = challenge.round, challenge.given
-        self._own[check] = challenge.seed, proof
+        self._own[check], self.latest = (challenge.seed, proof), challenge.seed
         self._compare(check)
         return [
             Echo(

@@ -21,9 +21,11 @@ from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
 from secfc.protocol.question import endorsed, question_digest
-from secfc.protocol.trio_round import Kept
+from secfc.protocol.range_round import RANGE_ROUND, RangeRound, range_asked
+from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.trio_round import Kept, TrioRound
 from secfc.randomness import KEY_BYTES
-from secfc.row_layout import Layout
+from secfc.row_layout import Layout, RangeParts
 from secfc.sealing.handshake import Session
 
 _CORE_QUESTION = 2
@@ -118,6 +120,8 @@ class ClientLabels(ClientCoded):
         The rows that are in.
     left_out : frozenset of int
     kernels : Kernels
+    sharing : ClientSharing, optional
+        Whose shares are checked; none at a helper.
     """
 
     def __init__(
@@ -129,9 +133,10 @@ class ClientLabels(ClientCoded):
         layout: Layout,
         left_out: frozenset[int],
         kernels: Kernels,
+        sharing: ClientSharing | None = None,
     ) -> None:
         super().__init__(context)
-        self._peers, self._mail, self._left_out = peers, mail, left_out
+        self._peers, self._mail, self._left_out, self._sharing = peers, mail, left_out, sharing
         self._members = tuple(j for j, start in enumerate(peers.starts, 1) if start and j not in left_out)
         self._parts = layout.parts(self._job)
         dealer, *evaluators = self._job.comparers
@@ -151,6 +156,7 @@ class ClientLabels(ClientCoded):
         self._follows = Follows.QUESTION
         self._question = 0  # within its start, from 1
         self._begins = False  # whether the question begins a start
+        self._proof: RangeRound | None = None  # that rows are within the bound
         self._current: LabelRound | None = None
         self._late: LabelRound | None = None
 
@@ -163,6 +169,8 @@ class ClientLabels(ClientCoded):
         if message.round > 1:
             self._begins = check_endorsed(message, sets, job=self._job, session=self._context.session)
             return
+        if self._sharing is not None and not self._sharing.seed:
+            raise MessageError("Assignment: before shares were checked")
         if message.endorsements:
             raise MessageError("Assignment: round 1 is endorsed, and no labels were opened before")
         if not self._job.predict and not _is_partition(sets, self._job.k):
@@ -184,6 +192,9 @@ class ClientLabels(ClientCoded):
         elif self._search is not None and self._begins:
             self._search.begin(sets)
         job = self._job
+        if self._proof is None:
+            about = range_asked(job, self._members, RangeParts.of(self._parts.layout, job), self._left_out)
+            self._proof = RangeRound(self._context, self._peers, about, self._kept, self._sharing)
         asked = LabelsAsked(
             round=message.round,
             digest=question_digest(sets, (), self._left_out),
@@ -203,8 +214,9 @@ class ClientLabels(ClientCoded):
         return True
 
     def begin(self, part: int) -> list[Message]:
-        """The dealer deals."""
-        return self._round_now.begin(part) + self._drain()
+        """The dealer deals; before the first part of all it is shown that rows are within the bound."""
+        shown = self._proof_now.start()
+        return shown + self._round_now.begin(part) + self._drain()
 
     def can_leave(self, part: int) -> bool:
         """Whether the masks of a part are here."""
@@ -224,8 +236,20 @@ class ClientLabels(ClientCoded):
         assert self._current is not None
         return self._current
 
-    def _round_of(self, message: RoundMessage) -> LabelRound:
+    @property
+    def _proof_now(self) -> RangeRound:
+        assert self._proof is not None
+        return self._proof
+
+    def _ready(self, message: RoundMessage) -> bool:
+        """Whether a message can be taken now; none about labels before rows are known to be in range."""
+        known = message.round == RANGE_ROUND or self._proof_now.over
+        return known and self._round_of(message).ready(message)
+
+    def _round_of(self, message: RoundMessage) -> TrioRound:
         """Who takes a message: the present round drops what is of an earlier one."""
+        if message.round == RANGE_ROUND:
+            return self._proof_now
         late = self._late
         return late if late is not None and message.round == late.number else self._round_now
 
@@ -233,7 +257,7 @@ class ClientLabels(ClientCoded):
         """Take all mail that can be taken now, and at an evaluator go on when all labels are opened."""
         current, messages = self._round_now, list[Message]()
         while True:
-            letter = self._mail.take(lambda message: self._round_of(message).ready(message))
+            letter = self._mail.take(self._ready)
             if letter is None:
                 following = self._follow(current)
                 if not following:

@@ -8,7 +8,7 @@ from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
 from secfc.protocol.turns import turn_error
-from secfc.row_layout import WINDOW
+from secfc.row_layout import WINDOW, Layout, RangeParts
 from secfc.sealing.channel import Channel
 
 RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
@@ -53,6 +53,8 @@ class Mail:
     job : Job
     me : int
     channels : mapping from client to Channel
+    layout : Layout
+        All rows as planned. Nobody has to ask for the parts of what shows that they are within the bound.
 
     Attributes
     ----------
@@ -60,8 +62,9 @@ class Mail:
         Of the present question, 0 before any. No answer is more than one ahead.
     """
 
-    def __init__(self, job: Job, me: int, channels: Mapping[int, Channel]) -> None:
+    def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
+        self._before = RangeParts.of(layout, job).answers
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
         self.round = 0
@@ -95,7 +98,7 @@ class Mail:
             raise MessageError(
                 f"{kind.__name__}: of round {message.round} from client {sender}, in round {self.round}"
             )
-        most = _MOST_ANSWERS if answers else _MOST
+        most = self._before + (_MOST_ANSWERS if answers else _MOST)
         if len(self._held.get((sender, kind), ())) == most:
             raise MessageError(f"{kind.__name__}: client {sender} is {most} messages ahead")
         data = self._channels[sender].open(

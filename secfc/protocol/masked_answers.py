@@ -5,15 +5,17 @@ stay codewords"), so wrong ones are found as a server finds them (`secfc.protoco
 that agree are right when up to A clients lie. When they do not agree, R + 2A tell who lied.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from secfc.comparing.masking import DecodingWeights
 from secfc.errors import TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.params import Job
 from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.decoding import ResidueError, Weights
+from secfc.protocol.decoding import ResidueError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -39,7 +41,8 @@ class MaskedAnswers:
     members : tuple of int
         Clients that are in.
     primes : tuple of int
-    weights : Weights
+    weights : callable
+        Gives what a part is decoded by.
     kernels : Kernels
     liars : Liars
         Kept from round to round.
@@ -51,7 +54,7 @@ class MaskedAnswers:
         members: tuple[int, ...],
         *,
         primes: tuple[int, ...],
-        weights: Weights,
+        weights: Callable[[int], DecodingWeights],
         kernels: Kernels,
         liars: Liars,
     ) -> None:
@@ -131,7 +134,7 @@ class MaskedAnswers:
         clients, masked = tuple(planes), PackedResidues.empty(shape)
         refused = self._kernels.weigh(
             list(planes.values()),
-            self._weights.of(clients)[: len(self._primes)],
+            self._weights(self._head)(clients)[: len(self._primes)],
             self._primes,
             masked.planes(),
         )

@@ -158,6 +158,11 @@ class ClientSharing:
         return True
 
     @property
+    def seed(self) -> bytes:
+        """Of the last check of shares, which the server drew when all that is checked was dealt."""
+        return self._echoes.latest
+
+    @property
     def lacking(self) -> set[int]:
         """Clients whose rows are in and whose shares this client does not have."""
         return self.unread - self.left_out

@@ -11,7 +11,7 @@ from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
-from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
+from secfc.comparing.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
 from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
@@ -126,7 +126,7 @@ class TrioRound(ABC):
             self._job,
             asked.members,
             primes=self._primes,
-            weights=kept.weights,
+            weights=self._weights,
             kernels=self._kernels,
             liars=kept.liars,
         )
@@ -143,7 +143,9 @@ class TrioRound(ABC):
         self._begun = part + 1
         if self._deals is None:
             return []
-        dealt = self._deals.deal(columns=self._columns, rows=self._shape(part)[2])
+        dealt = self._deals.deal(
+            columns=self._columns, rows=self._shape(part)[2], weights=self._weights(part)
+        )
         messages: list[Message] = []
         for client, masks in dealt.spares.items():
             if client == self._me:
@@ -156,6 +158,10 @@ class TrioRound(ABC):
     def number(self) -> int:
         """Of the round."""
         return self._asked.round
+
+    def _weights(self, part: int) -> DecodingWeights:
+        """What answers to a part are decoded by."""
+        return self._kept.weights.of
 
     @abstractmethod
     def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:

@@ -27,12 +27,13 @@ from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.params import Job
-from secfc.protocol import dealing, sharing, testimony
+from secfc.protocol import dealing, range_round, sharing, testimony
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.pairwise import PairwiseMasks
+from secfc.protocol.trio_round import TrioRound
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput
 from secfc.psu.tokens import Tokens
@@ -90,7 +91,7 @@ class Uses:
             self._during(owner, name)
         self._comparers()
         self._during(MaskSource, "go_on_from", PASSED)
-        for module in (testimony, dealing):
+        for module in (testimony, dealing, range_round):
             self._during(module, "coefficients_of", PUBLIC)
         self._during(Sharing, "misfits", PUBLIC)
 
@@ -202,9 +203,10 @@ class Uses:
 
             self._patch.setattr(owner, name, noted)
 
-        placed(LabelRound, "__init__", lambda one, context, *rest: context.number)
-        for name in ("begin", "leave", "take", "find_farthest"):
-            placed(LabelRound, name, lambda one, *rest: one._me)
+        placed(TrioRound, "__init__", lambda one, context, *rest: context.number)
+        for name in ("begin", "leave", "take"):
+            placed(TrioRound, name, lambda one, *rest: one._me)
+        placed(LabelRound, "find_farthest", lambda one, *rest: one._me)
         placed(MaskDealer, "deal", lambda one: "dealer")
         step = Role._advance
 

@@ -439,8 +439,8 @@ class TestLiars:
         net.run(drop=self.lying(net, liars, since))
         plain.run()
         assert net.labels() == plain.labels()
-        # Answers of 6 and 7 come last, when the others' are enough: nobody looks at these.
-        assert net.server.faults.liars == tuple(j for j in liars if j < 6)
+        # Answers of 6 and 7 come last. Mostly the others' are enough, and nobody looks at these.
+        assert {j for j in liars if j < 6} <= set(net.server.faults.liars) <= set(liars)
         assert net.server.outcome.n_iter == plain.server.outcome.n_iter
 
     def test_they_are_asked_nothing_more(self, of):
@@ -646,19 +646,30 @@ class TestTheTrio:
         recipient = FIRST if sender == SECOND else SECOND
         message = net.hold(Compared, recipient=recipient, sender=sender)
         sealed = net.seal(
-            sender, recipient, place_of(message.index, message.part), bytes(24), Compared.purpose, round_=1
+            sender,
+            recipient,
+            place_of(message.index, message.part),
+            bytes(24),
+            Compared.purpose,
+            round_=message.round,
         )
         with pytest.raises(CheatError, match=f"client {sender}: .* bytes"):
             go_on_with(net, replace(message, sealed=sealed))
 
     def test_masked_distances_of_another_size_end_the_run_with_their_senders_name(self, net):
         message = net.hold(MaskedDistances, recipient=SECOND)
-        sealed = net.seal(FIRST, SECOND, message.part, bytes(9), MaskedDistances.purpose, round_=1)
+        sealed = net.seal(
+            FIRST, SECOND, message.part, bytes(9), MaskedDistances.purpose, round_=message.round
+        )
         with pytest.raises(CheatError, match=f"client {FIRST}: "):
             net.deliver(replace(message, sealed=sealed))
 
     def test_a_message_of_a_part_that_there_is_not_ends_the_run(self, net):
-        net.hold(Compared, recipient=SECOND, sender=DEALER)
+        # All that the dealer sends before labels, which shows that rows are in range, and nothing of labels.
+        def drop(one):
+            return isinstance(one, Compared) and (one.sender, one.recipient) == (DEALER, SECOND) and one.round
+
+        net.run(drop=drop)
         sealed = net.seal(DEALER, SECOND, place_of(0, 99), bytes(8), Compared.purpose, round_=1)
         message = replace(net.message(Compared, sender=DEALER, recipient=SECOND, at=(1, 0)), part=99)
         with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 11"):

@@ -49,7 +49,7 @@ class ClientCompare(ClientPhase):
             raise MessageError(f"Plan: {error}") from None
         self.planned: Layout = layout
         self._context, self._job, self._peers = context, context.job, peers
-        self._mail = Mail(context.job, context.number, peers.all_channels)
+        self._mail = Mail(context.job, context.number, peers.all_channels, layout=layout)
         self._disclosure: ClientLabels | None = None
         self._left_out: tuple[int, ...] = tuple(sorted(peers.left_out))
         self._round = self._asked = self._parts = 0

@@ -59,7 +59,7 @@ class ClientShare(ClientPhase):
             sharing=self.sharing,
             witnesses=Witnesses(context, peers),
             opening=CentreOpening(context, peers, self.sharing),
-            mail=Mail(context.job, context.number, peers.all_channels),
+            mail=Mail(context.job, context.number, peers.all_channels, layout=layout),
         )
 
     @property

@@ -17,7 +17,7 @@ from secfc.protocol.question import endorsed
 from secfc.protocol.standing import pack, unpack
 from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
-from secfc.row_layout import WINDOW, Layout
+from secfc.row_layout import WINDOW, Layout, RangeParts
 
 
 class ServerLabels(ServerRounds):
@@ -71,7 +71,8 @@ class ServerLabels(ServerRounds):
         gathering, first = self._gathering, self._evaluators[0]
         present = [j for j in gathering.members if j not in gathering.absent]
         needed = self._job.threshold + 2 * gathering.spare  # as many as it can need to tell who lies
-        due = (gathering.round - 1) * self._parts.answers + self._parts_done + 1
+        before = RangeParts.of(self.layout, self._job).answers
+        due = before + (gathering.round - 1) * self._parts.answers + self._parts_done + 1
         behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
         if behind and self._parts_done not in self._opened[first] and len(present) - len(behind) < needed:
             return tuple(behind)

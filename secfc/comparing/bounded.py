@@ -1,0 +1,196 @@
+"""Whether shared rows are within the bound on norms: what the trio is asked, and of which numbers.
+
+Residues modulo Q can be those of large integers, whose squares wrap around. So the first question is about
+random sums of each client's entries, with coefficients -1, 0 and 1: if they are small, so is every entry.
+Then no squared norm wraps around, and the second question compares each with the bound. Both open bits that
+say whether `ANDED` numbers each are at least 0 (docs/proofs.md, "Rows within the bound").
+"""
+
+from collections.abc import Callable, Sequence
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.array_types import Floats, Ints, Shares
+from secfc.comparing.matches import packed, reduced
+from secfc.comparing.plan import most_dealt_bytes
+from secfc.comparing.question import Question
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_above
+from secfc.field.residues import centred, reduce
+from secfc.randomness import MaskSource
+
+SUMS = 42
+"""Sums over a client's rows, of each column: a large entry makes one large with probability 1/2 at least."""
+
+TESTS = 6
+"""Sums over the columns of each of these. An entry that is too large passes all with probability at most
+((1 + 2**-6) / 2)**42 < 2**-41."""
+
+VALUES = SUMS * TESTS
+"""Values about each client, of each segment."""
+
+ANDED = 16
+"""Numbers about which one bit is opened."""
+
+NUMBERS = 2 * VALUES
+"""Numbers of which that makes two, for its least and its greatest value."""
+
+_SPREAD = 8
+"""No sum with such coefficients is more than 8 times the norm of what is added, but with odds 2 e**-64."""
+
+_BLOCK_ROWS = 1 << 14
+"""Rows whose coefficients are drawn at a time: all clients draw the same."""
+
+
+def most_sum(radius: int, rows: int) -> int:
+    """What no value about so many rows within the radius exceeds, but with negligible probability."""
+    return _SPREAD**2 * (isqrt(rows) + 1) * radius
+
+
+def bounded_residues(radius: int, rows: int, columns: int) -> int:
+    """Number of primes with which no squared norm wraps around once the sums were found small.
+
+    Then no entry exceeds 4 `most_sum`, so the squared norm of a row is below Q / 2.
+
+    Parameters
+    ----------
+    radius : int
+        No quantised row has a larger norm.
+    rows : int
+        m.
+    columns : int
+        Of all segments.
+
+    Raises
+    ------
+    ParameterError
+        When all primes together are not enough.
+    """
+    limit = 2 * columns * (4 * most_sum(radius, rows)) ** 2
+    return primes_above(limit, what=f"norms of {rows} rows of {columns} columns")
+
+
+def coded_sums(
+    shares: Callable[[int, slice], Shares],
+    rows: slice,
+    *,
+    width: int,
+    source: MaskSource,
+    primes: Sequence[int],
+) -> Floats:
+    """Random sums of shares of a client's rows, the same for all who have the same source.
+
+    Parameters
+    ----------
+    shares : callable
+        Gives those modulo the prime of an index, of some rows: (width, rows), reduced residues.
+    rows : slice
+        The client's.
+    width : int
+        Columns of a segment.
+    source : MaskSource
+        Of coefficients, public.
+    primes : sequence of P ints
+
+    Returns
+    -------
+    ndarray of shape (P, VALUES), float64
+        Canonical.
+    """
+    totals = np.zeros((len(primes), width, SUMS))
+    for start in range(rows.start, rows.stop, _BLOCK_ROWS):
+        block = slice(start, min(start + _BLOCK_ROWS, rows.stop))
+        signs = _signs(source, (block.stop - block.start, SUMS))
+        for index, p in enumerate(primes):
+            # Below 2**24 times 2**14 rows, and 2**15 blocks of reduced residues: exact.
+            totals[index] += reduce(shares(index, block).astype(np.float64) @ signs, p)
+    signs = _signs(source, (SUMS, TESTS, width))
+    reduced_totals = reduced(totals, primes)
+    # Below 2**24 times the columns of a segment, 2**28 at most.
+    values = np.einsum("scw,pws->psc", signs, reduced_totals)
+    return reduced(values, primes).reshape(len(primes), VALUES)
+
+
+def within_sums(values: Floats, limits: Sequence[int] | None, primes: Sequence[int]) -> Floats:
+    """Numbers that are at least 0 if and only if values are between -limit and limit.
+
+    Parameters
+    ----------
+    values : ndarray of shape (P, clients, VALUES), float64
+        Canonical: masked values at an evaluator, masks at the dealer.
+    limits : sequence of int, or None
+        `most_sum` of each client's rows; None at the dealer, where constants are 0.
+    primes : sequence of P ints
+
+    Returns
+    -------
+    ndarray of shape (P, clients, NUMBERS), float64
+        Canonical.
+    """
+    constants = np.zeros((len(primes), values.shape[1], 1))
+    if limits is not None:
+        constants[..., 0] = [[float(centred(one, p)) for one in limits] for p in primes]
+    return reduced(np.concatenate([constants - values, constants + values], axis=2), primes)
+
+
+def within_norms(squares: Floats, radius: int | None, primes: Sequence[int]) -> Floats:
+    """Likewise of squared norms, (P, rows): they are at most radius**2; None at the dealer."""
+    constants = [[0.0 if radius is None else float(centred(radius**2, p))] for p in primes]
+    return reduced(np.array(constants) - squares, primes)
+
+
+def lines_of(counts: Sequence[int]) -> Ints:
+    """Whose numbers each line of a question holds, where each has so many: their index, ascending."""
+    return np.repeat(np.arange(len(counts)), [-(-count // ANDED) for count in counts])
+
+
+def bounded_question(
+    numbers: Floats, counts: Sequence[int], primes: tuple[int, ...]
+) -> tuple[Question, PackedResidues]:
+    """What roles are made of that open, of each line, whether all its numbers are at least 0 modulo Q.
+
+    That is, the residues nearest to 0 are. What opens is the core of a question whose lines are the rows
+    (`Question.core`): it has one column of 0 and `ANDED` others, of weight 1.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (P, count), float64
+        Canonical, masked or masks, owner by owner.
+    counts : sequence of int
+        Numbers of each owner.
+    primes : tuple of P ints
+
+    Returns
+    -------
+    tuple of Question and PackedResidues of shape (P, 1 + ANDED, lines)
+    """
+    lines = lines_of(counts)
+    whole = np.zeros((len(primes), 1 + ANDED, lines.size))
+    # Numbers of an owner fill its lines from the first on; what is left of the last is 0.
+    starts = ANDED * np.searchsorted(lines, np.arange(len(counts)))
+    place = np.concatenate([at + np.arange(count) for at, count in zip(starts, counts, strict=True)])
+    whole[:, 1 + place % ANDED, place // ANDED] = numbers
+    question = Question(
+        primes=primes,
+        sizes=np.ones(1 + ANDED, dtype=np.int64),
+        rows=lines.size,
+        champions=np.zeros(lines.size, dtype=np.int32),
+        core=True,
+    )
+    return question, PackedResidues(shape=whole.shape, payload=packed(whole, primes).reshape(-1).data)
+
+
+def most_bounded_bytes(lines: int, primes: int) -> int:
+    """Bytes that the dealer sends at most about so many lines."""
+    return most_dealt_bytes(lines, 1 + ANDED, primes)
+
+
+def _signs(source: MaskSource, shape: tuple[int, ...]) -> Floats:
+    """Independent coefficients: 0 with probability 1/2, -1 and 1 with 1/4 each."""
+    count = int(np.prod(shape))
+    bits: NDArray[np.uint8] = np.unpackbits(np.frombuffer(source.octets(-(-count // 4)), dtype=np.uint8))
+    pairs = bits[: 2 * count].astype(np.float64).reshape(*shape, 2)
+    found: Floats = pairs[..., 0] - pairs[..., 1]
+    return found

@@ -1,0 +1,236 @@
+"""Before the first question with disclosure "labels": the trio finds whether all rows are within the bound.
+
+Clients answer with random sums of their shares and with squared norms, under the dealer's masks, as they
+answer a question; coefficients follow from the seed of the check of shares. What the trio opens is whether
+all are as rows within the bound have them (`secfc.comparing.bounded`). No label is opened before.
+"""
+
+import hashlib
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc.array_types import Floats
+from secfc.comparing.bounded import (
+    VALUES,
+    bounded_question,
+    coded_sums,
+    lines_of,
+    most_sum,
+    within_norms,
+    within_sums,
+)
+from secfc.comparing.masking import DecodingWeights
+from secfc.comparing.role import Comparer, Role
+from secfc.comparing.trio import Dealer, Evaluator
+from secfc.errors import RangeError
+from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.residues import canonical
+from secfc.params import Job
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.decoding import Weights
+from secfc.protocol.mail import Letter
+from secfc.protocol.messages import Message
+from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.trio_round import Asked, Kept, TrioRound
+from secfc.randomness import MaskSource
+from secfc.row_layout import RangeParts
+
+RANGE_ROUND = 0
+"""Number of this round, before all others."""
+
+_QUESTION = b"secfc range 1"
+_COEFFICIENTS = b"secfc range coefficients 1"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RangeAsked(Asked):
+    """What this round asks; `sets` are empty.
+
+    Attributes
+    ----------
+    parts : RangeParts
+    """
+
+    parts: RangeParts
+
+
+def range_asked(
+    job: Job, members: tuple[int, ...], parts: RangeParts, left_out: Collection[int]
+) -> RangeAsked:
+    """What all are asked about these rows."""
+    out = sorted(left_out)
+    about = struct.pack(f"<H{len(out)}H", len(out), *out)
+    return RangeAsked(
+        round=RANGE_ROUND,
+        digest=hashlib.sha256(_QUESTION + about).digest(),
+        sets=np.empty(0, dtype=np.int32),
+        sizes=np.ones(1, dtype=np.int64),
+        members=members,
+        parts=parts,
+        # All that rounds may take: residues modulo the others could be those of other rows.
+        residues=job.residues(parts.layout.m),
+    )
+
+
+def coefficients_of(transcript: bytes, seed: bytes, owner: int) -> MaskSource:
+    """Where the coefficients of sums of an owner's rows come from."""
+    return MaskSource(hashlib.sha256(_COEFFICIENTS + transcript + seed + struct.pack("<H", owner)).digest())
+
+
+class RangeRound(TrioRound):
+    """A client's part in it.
+
+    Parameters and errors are those of `TrioRound`, and of the job's rows:
+
+    sharing : ClientSharing or None
+        Whose shares are checked; None at a helper.
+
+    Raises
+    ------
+    RangeError
+        At an evaluator, once all is opened.
+    """
+
+    _asked: RangeAsked
+
+    def __init__(
+        self,
+        context: ClientContext,
+        peers: Peers,
+        asked: RangeAsked,
+        kept: Kept,
+        sharing: ClientSharing | None,
+    ) -> None:
+        super().__init__(context, peers, asked, kept)
+        self._sharing, self._transcript = sharing, peers.transcript
+        self._segments = [Weights(self._job, segment) for segment in range(self._job.ell)]
+        self._sums: PackedResidues | None = None  # of this client's shares, until they have left
+        self._left = 0  # parts of the own answer
+        self._beyond: set[int] = set()  # owners
+        self._checked = 0  # parts
+
+    @property
+    def over(self) -> bool:
+        """Whether this is no evaluator, or knows that all rows are in range."""
+        evaluates = self._as in (Comparer.E0, Comparer.E1)
+        return not evaluates or self._checked == self._parts.answers
+
+    def start(self) -> list[Message]:
+        """Deal, at the dealer, and answer as far as masks are here; once."""
+        if self._begun:
+            return []
+        dealt = [message for part in range(self._parts.answers) for message in self.begin(part)]
+        return dealt + self._answers_now()
+
+    def take(self, letter: Letter) -> list[Message]:
+        """As `TrioRound.take`; what waited for masks leaves."""
+        return super().take(letter) + self._answers_now()
+
+    def _answers_now(self) -> list[Message]:
+        messages: list[Message] = []
+        while self._left < self._parts.answers and self.can_leave(self._left):
+            part, self._left = self._left, self._left + 1
+            messages += self.leave(part, self._answer(part))
+        return messages
+
+    def _answer(self, part: int) -> PackedResidues:
+        """What the client answers to a part, not masked."""
+        parts, sharing = self._asked.parts, self._sharing
+        assert sharing is not None  # who has no shares has no masks for an answer
+        rows = parts.answer_rows(part)
+        answer = PackedResidues.empty(self._shape(part))
+        if part >= parts.segments:
+            for index, (plane, p) in enumerate(zip(answer.planes(), self._primes, strict=True)):
+                plane[0] = pack(sharing.points.norms(index, rows).astype(np.float64), p)
+            return answer
+        if self._sums is None:
+            self._sums = self._coded_sums(sharing)
+        answer.planes()[:] = self._sums.planes()
+        if part == parts.segments - 1:
+            self._sums = None
+        return answer
+
+    def _coded_sums(self, sharing: ClientSharing) -> PackedResidues:
+        """Random sums of the shares of each owner, the same of all segments at once."""
+        parts = self._asked.parts
+        sums = PackedResidues.empty(self._shape(0))
+        for at, owner in enumerate(parts.owners):
+            found = coded_sums(
+                sharing.points.shares,
+                parts.owned(owner),
+                width=self._job.width,
+                source=coefficients_of(self._transcript, sharing.seed, owner),
+                primes=self._primes,
+            )
+            columns = slice(3 * VALUES * at, 3 * VALUES * (at + 1))
+            for plane, values, p in zip(sums.planes(), found, self._primes, strict=True):
+                plane[0, columns] = pack(values, p)
+        return sums
+
+    def _weights(self, part: int) -> DecodingWeights:
+        """Sums are decoded segment by segment, norms add up."""
+        segments = self._asked.parts.segments
+        return self._segments[part].of if part < segments else self._kept.weights.of
+
+    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
+        question, numbers = bounded_question(
+            self._numbers(part, masks), self._asked.parts.numbers(part), self._primes
+        )
+        role = Dealer(
+            question=question,
+            masks=numbers,
+            keys=(self._keys(Comparer.E0, part), self._keys(Comparer.E1, part)),
+            kernels=self._kernels,
+            arena=self._arena(part),
+        )
+        return self._play(part, role, role.begin())
+
+    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
+        assert self._as is not None
+        question, numbers = bounded_question(
+            self._numbers(part, masked), self._asked.parts.numbers(part), self._primes
+        )
+        role = Evaluator(
+            me=self._as,
+            question=question,
+            masked=numbers,
+            keys=self._keys(Comparer.DEALER, part),
+            kernels=self._kernels,
+            arena=self._arena(part),
+        )
+        return self._play(part, role, role.begin())
+
+    def _numbers(self, part: int, residues: PackedResidues) -> Floats:
+        """What must be at least 0, owner by owner, (P, count): masked at an evaluator, masks at dealer."""
+        parts, primes, dealer = self._asked.parts, self._primes, self._as is Comparer.DEALER
+        planes = zip(residues.planes(), primes, strict=True)
+        values = np.stack([canonical(unpack(plane[0]), p) for plane, p in planes])
+        radius = self._job.radius
+        if part >= parts.segments:
+            return within_norms(values, None if dealer else radius, primes)
+        limits = [most_sum(radius, own.stop - own.start) for own in map(parts.owned, parts.owners)]
+        by_owner = values.reshape(len(primes), len(parts.owners), VALUES)
+        return within_sums(by_owner, None if dealer else limits, primes).reshape(len(primes), -1)
+
+    def _ended(self, slot: int, role: Role) -> list[Message]:
+        if not isinstance(role, Evaluator):
+            return []
+        owners = np.array(self._asked.parts.owners)[lines_of(self._asked.parts.numbers(slot))]
+        self._beyond |= set(owners[~role.core].tolist())
+        self._checked += 1
+        if self._checked == self._parts.answers and self._beyond:
+            raise self._error()
+        return []
+
+    def _error(self) -> RangeError:
+        """Where answers are not checked, nothing tells who dealt badly from who answered wrongly."""
+        named = sorted(self._beyond - {0})
+        whose = f"of clients {', '.join(map(str, named))} " if named else ""
+        wrongly = "" if self._job.max_liars else ", or a client answered wrongly about them"
+        return RangeError(
+            f"rows {whose}are beyond the public bound{wrongly}; no label was opened",
+            clients=named,
+        )
