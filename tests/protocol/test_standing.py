@@ -68,7 +68,7 @@ def test_a_dict_that_looks_like_something_else_stays_a_dict():
 
 CHANGES = {"gathering", "_gathering", "search", "rng", "secret"}
 """What a server's further messages depend on, written down in its standing; the rest follows from it."""
-FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "_disclosure"}
+FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "_disclosure", "_sizes"}
 
 
 def attributes(server, pictured):
