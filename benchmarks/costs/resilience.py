@@ -10,9 +10,12 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import log2
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -29,7 +32,9 @@ from secfc.limits import Limits
 from secfc.options import Comparison
 from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
-from secfc.protocol.messages import Phase
+from secfc.protocol.messages import SEED_BYTES, Phase
+from secfc.protocol.range_round import RangeRound
+from secfc.protocol.sharing import ClientSharing
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, row_ids
 from secfc.rows import largest_norm
 
@@ -44,6 +49,9 @@ SPARE = 4
 CASE = Case(m=240, d=4, k=4, n=11, t=2, ell=2)
 COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
 QUICK_COST_CASES = (Case(m=2000, d=10, k=4, n=11, t=2, ell=2),)
+LABELS_CASES = (Case(m=10_000, d=100, k=16, n=3, t=1, ell=1),)
+QUICK_LABELS_CASES = (Case(m=500, d=10, k=4, n=3, t=1, ell=1),)
+"""With disclosure "labels"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +117,8 @@ def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> It
     for case in QUICK_COST_CASES if quick else COST_CASES:
         yield from _overheads(case, passes=passes, precision=precision)
         yield _logs(case, passes=passes, precision=precision)
+    for case in QUICK_LABELS_CASES if quick else LABELS_CASES:
+        yield from _labels_overheads(case, passes=passes, precision=precision)
 
 
 def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
@@ -223,6 +233,56 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
             tolerated=tolerated,
             within=True,
             missed_bits=_missed_bits(job),
+            runs=passes,
+            exact=equal,
+            stopped=0,
+            wrong=passes - equal,
+            named=None,
+            seconds=None,
+            overhead=median(ratios),
+        )
+
+
+def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
+    """What is found out before the first label, all parties together: shares and rows that are wrong."""
+    plain = _setup(case, blobs(case), precision=precision, seed=0)
+    setup = replace(plain, job=replace(plain.job, disclosure="labels"))
+    shares: tuple[Phase, ...] = ("share", "check")
+    no_rows = [
+        patch.object(RangeRound, "start", lambda self: []),
+        patch.object(RangeRound, "over", property(lambda self: True)),
+    ]
+    no_shares = [
+        *no_rows,
+        patch.object(Job, "checks_shares", property(lambda self: False)),
+        patch.object(ClientSharing, "seed", property(lambda self: bytes(SEED_BYTES))),
+    ]
+    compared: list[tuple[str, tuple[Phase, ...], list[Any]]] = [
+        ("all, labels: check of shares", shares, no_shares),
+        (f"all, labels: rows within the bound, beside {ITERATIONS} iterations", ("iterate",), no_rows),
+    ]
+    run_in_process(setup)  # loads what there is to load
+    for what, phases, patches in compared:
+        ratios, equal = [], 0
+        for _ in range(passes):
+            ours = run_in_process(setup)
+            with ExitStack() as stack:
+                for one in patches:
+                    stack.enter_context(one)
+                theirs = run_in_process(setup)
+            both = [
+                sum(_seconds(one, role, phases) for role in ("client", "server")) for one in (ours, theirs)
+            ]
+            ratios.append(both[0] / both[1])
+            equal += all(map(np.array_equal, ours.labels, theirs.labels))
+        yield ResilienceRow(
+            **stated(setup.job, m=case.m, residues=setup.job.residues(case.m)),
+            what=what,
+            absent=0,
+            liars=0,
+            tolerated=0,
+            within=True,
+            missed_bits=None,
             runs=passes,
             exact=equal,
             stopped=0,
