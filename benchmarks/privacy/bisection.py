@@ -29,6 +29,7 @@ from secfc.protocol.client import Client
 from secfc.protocol.decoding import Weights
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Message
+from secfc.sealing.handshake import DIGEST_BYTES
 
 SETS = 3
 """Of a job: k."""
@@ -99,10 +100,11 @@ class BisectingClient(LyingClient):
     def _sealed(self, purpose: bytes, peer: int, payload: bytes, seal: Any) -> Any:
         if purpose == MaskedAnswer.purpose:
             columns, rows = self._moved.shape
+            digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
             residues = PackedResidues(
                 shape=(len(payload) // (3 * columns * rows), columns, rows), payload=payload
             )
-            payload = bytes(self._wrong(residues).payload)
+            payload = digest + bytes(self._wrong(residues).payload)
         return seal(payload)
 
     @property

@@ -150,7 +150,7 @@ class _Round:
             if current._bears is not None:
                 found[j] = self._drawn_from(current, j)
             elif j in current._asked.members:
-                found[j] = self._opened(SpareMasks, j, before=DIGEST_BYTES)[self._dealer]
+                found[j] = self._opened(SpareMasks, j)[self._dealer]
         return found
 
     def _drawn_from(self, current: LabelRound, bearer: int) -> Ints:
@@ -187,16 +187,15 @@ class _Round:
             return self._opened(MaskedAnswer, self._first, sealed=True)
         return {}
 
-    def _opened(
-        self, kind: type, recipient: int, *, before: int = 0, sealed: bool = False
-    ) -> dict[int, Ints]:
+    def _opened(self, kind: type, recipient: int, *, sealed: bool = False) -> dict[int, Ints]:
         """Residues of all parts that a party was sent in messages of a type, by sender; or the bytes sent."""
         found: dict[int, list[Ints]] = {}
         for one in self._watched.mail:
             message = one.message
             if isinstance(message, kind) and (message.recipient, message.round) == (recipient, self._round):
-                data = bytes(message.sealed.payload)[:-TAG_BYTES] if sealed else one.data
-                octets = np.frombuffer(data, dtype=np.uint8)[before:]
+                before = DIGEST_BYTES if message.begins else 0
+                data = bytes(message.sealed.payload)[before:-TAG_BYTES] if sealed else one.data
+                octets = np.frombuffer(data, dtype=np.uint8)
                 planes = octets.reshape(len(self._primes), self._columns, -1)
                 found.setdefault(message.sender, []).append(unpack(planes).astype(np.int64))
         return {j: self._reduced(np.concatenate(parts, axis=2)) for j, parts in found.items()}

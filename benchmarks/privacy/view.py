@@ -27,7 +27,7 @@ from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.server import Server
 from secfc.protocol.wire import decode, encode
 from secfc.randomness import KEY_BYTES, MaskSource
-from secfc.sealing.handshake import Session
+from secfc.sealing.handshake import DIGEST_BYTES, Session
 from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
@@ -349,4 +349,5 @@ def _note(client: Client, message: Message, watched: Watched) -> None:
         data = phase._peers.all_channels[message.sender].open(
             message.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
         )
-        watched.mail.append(Opened(message=message, data=data))
+        before = DIGEST_BYTES if message.begins else 0
+        watched.mail.append(Opened(message=message, data=data[before:]))

@@ -13,7 +13,7 @@ from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator, own_column
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Role, Sending
+from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.comparing.scores import add_to_score, scores_compared
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError
@@ -76,7 +76,7 @@ class LabelRound(TrioRound):
         # Of the rows of a part that are asked about, while it is compared: at the dealer r, at evaluators y.
         self._held: dict[int, PackedResidues] = {}
         self._own: dict[int, PackedResidues] = {}  # y of rows and the sets of their labels, by part
-        self._told: dict[int, dict[Comparer, bytes]] = {}  # labels, by slot: at the dealer
+        self._told: dict[int, dict[Comparer, Data]] = {}  # labels, by slot: at the dealer
         self._settled: set[int] = set()  # parts of which everything was opened
         self.opened: dict[int, Labels] = {}
         self.cores: dict[int, Bools] = {}
@@ -169,7 +169,7 @@ class LabelRound(TrioRound):
             and not self._held
         )
 
-    def _take_told(self, slot: int, sender: Comparer, data: bytes) -> list[Message]:
+    def _take_told(self, slot: int, sender: Comparer, data: Data) -> list[Message]:
         """Once both evaluators told the same labels, deal for what follows."""
         told, part = self._told.setdefault(slot, {}), self._slots.part_of_core(slot)
         rows = self._asked.sets.size if part is None else self.rows(part).size

@@ -502,13 +502,15 @@ class _OneOfAPart:
         """Among the sender's messages of this type and round."""
         return self.part
 
+    @property
+    def begins(self) -> bool:
+        """Whether it is the first of these, which holds the digest of the question."""
+        return self.part == 0
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpareMasks(BetweenClients, _OneOfAPart):
-    """The digest of a question, and the dealer's masks for a part of a spare client's answer to it.
-
-    The masks are of shape (primes, k, rows).
-    """
+    """The dealer's masks, (primes, k, rows), for a part of a spare client's answer."""
 
     number = 27
     phase = work = "iterate"
@@ -530,7 +532,7 @@ class MaskedAnswer(BetweenClients, _OneOfAPart):
     states = _COMPARED
     purpose = b"masked answer"
     rounds = with_helpers = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
+    body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
     part: int
     sealed: Sealed
@@ -545,7 +547,7 @@ class MaskedDistances(BetweenClients, _OneOfAPart):
     states = _COMPARED
     purpose = b"masked distances"
     rounds = needed = with_helpers = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: of.answer))
+    body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
     part: int
     sealed: Sealed
@@ -568,7 +570,7 @@ class Compared(BetweenClients):
     states = _COMPARED
     purpose = b"compared"
     rounds = needed = with_helpers = True
-    body = Body(part=COUNT, index=COUNT, sealed=sealed(lambda of: of.compared))
+    body = Body(part=COUNT, index=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.compared))
 
     part: int
     index: int
@@ -578,6 +580,11 @@ class Compared(BetweenClients):
     def place(self) -> int:
         """Among the sender's messages to the recipient in this round, and the part, for it alone."""
         return place_of(self.index, self.part)
+
+    @property
+    def begins(self) -> bool:
+        """Whether it is the first of these, which holds the digest of the question."""
+        return self.index == 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -151,7 +151,7 @@ class TrioRound(ABC):
             if client == self._me:
                 self._dealt[part] = masks
             else:
-                messages.append(self._sealed(SpareMasks, client, part, masks, before=self._asked.digest))
+                messages.append(self._sealed(SpareMasks, client, part, masks))
         return messages + self._deal_part(part, dealt.total)
 
     @property
@@ -179,7 +179,7 @@ class TrioRound(ABC):
         """Whether this is the dealer, and an evaluator may tell it something in a slot without a role."""
         return False
 
-    def _take_told(self, slot: int, sender: Comparer, data: bytes) -> list[Message]:
+    def _take_told(self, slot: int, sender: Comparer, data: Data) -> list[Message]:
         """Take that; the dealer deals for what follows."""
         raise AssertionError(slot)
 
@@ -237,17 +237,19 @@ class TrioRound(ABC):
             return []
         if message.part >= (most := self._most(message)):
             raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
+        data = memoryview(letter.data)
+        if message.begins:
+            # Masks of one question under an answer to another would tell the difference of the answers, and
+            # of two clusters any bits are labels: what is opened of different questions would count.
+            about, data = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
+            if about != self._asked.digest:
+                kind = type(message).__name__
+                raise MessageError(f"{kind}: of another question than client {self._me} was asked")
         if isinstance(message, Compared):
             sender, role = self._known[message.sender], self._roles.get(message.part)
             if role is None:
-                return self._take_told(message.part, sender, letter.data)
-            return self._play(message.part, role, role.take(sender, letter.data))
-        data = memoryview(letter.data)
-        if isinstance(message, SpareMasks):
-            # Masks of one question under an answer to another would tell the difference of the answers.
-            about, data = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
-            if about != self._asked.digest:
-                raise MessageError("SpareMasks: of another question than this client was asked")
+                return self._take_told(message.part, sender, data)
+            return self._play(message.part, role, role.take(sender, data))
         residues = PackedResidues(shape=self._shape(message.part), payload=data)
         match message:
             case SpareMasks():
@@ -289,7 +291,7 @@ class TrioRound(ABC):
             round=self._asked.round,
             part=slot,
             index=index,
-            sealed=self._seal(Compared, client, place_of(index, slot), one.data),
+            sealed=self._seal(Compared, client, place_of(index, slot), one.data, begins=index == 0),
         )
 
     def _opened(self, part: int, labels: Labels, core: bytes = b"") -> Message:
@@ -355,8 +357,6 @@ class TrioRound(ABC):
         client: int,
         part: int,
         residues: PackedResidues,
-        *,
-        before: bytes = b"",
     ) -> Message:
         return kind(
             run=self._run,
@@ -364,10 +364,11 @@ class TrioRound(ABC):
             recipient=client,
             round=self._asked.round,
             part=part,
-            sealed=self._seal(
-                kind, client, part, b"".join((before, residues.payload)) if before else residues.payload
-            ),
+            sealed=self._seal(kind, client, part, residues.payload, begins=part == 0),
         )
 
-    def _seal(self, kind: type[Message], client: int, place: int, data: Data) -> Sealed:
+    def _seal(self, kind: type[Message], client: int, place: int, data: Data, *, begins: bool) -> Sealed:
+        """The first message of a type to a recipient says which question the round is about."""
+        if begins:
+            data = b"".join((self._asked.digest, data))
         return self._channels[client].seal(kind.purpose, part=place, payload=data, round_=self._asked.round)

@@ -1,5 +1,6 @@
 """Helpers: parties without rows and shares that compare, so that any t clients still learn nothing."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +34,7 @@ def of(part_rows):
     part_rows(6)
 
     def made(rows=ROWS, **more):
-        return Wire(rows, k=3, t=2, **{"disclosure": "labels", **more})
+        return Wire(rows, t=2, **{"k": 3, "disclosure": "labels", **more})
 
     return made
 
@@ -211,16 +212,36 @@ class TestQuestions:
         )
 
 
-@pytest.mark.parametrize("asked", HELPERS)
-def test_a_helper_that_is_asked_something_else_than_the_others_opens_noise(net, asked):
-    # Keys of all masks follow from the question: what it sees is uniform, and no label comes out.
-    question = net.hold(Assignment, recipient=asked)
-    with pytest.raises(CheatError, match="not one-hot"):
-        go_on_with(net, replace(question, sets=question.sets[::-1]))
-    assert net.server.gathering.round == 1
+class TestOtherQuestions:
+    """Of two clusters any bits are labels: what is opened of different questions would count."""
 
+    @pytest.mark.parametrize(
+        ("comparers", "asked", "found"),
+        [
+            ((1, FIRST, SECOND), (FIRST,), None),  # it takes nobody's answer
+            ((1, FIRST, SECOND), (FIRST, SECOND), None),
+            ((1, FIRST, SECOND), (SECOND,), "client 7: MaskedDistances: of another question than client 8"),
+            ((FIRST, SECOND, 9), (FIRST, SECOND, 9), None),
+            ((FIRST, SECOND, 9), (FIRST,), "client 7: Compared: of another question than client 9"),
+        ],
+    )
+    def test_nothing_comes_of_them(self, of, comparers, asked, found):
+        net, opened = of(k=2, comparers=comparers), []
 
-def go_on_with(net, message):
-    """Deliver a message, and all others."""
-    net.deliver(message)
-    net.run()
+        def ask(message):
+            if isinstance(message, OpenedLabels):
+                opened.append(message)
+            if isinstance(message, Assignment) and message.recipient in asked:
+                net.deliver(replace(message, sets=message.sets[::-1]))
+                return True
+            return False
+
+        with nullcontext() if found is None else pytest.raises(CheatError, match=found):
+            net.run(drop=ask)
+        assert opened == []
+        assert net.server.gathering.round == 1
+
+    def test_none_is_passed_over(self, net, refuses):
+        net.deliver(to_helper(net, Assignment))
+        later = to_helper(net, Assignment)
+        refuses(net.clients[SECOND], replace(later, round=3), MessageError, "round 3 after round 1")

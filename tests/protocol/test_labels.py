@@ -26,6 +26,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.question import endorsed
 from secfc.protocol.states import State
+from secfc.sealing.channel import TAG_BYTES
 
 FITTING = [(3, 1, 1), (4, 1, 1), (5, 1, 1), (5, 2, 1), (5, 1, 2), (6, 1, 1), (6, 2, 1), (6, 1, 2)]
 
@@ -371,7 +372,8 @@ class TestWhoAnswers:
     def test_an_answer_that_is_no_residues_is_left_out(self, net, plain):
         def drop(message):
             if isinstance(message, MaskedAnswer) and message.sender == 1:
-                wrong = bytes([255]) * (len(message.sealed.payload) - 16)
+                digest = net.question_in(message)
+                wrong = digest + bytes([255]) * (len(message.sealed.payload) - TAG_BYTES - len(digest))
                 sealed = net.seal(1, FIRST, message.place, wrong, MaskedAnswer.purpose, round_=message.round)
                 net.deliver(replace(message, sealed=sealed))
                 return True
@@ -426,7 +428,8 @@ class TestLiars:
         place = {"part": message.part, "round_": message.round}
         channel = net.channels[FIRST][message.sender]
         data = bytearray(channel.open(MaskedAnswer.purpose, sealed=message.sealed.payload, **place))
-        data[0] = (data[0] + 1) % 256
+        first = len(net.question_in(message))
+        data[first] = (data[first] + 1) % 256
         sealed = net.seal(
             message.sender, FIRST, message.part, bytes(data), MaskedAnswer.purpose, round_=message.round
         )
@@ -645,14 +648,8 @@ class TestTheTrio:
     def test_words_of_another_size_end_the_run_with_their_senders_name(self, net, sender):
         recipient = FIRST if sender == SECOND else SECOND
         message = net.hold(Compared, recipient=recipient, sender=sender)
-        sealed = net.seal(
-            sender,
-            recipient,
-            place_of(message.index, message.part),
-            bytes(24),
-            Compared.purpose,
-            round_=message.round,
-        )
+        data = net.question_in(message) + bytes(24)
+        sealed = net.seal(sender, recipient, message.place, data, message.purpose, round_=message.round)
         with pytest.raises(CheatError, match=f"client {sender}: .* bytes"):
             go_on_with(net, replace(message, sealed=sealed))
 

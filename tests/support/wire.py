@@ -68,7 +68,14 @@ from secfc.psu.tokens import row_ids
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
-from secfc.sealing.handshake import Handshake, Introduction, Session, start_digest, transcript_of
+from secfc.sealing.handshake import (
+    DIGEST_BYTES,
+    Handshake,
+    Introduction,
+    Session,
+    start_digest,
+    transcript_of,
+)
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 from secfc.sealing.proof import SHOWN_BYTES, Proof, Signer
 
@@ -219,6 +226,13 @@ class Wire:
         channel = self.channels[sender][recipient]
         channel._sealed.clear()
         return channel.seal(purpose, part=part, payload=payload, round_=round_)
+
+    def question_in(self, message: Any) -> bytes:
+        """The digest of the question in a message of a round, if it has one."""
+        channel = self.channels[message.recipient][message.sender]
+        at = {"part": message.place, "round_": message.round}
+        data = channel.open(message.purpose, sealed=message.sealed.payload, **at)
+        return data[:DIGEST_BYTES] if message.begins else b""
 
     def opened(self, share: Share) -> PackedResidues:
         """The residues of a share, as its recipient reads them."""

@@ -31,8 +31,9 @@ class ClientCompare(ClientPhase):
     """From the plan to the result.
 
     Who is left out, and with membership privacy how many rows there are, it learns from the first question.
-    Clients compare questions among themselves before they answer; a helper need not: what it sees of a
-    question that the others were not asked is random (docs/proofs.md, "Labels by a trio").
+    Clients compare questions among themselves. A helper need not: the first message of each type that
+    somebody sends it in a round says which question that is about (docs/protocol.md, "Labels by three
+    comparers"). It is asked every question, for nobody takes its place.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class ClientCompare(ClientPhase):
         raise AssertionError(type(message))
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
-        if message.round <= self._round:
+        if message.round != self._round + 1:
             raise MessageError(f"Assignment: round {message.round} after round {self._round}")
         layout = self._layout(message)
         sets = labels_of(message.sets)
