@@ -24,9 +24,7 @@ from secfc.drivers import pipes
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.conversation import Conversation
 from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.in_process import run_in_process
 from secfc.drivers.participant import Participant
-from secfc.drivers.setup import Setup
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -36,7 +34,6 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.limits import Limits
 from secfc.protocol.wire import decode, envelope
 from secfc.sealing.handshake import transcript_of
 
@@ -87,17 +84,7 @@ def labels(made, name):
 @pytest.mark.processes
 def test_labels_equal_those_of_a_simulation_and_stay_with_their_sites(organisations):
     outcome = run(organisations, sites=("west", "north", "south"))
-    agreement = organisations.agreement
-    here = run_in_process(
-        Setup(
-            job=agreement.job,
-            rows=[organisations.rows[name] for name in NAMES],
-            starts=None,
-            names=list(NAMES),
-            limits=Limits(),
-            seed=agreement.seed,
-        )
-    )
+    here = organisations.simulated()
     for name, own in zip(NAMES, here.labels, strict=True):
         assert labels(organisations, name) == {f"{name}-{at}": one for at, one in enumerate(own)}
         assert stat.S_IMODE(results(organisations, name).stat().st_mode) == 0o700

@@ -12,11 +12,8 @@ from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.flare.jobs import export_job
-from secfc.drivers.in_process import run_in_process
 from secfc.drivers.participant import Participant
-from secfc.drivers.setup import Setup
 from secfc.errors import AgreementError, ParameterError
-from secfc.limits import Limits
 from secfc.report.agreed import write_agreed_report
 
 HELPERS = ("first", "second")
@@ -66,16 +63,7 @@ def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organi
         text = page.read_text(encoding="utf-8")
         assert "helper 5 with client 1 or helper 4" in text
     if not hidden:
-        here = run_in_process(
-            Setup(
-                job=organisations.agreement.job,
-                rows=[organisations.rows[name] for name in NAMES],
-                starts=None,
-                names=list(NAMES),
-                limits=Limits(),
-                seed=organisations.agreement.seed,
-            )
-        )
+        here = organisations.simulated()
         for name, own in zip(NAMES, here.labels, strict=True):
             assert found[name] == {f"{name}-{at}": one for at, one in enumerate(own)}
 

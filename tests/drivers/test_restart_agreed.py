@@ -12,10 +12,7 @@ from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
 from secfc.drivers import pipes
 from secfc.drivers.agreed import run_agreed
-from secfc.drivers.in_process import run_in_process
-from secfc.drivers.setup import Setup
 from secfc.errors import TooManyFaultsError
-from secfc.limits import Limits
 
 pytestmark = pytest.mark.processes
 
@@ -163,16 +160,7 @@ def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, ca
     outcome = run(organisations, resumable=True)
     assert_whole(organisations, outcome)
     assert not logs.exists()
-    here = run_in_process(
-        Setup(
-            job=organisations.agreement.job,
-            rows=[organisations.rows[name] for name in NAMES],
-            starts=None,
-            names=list(NAMES),
-            limits=Limits(),
-            seed=organisations.agreement.seed,
-        )
-    )
+    here = organisations.simulated()
     assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in here.labels]
 
 

@@ -369,7 +369,10 @@ class TestWhoAnswers:
         with pytest.raises(TooManyFaultsError, match=f"client {DEALER} is absent, who compares"):
             net.server.absent(DEALER)
 
-    def test_an_answer_that_is_no_residues_is_left_out(self, net, plain):
+    @pytest.mark.parametrize("max_liars", [0, 1])
+    def test_an_answer_that_is_no_residues_is_left_out(self, five, plain, max_liars):
+        net = five(max_liars=max_liars)
+
         def drop(message):
             if isinstance(message, MaskedAnswer) and message.sender == 1:
                 digest = net.question_in(message)
@@ -508,21 +511,6 @@ class TestLiars:
         message = net.hold(Endorsement, recipient=SERVER, sender=SECOND)
         with pytest.raises(CheatError, match="name impossible liars"):
             go_on_with(net, replace(message, liars=(1,)))
-
-    def test_an_answer_that_is_no_residues_is_left_out(self, of):
-        net, plain = of(), of(max_liars=0)
-
-        def drop(message):
-            if isinstance(message, MaskedAnswer) and message.sender == 1:
-                wrong = bytes([255]) * (len(message.sealed.payload) - 16)
-                sealed = net.seal(1, FIRST, message.place, wrong, MaskedAnswer.purpose, round_=message.round)
-                net.deliver(replace(message, sealed=sealed))
-                return True
-            return False
-
-        net.run(drop=drop)
-        plain.run()
-        assert net.labels() == plain.labels()
 
 
 class TestTheTrio:

@@ -9,6 +9,9 @@ from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.setup import Outcome, Setup
+from secfc.limits import Limits
 
 NAMES = ("north", "south", "west")
 
@@ -92,6 +95,20 @@ class Organisations:
         for name in self.names:
             self.replace(self.site(name), "[data]", 'ids_key = "ids.key"\n[data]')
         return key
+
+    def simulated(self) -> Outcome:
+        """What a simulation of the job gives on the same rows."""
+        agreement = self.agreement
+        return run_in_process(
+            Setup(
+                job=agreement.job,
+                rows=list(self.rows.values()),
+                starts=None,
+                names=list(self.names),
+                limits=Limits(),
+                seed=agreement.seed,
+            )
+        )
 
     @property
     def agreement(self) -> Agreement:
