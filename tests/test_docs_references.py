@@ -242,5 +242,11 @@ class TestFigures:
                     for row in self.ROWS
                     if (row["attack"], row["against"], row["d"]) == ("l-rows", disclosure, d)
                     and row["success"] < 1e-3
+                    and row["note"] == "max_liars=0, smallest_set=5; nobody notices"
                 ]
                 assert points[0] == int(re.search(r"\d+", text)[0])
+        sought = [
+            row for row in self.ROWS if row["attack"] == "l-rows" and row["note"].startswith("max_liars=1")
+        ]
+        assert {row["against"] for row in sought} == {"coded", "labels"}
+        assert all((row["success"], row["note"][-17:]) == (1, "liars found: (1,)") for row in sought)

@@ -58,7 +58,7 @@ def own_rows(d: int, bound: float, smallest: int) -> Floats:
 
 
 class BisectingClient(LyingClient):
-    """The last client, with `own_rows`, which all R clients of a job take part with.
+    """The first client, with `own_rows`; the answers of the first R are decoded.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class BisectingClient(LyingClient):
         self._wanted = bits * self._d
         every = quantise(given["rows"], self._job.exponent)[::smallest]
         self._axes = np.diag(every[1 : self._d + 1]).astype(np.int64)
-        self._weight = Weights(self._job).of(tuple(range(1, self._job.n + 1)))[:, -1]
+        self._weight = Weights(self._job).of(tuple(range(1, self._job.threshold + 1)))[:, 0]
         self._turn, self._asked = 0, False
         self._low: Objects = np.empty(0, dtype=object)
         self._moved: Objects = np.empty(0, dtype=object)
@@ -114,7 +114,7 @@ class BisectingClient(LyingClient):
     def _base(self, m: int) -> Labels:
         """The sets in which it asks about a column."""
         sets = np.full(m, 2, dtype=np.int32)
-        own = sets[m - self._own :].reshape(-1, self._smallest)
+        own = sets[: self._own].reshape(-1, self._smallest)
         own[0], own[1 + self._axis] = 0, 1
         return sets
 
@@ -141,7 +141,7 @@ class BisectingClient(LyingClient):
         if self._turn == self._wanted:
             return
         base, one = self._base(m), self._radius**2
-        others = np.arange(m) < m - self._own
+        others = np.arange(m) >= self._own
         self._asked = bool((sets == base).all())
         kept = ~others if self._asked else np.ones(m, dtype=np.bool_)
         for h in range(SETS):
@@ -165,32 +165,38 @@ class BisectingClient(LyingClient):
 
 
 def by_wrong_answers(
-    parties: list[Floats], *, disclosure: Disclosure, bits: int, smallest: int, seed: int
+    parties: list[Floats],
+    *,
+    disclosure: Disclosure,
+    bits: int,
+    smallest: int,
+    seed: int,
+    max_liars: int = 0,
 ) -> Iterator[AttackRow]:
-    """Attack l: the error of others' rows by rounds, while nobody notices anything.
+    """Attack l: the error of others' rows by rounds, as far as the client gets.
 
     Parameters
     ----------
-    parties : list of four ndarrays of shape (m_j, d), float64
-        The others'.
+    parties : list of ndarray of shape (m_j, d), float64
+        The others', one fewer than R + 2 max_liars.
     disclosure : Disclosure
     bits : int
         Of each column.
     smallest : int
         The smallest set that any client answers for.
-    seed : int
+    seed, max_liars : int
     """
     others = np.concatenate(parties)
     d, bound = others.shape[1], float(np.linalg.norm(others, axis=1).max())
-    liar = len(parties) + 1
+    own = own_rows(d, bound, smallest)
 
     def client(**given: Any) -> Client:
-        if given["number"] == liar:
+        if given["number"] == 1:
             return BisectingClient(bits=bits, smallest=smallest, **given)
         return Client(**given)
 
     watched = watch(
-        [*parties, own_rows(d, bound, smallest)],
+        [own, *parties],
         k=SETS,
         t=1,
         ell=2,
@@ -198,13 +204,19 @@ def by_wrong_answers(
         keys=seed,
         client=client,
         limits=Limits(smallest_set=smallest),
+        max_liars=max_liars,
+        comparers=(2, 3, 4) if disclosure == "labels" else (),
         disclosure=disclosure,
     )
-    found = cast(BisectingClient, watched.clients[liar - 1]).found
-    ended = all(one.labels is not None for one in watched.clients)
-    for rounds, rows in found:
+    liars = watched.liars
+    after = (
+        f"liars found: {liars}" if liars else "nobody notices" if watched.ended else "the run does not end"
+    )
+    guess = np.tile(others.mean(axis=0), (len(watched.rows), 1))
+    found = cast(BisectingClient, watched.clients[0]).found
+    for rounds, rows in found or [(1, guess)]:
         yield PLACED.row(
-            error(rows[: len(others)], others),
+            error(rows[len(own) :], others),
             job=watched.job,
             m=len(watched.rows),
             attack="l-rows",
@@ -212,5 +224,5 @@ def by_wrong_answers(
             against=disclosure,
             swept="rounds",
             value=rounds,
-            note=f"max_liars = 0, smallest_set={smallest}; {'nobody notices' if ended else watched.refusal}",
+            note=f"max_liars={max_liars}, smallest_set={smallest}; {after}",
         )

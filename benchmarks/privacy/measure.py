@@ -370,9 +370,12 @@ def _labels(size: Size) -> Iterator[AttackRow]:
 
 def _wrong_answers(size: Size) -> Iterator[AttackRow]:
     for d in size.wrong:
+        given: dict[str, Any] = {"bits": size.bits, "smallest": 5, "seed": SEED}
         for disclosure in _DISCLOSURES:
+            yield from bisection.by_wrong_answers(blobs(4, size.others, d), disclosure=disclosure, **given)
+        for disclosure in ("coded", "labels"):
             yield from bisection.by_wrong_answers(
-                blobs(4, size.others, d), disclosure=disclosure, bits=size.bits, smallest=5, seed=SEED
+                blobs(6, size.others, d), disclosure=disclosure, max_liars=1, **given
             )
 
 

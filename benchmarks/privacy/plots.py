@@ -212,7 +212,12 @@ def _views(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
     )
     axes[0].set_ylim(FLOOR / 3, 50)
     axes[0].lines[0].set(markersize=9, alpha=0.5)  # others lie on it
-    wrong = _lines(rows, "l-rows", lambda row: f"d = {row['d']}" if row["against"] == "labels" else None)
+
+    def unseen(row: dict[str, Any]) -> str | None:
+        shown = row["against"] == "labels" and row["note"].startswith("max_liars=0")
+        return f"d = {row['d']}" if shown else None
+
+    wrong = _lines(rows, "l-rows", unseen)
     title = 'rows read by wrong answers (max_liars = 0, "labels"; others alike)'
     _plot(axes[1], wrong, x="rounds", title=title, error=True)
     for axis in axes:

@@ -83,6 +83,8 @@ class Watched:
         Of all rounds, in order, with disclosure "labels".
     rounds : dict of (round, party) to LabelRound
         Likewise what each party keeps of a round.
+    liars : tuple of int
+        Clients that were found to answer wrongly.
     """
 
     job: Job
@@ -93,6 +95,7 @@ class Watched:
     answered: int = 0
     mail: list[Opened] = field(default_factory=list, repr=False)
     rounds: dict[tuple[int, int], LabelRound] = field(default_factory=dict, repr=False)
+    liars: tuple[int, ...] = ()
 
     @property
     def rows(self) -> Floats:
@@ -108,6 +111,11 @@ class Watched:
     def labels(self) -> Labels:
         """Of all rows in the end, which everybody is told, shape (m,)."""
         return np.concatenate([cast(Labels, client.labels) for client in self.clients])
+
+    @property
+    def ended(self) -> bool:
+        """Whether every client has the result."""
+        return all(one.labels is not None for one in self.clients)
 
     def opened(self, client: int) -> tuple[Floats, Floats | None]:
         """Centres that were opened to a client, (k, d), and deviations where these were too."""
@@ -316,6 +324,7 @@ def watch(
                 _note(role, message, watched)
     except LimitError as error:
         watched.refusal = str(error)
+    watched.liars = server.faults.liars
     return watched
 
 

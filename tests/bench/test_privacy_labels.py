@@ -143,10 +143,9 @@ def test_bits_on_wires_tell_classifiers_no_comparison_that_was_not_opened():
         assert row.success < alone[row.note.split(";")[0]] + 4 * (0.5 / 300) ** 0.5
 
 
-def by_wrong_answers(disclosure):
-    return list(
-        bisection.by_wrong_answers(blobs(4, 40, 2), disclosure=disclosure, bits=10, smallest=3, seed=1)
-    )
+def by_wrong_answers(disclosure, max_liars=0):
+    given = {"disclosure": disclosure, "bits": 10, "smallest": 3, "seed": 1, "max_liars": max_liars}
+    return list(bisection.by_wrong_answers(blobs(4 + 2 * max_liars, 40, 2), **given))
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +161,20 @@ def test_two_rounds_of_wrong_answers_are_a_bit_of_a_column_of_every_row(read_by_
 
 
 def test_nobody_notices_them(read_by_liar):
-    assert {row.note for row in read_by_liar} == {"max_liars = 0, smallest_set=3; nobody notices"}
+    assert {row.note for row in read_by_liar} == {"max_liars=0, smallest_set=3; nobody notices"}
 
 
 @pytest.mark.parametrize("disclosure", ["distances", "coded"])
 def test_with_other_disclosures_they_tell_the_same(read_by_liar, disclosure):
     others = by_wrong_answers(disclosure)
     assert [(row.value, row.success) for row in others] == [(row.value, row.success) for row in read_by_liar]
+
+
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
+def test_where_liars_are_looked_for_they_tell_nothing(disclosure):
+    (row,) = by_wrong_answers(disclosure, max_liars=1)
+    assert row.success == 1
+    assert row.note == "max_liars=1, smallest_set=3; liars found: (1,)"
 
 
 @pytest.mark.parametrize(("t", "ell"), [(1, 2), (2, 1)])
