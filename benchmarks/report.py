@@ -94,9 +94,9 @@ ABOUT = {
     ),
     "privacy": (
         "Programs that take distances or answers, on all that the server holds after a real run or, with "
-        'disclosure "labels", a coalition: what they take for distances then is what masks leave of them. '
+        'disclosure "labels", on all that a coalition holds: what masks leave is taken for distances. '
         '"Labels alone": all but labels is drawn at random. An error of 1 is guessing the mean. No two '
-        "comparers may collude; three columns show what they would find. On the right, and in the second "
+        "comparers may collude; the last column has what they would find. On the right, and in the second "
         "table: a client that answers wrongly. All attacks: [the page of attacks](privacy/README.md)."
     ),
     "bytes": (

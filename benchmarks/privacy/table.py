@@ -6,18 +6,12 @@ from benchmarks.privacy.against_labels import ALONE
 from benchmarks.privacy.measure import ATTACKS
 
 _COLUMNS = (
-    ("coded", "server"),
-    ("distances", "server"),
-    ("labels", "server + client"),
-    ("labels", "server + dealer"),
-    ("labels", "server + first evaluator"),
-    ("labels", "server + second evaluator"),
-    (ALONE, ALONE),
-    ("labels", "dealer + first evaluator"),
-    ("labels", "dealer + second evaluator"),
-    ("labels", "both evaluators"),
+    '"coded": the server',
+    '"distances": the server',
+    '"labels": the server with one client or comparer',
+    "labels alone",
+    '"labels": two comparers',
 )
-"""What is disclosed, and to whom."""
 
 _NEAR = (1e-2, 1e-3)
 """Errors that a client that answers wrongly comes below."""
@@ -27,23 +21,25 @@ Cells = tuple[list[str], list[list[str]]]
 
 
 def view_cells(rows: Rows) -> Cells:
-    """Success of each program; of several the best."""
-    found: dict[str, dict[tuple[str, str], list[float]]] = {}
-    ends: dict[str, tuple[float, float]] = {}
+    """Success of each program: the least and the greatest of all coalitions of a column."""
+    found: dict[tuple[str, str], list[list[float]]] = {}
     for row in rows:
         if row["attack"].startswith("k-") and row["swept"] == "comparers":
-            by = found.setdefault(row["attack"], {})
-            by.setdefault((row["against"], row["adversary"]), []).append(row["success"])
-            ends[row["attack"]] = row["nothing"], row["everything"]
-    headings = ["program", "nothing, everything"]
-    headings += [who if against == ALONE else f'"{against}": {who}' for against, who in _COLUMNS]
-    lines = []
-    for attack, by in found.items():
-        nothing, everything = ends[attack]
-        best = max if everything > nothing else min
-        texts = [f"{best(by[column]):.2g}" if column in by else "" for column in _COLUMNS]
-        lines.append([ATTACKS[attack], f"{nothing:g}, {everything:g}", *texts])
-    return headings, lines
+            line = ATTACKS[row["attack"]], f"{row['nothing']:g}, {row['everything']:g}"
+            by = found.setdefault(line, [[] for _ in _COLUMNS])
+            by[_column(row)].append(row["success"])
+    lines = [[*line, *map(_range, by)] for line, by in found.items()]
+    return ["program", "nothing, everything", *_COLUMNS], lines
+
+
+def _column(row: dict[str, Any]) -> int:
+    by = {"coded": 0, "distances": 1, ALONE: 3}
+    return by.get(row["against"], 4 if row["value"] == 2 else 2)
+
+
+def _range(values: list[float]) -> str:
+    texts = list(dict.fromkeys(f"{one:.2g}" for one in sorted(values)))
+    return " to ".join([texts[0], texts[-1]] if len(texts) > 1 else texts)
 
 
 def liar_cells(rows: Rows) -> Cells:
@@ -54,7 +50,7 @@ def liar_cells(rows: Rows) -> Cells:
             found.setdefault((row["d"], row["against"], row["note"]), []).append(
                 (row["value"], row["success"])
             )
-    headings = ["d", "disclosure", *(f"rounds to an error below {one:g}" for one in _NEAR), ""]
+    headings = ["d", "disclosure", *(f"rounds to an error below {one:g}" for one in _NEAR), "with"]
     lines = []
     for (d, disclosure, note), points in found.items():
         rounds = [next((at for at, error in points if error < one), None) for one in _NEAR]
