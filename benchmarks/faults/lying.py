@@ -130,7 +130,9 @@ class LyingClient(Client):
         self.lied.update(what for _ in lies)
         return lies
 
-    def _sealed(self, purpose: bytes, peer: int, payload: bytes, seal: Callable[[bytes], Sealed]) -> Sealed:
+    def _sealed(
+        self, purpose: bytes, peer: int, payload: bytes, seal: Callable[[bytes], Sealed], round_: int
+    ) -> Sealed:
         """What travels in place of a sealed payload."""
         for lie in self._drawn(_BY_PURPOSE[purpose], peer, sealing=True):
             changed = bytearray(payload)
@@ -299,4 +301,4 @@ class _Channel:
         def seal(changed: bytes) -> Sealed:
             return self._honest.seal(purpose, part=part, payload=changed, round_=round_)
 
-        return self._sealed(purpose, self._peer, bytes(payload), seal)
+        return self._sealed(purpose, self._peer, bytes(payload), seal, round_)
