@@ -42,6 +42,7 @@ class Envelope:
     sender: int
     recipient: int
     round: int
+    with_helpers: bool
 
 
 def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
@@ -134,7 +135,13 @@ def envelope(data: bytes | bytearray | memoryview) -> Envelope:
     """
     kind, _, sender, recipient, round_ = _read_header(Reader(memoryview(data)))
     return Envelope(
-        kind=kind.__name__, phase=kind.phase, work=kind.work, sender=sender, recipient=recipient, round=round_
+        kind=kind.__name__,
+        phase=kind.phase,
+        work=kind.work,
+        sender=sender,
+        recipient=recipient,
+        round=round_,
+        with_helpers=kind.with_helpers,
     )
 
 
