@@ -253,7 +253,7 @@ def _agreement(
         keys = ("clustering", name) if name in values else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
     if job.helpers != helpers:
-        needed = f"the job needs {job.helpers} helpers, who compare; the roster has {helpers}"
+        needed = f"helpers that compare in the job: {job.helpers}, those in the roster: {helpers}"
         raise fault(f"roster: {needed} (secfc roster add --helper, clustering.comparers)", "roster")
     opened = opened_by(preparation)
     check_opened(opened, job, fault)

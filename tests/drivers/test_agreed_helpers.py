@@ -93,7 +93,7 @@ class TestWhoCompares:
 
     def test_every_helper_of_the_roster_compares(self, organisations):
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["first", "west", "south"]')
-        text = r"roster: the job needs 1 helpers, who compare; the roster has 2"
+        text = r"roster: helpers that compare in the job: 1, those in the roster: 2"
         with pytest.raises(ParameterError, match=text):
             read_job(organisations.job)
 
@@ -107,7 +107,7 @@ class TestWhoCompares:
 
     def test_with_another_disclosure_a_roster_has_none(self, organisations):
         organisations.replace(organisations.job, 'disclosure = "labels"', 'disclosure = "coded"')
-        with pytest.raises(ParameterError, match="needs 0 helpers"):
+        with pytest.raises(ParameterError, match="compare in the job: 0, those in the roster: 2"):
             read_job(organisations.job)
 
 
