@@ -59,6 +59,18 @@ def ended(net, *, drop=lambda message: False):
     return caught.value
 
 
+def wrong(net, answer):
+    """A masked answer before the first question with one residue changed."""
+    channel = net.channels[answer.recipient][answer.sender]
+    place = {"part": answer.part, "round_": 0}
+    payload = bytearray(channel.open(MaskedAnswer.purpose, sealed=answer.sealed.payload, **place))
+    payload[-3] ^= 1
+    sealed = net.seal(
+        answer.sender, answer.recipient, answer.part, bytes(payload), MaskedAnswer.purpose, round_=0
+    )
+    return replace(answer, sealed=sealed)
+
+
 def deal_segments(net, dealer, numbers):
     """Let a client with rows of zeros share integers by row, segment and column: on a polynomial."""
     job = net.job
@@ -197,9 +209,7 @@ def test_a_wrong_answer_ends_the_run_and_the_error_leaves_open_whose_fault_it_is
     net = labelled(1)
     answer = net.hold(MaskedAnswer, recipient=2, sender=1)
     assert answer.round == 0
-    payload = bytes(len(answer.sealed.payload) - 16)
-    sealed = net.seal(1, 2, answer.part, payload, MaskedAnswer.purpose, round_=0)
-    net.deliver(replace(answer, sealed=sealed))
+    net.deliver(wrong(net, answer))
     assert "or a client answered wrongly" in str(ended(net))
 
 
@@ -249,13 +259,10 @@ def test_where_liars_are_tolerated_the_client_alone_is_named_whatever_it_answers
     deal_integers(net, 5, {(0, 0): 1 << 60})
 
     def drop(message):
-        wrong = isinstance(message, MaskedAnswer) and message.sender == 5 and answers == "wrong"
-        if not wrong or message.round:
+        lies = isinstance(message, MaskedAnswer) and message.sender == 5 and answers == "wrong"
+        if not lies or message.round:
             return False
-        sealed = net.seal(
-            5, 2, message.part, bytes(len(message.sealed.payload) - 16), MaskedAnswer.purpose, round_=0
-        )
-        net.deliver(replace(message, sealed=sealed))
+        net.deliver(wrong(net, message))
         return True
 
     assert str(ended(net, drop=drop)) == "rows of clients 5 are beyond the public bound; no label was opened"
@@ -267,10 +274,7 @@ def test_where_liars_are_tolerated_honest_rows_pass_beside_wrong_answers():
     def drop(message):
         if not isinstance(message, MaskedAnswer) or message.sender != 4 or message.round:
             return False
-        sealed = net.seal(
-            4, 2, message.part, bytes(len(message.sealed.payload) - 16), MaskedAnswer.purpose, round_=0
-        )
-        net.deliver(replace(message, sealed=sealed))
+        net.deliver(wrong(net, message))
         return True
 
     net.run(drop=drop)
