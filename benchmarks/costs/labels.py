@@ -59,7 +59,7 @@ class LabelsRow(Setting):
     other_ratio : float or None
         With "labels" a client that does not compare, to one with "coded"; None where all clients compare.
     dealer_ratio, first_ratio, second_ratio : float
-        Likewise the dealer and both evaluators.
+        Likewise the dealer and both evaluators, clients or helpers.
     first_round_seconds : float
         The first iteration with "labels", of all parties.
     exchanges : float
@@ -108,9 +108,10 @@ def _measure(case: Case, precision: int) -> LabelsRow:
     least = min(len(coded), len(labels))
     ratios = labels[:least].sum(axis=1) / coded[:least].sum(axis=1)
     client = median(coded[:, 1:].mean(axis=1))
-    others = [j for j in range(1, case.n + 1) if j not in (1, 2, 3)]
     compares = replace(job, disclosure="labels")
-    sent = _sent(outcome, parts=Layout((case.m,)).parts(compares).answers)
+    roles = compares.comparers
+    others = [j for j in range(1, case.n + 1) if j not in roles]
+    sent = _sent(outcome, compares, parts=Layout((case.m,)).parts(compares).answers)
     return LabelsRow(
         **stated(job, m=case.m, residues=compares.residues(case.m)),
         turns=len(labels),
@@ -121,9 +122,9 @@ def _measure(case: Case, precision: int) -> LabelsRow:
         ratio=median(ratios),
         ratio_quartiles=quartiles(ratios),
         other_ratio=median(labels[:, others].mean(axis=1)) / client if others else None,
-        dealer_ratio=median(labels[:, 1]) / client,
-        first_ratio=median(labels[:, 2]) / client,
-        second_ratio=median(labels[:, 3]) / client,
+        dealer_ratio=median(labels[:, roles[0]]) / client,
+        first_ratio=median(labels[:, roles[1]]) / client,
+        second_ratio=median(labels[:, roles[2]]) / client,
         first_round_seconds=median(first),
         exchanges=sent[0],
         dealt_bytes=sent[1],
@@ -132,8 +133,8 @@ def _measure(case: Case, precision: int) -> LabelsRow:
 
 
 def _run(job: Job, rows: Floats, *, seed: int) -> tuple[Outcome, Floats]:
-    """A run, and seconds of each round and party, shape (rounds, n + 1); the server's first."""
-    seconds: dict[int, Floats] = defaultdict(lambda: np.zeros(job.n + 1))
+    """A run, and seconds of each round and party, shape (rounds, parties + 1); the server's first."""
+    seconds: dict[int, Floats] = defaultdict(lambda: np.zeros(job.parties + 1))
 
     def delivered(header: Envelope, taken: float) -> None:
         if header.work == "iterate" and header.round:
@@ -151,9 +152,9 @@ def _run(job: Job, rows: Floats, *, seed: int) -> tuple[Outcome, Floats]:
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])
 
 
-def _sent(outcome: Outcome, *, parts: int) -> tuple[float, float, float]:
+def _sent(outcome: Outcome, job: Job, *, parts: int) -> tuple[float, float, float]:
     """Exchanges of a part, bytes from dealer to second evaluator, and from the first to it, in a round."""
-    dealer, first, second = 1, 2, 3
+    dealer, first, second = job.comparers
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for message in outcome.costs.messages:
         if message.kind == Compared.__name__ and message.round > SKIPPED and message.recipient == second:

@@ -304,7 +304,8 @@ def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:
     """Residues of each row in the column of its own set, shape (P, 1, m), of residues of shape (P, k, m)."""
     primes, _, rows = residues.shape
     own = PackedResidues.empty((primes, 1, rows))
-    triples(own.planes())[:, 0] = triples(residues.planes())[:, labels, np.arange(rows)]
+    at = labels * np.int64(rows) + np.arange(rows)
+    triples(own.planes())[:, 0] = np.take(triples(residues.planes()).reshape(primes, -1), at, axis=1)
     return own
 
 

@@ -268,8 +268,11 @@ def answer(shares, start, stop, matrix, constant, p, out):
 def add_masks(packed, masks, signs, p):
     """Add signs @ masks to packed, modulo p; sums of up to 2**12 integers below 2**24 are exact."""
     residues, total = np.empty(LONG, dtype=np.int32), np.empty(LONG)
-    count = packed.size // 3
-    for low in range(0, count, LONG):
+    count, done = packed.size // 3, 0
+    if masks.shape[0] == 1 and signs[0] == 1:
+        done = count // LANES * LANES
+        lanes.add(uint64(packed.ctypes.data), uint64(masks.ctypes.data), count // LANES, p)
+    for low in range(done, count, LONG):
         b = min(LONG, count - low)
         unpack(packed[3 * low : 3 * (low + b)], b, residues)
         for i in range(b):

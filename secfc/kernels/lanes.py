@@ -150,6 +150,29 @@ def pack(_, source, groups, p, target):
 
 
 @intrinsic
+def add(_, target, source, groups, p):
+    """Add the 24-bit integers at `source` to those at `target`, 8 groups each, modulo p; all are below p."""
+
+    def generate(context, builder, signature, arguments):
+        target, source, groups, p = arguments
+        nothing = ir.Constant(_INTEGERS, ir.Undefined)
+        modulus = builder.insert_element(nothing, builder.trunc(p, _I32), ir.Constant(_I32, 0))
+        modulus = builder.shuffle_vector(modulus, nothing, _indices([0] * LANES))
+        squeezed = _indices([4 * i + byte for i in range(LANES) for byte in range(3)])
+        with cgutils.for_range(builder, groups) as loop:
+            offset = builder.mul(loop.index, _I64(3 * LANES))
+            place = builder.add(target, offset)
+            total = builder.add(_eight(builder, place), _eight(builder, builder.add(source, offset)))
+            less = builder.sub(total, modulus)
+            total = builder.select(builder.icmp_signed("<", less, _all(_INTEGERS, 0)), total, less)
+            octets = builder.bitcast(total, ir.VectorType(_I8, 4 * LANES))
+            _store(builder, builder.shuffle_vector(octets, octets, squeezed), place)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64, types.int64, types.int64), generate
+
+
+@intrinsic
 def move(_, column, line, row, old, new):
     """float64 old[:8] -= and new[:8] += a row of eight float32 columns, which are `line` bytes apart."""
 

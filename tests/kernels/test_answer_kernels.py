@@ -306,3 +306,5 @@ class TestAddMasks:
         masks = np.array([pack(row.astype(float), P) for row in values])
         kernels.add_masks(packed, masks, np.array([1, -1]), P)
         np.testing.assert_array_equal(unpack(packed), (P - 1 + values[0] - values[1])[:count] % P)
+        kernels.add_masks(packed, masks[1:], np.array([1]), P)
+        np.testing.assert_array_equal(unpack(packed), (P - 1 + values[0])[:count] % P)
