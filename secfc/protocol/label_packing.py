@@ -11,7 +11,7 @@ from secfc.errors import MessageError
 
 _EIGHT = 8
 
-_BLOCK = 1 << 11
+_BLOCK = 1 << 9
 """Groups of eight labels that are unpacked at a time: checking packed labels takes little memory."""
 
 Packed = bytes | memoryview

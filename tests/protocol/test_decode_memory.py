@@ -79,6 +79,8 @@ def bodies(kind, k, room):
         rows = (room - 9) // 5 // 3 - 22
         reports = (bytes([j, 0]) + bytes(64) + bytes(3 * rows) for j in range(1, 6))
         yield bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little") + b"".join(reports)
+    elif kind is messages.Endorsement:
+        yield bytes(64 + 4) + bytes([1, 0]) + bytes(room - 70)  # one liar
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
     else:
