@@ -193,12 +193,12 @@ class _Network:
                     self._deadline()
         except SecFCError as stopped:
             error = stopped
-        done = self._server.outcome if error is None else None
+        done, n = self._server.outcome if error is None else None, self._job.n
         return Ending(
             error=error,
             clustering=done,
             layout=None if done is None else self._server.layout,
-            labels={one.number: one.labels for one in self._clients if one.labels is not None},
+            labels={one.number: one.labels for one in self._clients[:n] if one.labels is not None},
             faults=self._server.faults,
             lied=tuple(sorted(self._lied | self._liars())),
             refused=tuple(self._refused),
@@ -288,7 +288,7 @@ class _Network:
         except MessageError as error:
             self._refused.append(str(error))
             return
-        if recipient > self._job.n or recipient in self._crashed:
+        if recipient > self._job.parties or recipient in self._crashed:
             return
         if recipient != SERVER:
             self._heard[recipient] += 1

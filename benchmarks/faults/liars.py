@@ -2,14 +2,15 @@
 
 Jobs, who vanishes and what liars do are drawn from a seed, so each run that went wrong can be repeated. At
 most A = max_liars clients lie and S vanish, with n >= R + S + 2A and n > 2S + 2A + t, and most often n is the
-least. To see what happens beyond the promise, A + 1 clients collude on one wrong polynomial.
+least. To see what happens beyond the promise, A + 1 clients collude on one wrong polynomial. Every tenth seed
+draws disclosure "labels", with helpers who compare and perhaps a client that does its part.
 """
 
 import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -58,7 +59,7 @@ def draw(seed: int) -> Drawn:
     n = least + rng.choice((0, 0, 0, 1))
     who = rng.sample(range(1, n + 1), most + vanish)
     liars, gone = who[:most], who[most:]
-    setup = _setup(rng, n=n, t=t, ell=ell, most=most, seed=seed)
+    setup = _setup(rng, n=n, t=t, ell=ell, most=most, seed=seed, taken=who)
     faults = tuple(Fault(kind="crash", client=j, at=rng.randrange(60)) for j in gone)
     faults += tuple(
         Fault(
@@ -76,14 +77,14 @@ def draw(seed: int) -> Drawn:
     lies: list[Lie] = []
     for client in liars:
         if together:
-            lies.append(_lie(rng, client, n, sharing, what="CodedDistances", how="codeword"))
+            lies.append(_lie(rng, client, setup.job, sharing, what=_answer(setup.job), how="codeword"))
         if all_in:
-            lies.append(_lie(rng, client, n, sharing, what=all_in))
+            lies.append(_lie(rng, client, setup.job, sharing, what=all_in))
         for _ in range(rng.choice((1, 1, 2, 3))):
-            lies.append(_lie(rng, client, n, sharing))
+            lies.append(_lie(rng, client, setup.job, sharing))
         if any(lie.what == "Evidence" for lie in lies):
             # Evidence is asked for of those who dispute.
-            lies.append(_lie(rng, client, n, sharing, what="Report", how="false"))
+            lies.append(_lie(rng, client, setup.job, sharing, what="Report", how="false"))
     return Drawn(
         setup=setup,
         scenario=Scenario(seed=seed, faults=faults, lies=tuple(lies)),
@@ -98,7 +99,7 @@ def draw_beyond(seed: int) -> Drawn:
     rng = random.Random(seed)
     most, (t, ell) = rng.choice((1, 2)), rng.choice(((1, 1), (1, 2), (2, 1)))
     n = 2 * (t + ell) - 1 + 2 * most + rng.choice((0, 1, 2))
-    setup = _setup(rng, n=n, t=t, ell=ell, most=most, seed=seed)
+    setup = _setup(rng, n=n, t=t, ell=ell, most=most, seed=seed, taken=range(1, n + 1))
     liars = rng.sample(range(1, n + 1), most + 1)
     honest = [j for j in range(1, n + 1) if j not in liars]
     sharing = tuple(rng.sample(honest, setup.job.threshold - 1))
@@ -108,7 +109,7 @@ def draw_beyond(seed: int) -> Drawn:
         scenario=Scenario(
             seed=seed,
             lies=tuple(
-                Lie(client=j, what="CodedDistances", how="codeword", at=at, sharing=sharing) for j in liars
+                Lie(client=j, what=_answer(setup.job), how="codeword", at=at, sharing=sharing) for j in liars
             ),
         ),
         part_rows=rng.choice((2, 256)),
@@ -117,18 +118,24 @@ def draw_beyond(seed: int) -> Drawn:
     )
 
 
+def _answer(job: Job) -> str:
+    """The type of message in which clients answer."""
+    return "MaskedAnswer" if job.disclosure == "labels" else "CodedDistances"
+
+
 def _lie(
     rng: random.Random,
     client: int,
-    n: int,
+    job: Job,
     sharing: tuple[int, ...],
     what: str | None = None,
     how: str | None = None,
 ) -> Lie:
-    what = what or rng.choice(list(HOWS))
-    others = [j for j in range(1, n + 1) if j != client]
-    towards = tuple(sorted(rng.sample(others, rng.choice((0, 1, 1, 2, n - 1)))))
-    if what in {"Ready", "Report", "Evidence", "CodedDistances"} and how != "false":
+    answers = {"CodedDistances", "MaskedAnswer"}
+    what = what or rng.choice([one for one in HOWS if one not in answers - {_answer(job)}])
+    others = [j for j in range(1, job.n + 1) if j != client]
+    towards = tuple(sorted(rng.sample(others, rng.choice((0, 1, 1, 2, job.n - 1)))))
+    if what in {"Ready", "Report", "Evidence", *answers} and how != "false":
         towards = ()
     chosen = how or rng.choice(HOWS[what])
     if what == "Report" and chosen == "false":
@@ -144,11 +151,27 @@ def _lie(
     )
 
 
-def _setup(rng: random.Random, *, n: int, t: int, ell: int, most: int, seed: int) -> Setup:
+def _comparers(seed: int, n: int, taken: Collection[int]) -> tuple[int, ...]:
+    """Helpers, one of them perhaps replaced by a client that is not taken; () where nobody compares."""
+    if seed % 10 != 5:
+        return ()
+    rng = random.Random(seed)
+    comparers = [n + 1, n + 2, n + 3]
+    others = [j for j in range(1, n + 1) if j not in taken]
+    if others and rng.random() < 0.4:
+        comparers[2] = rng.choice(others)
+    rng.shuffle(comparers)
+    return tuple(comparers)
+
+
+def _setup(
+    rng: random.Random, *, n: int, t: int, ell: int, most: int, seed: int, taken: Collection[int]
+) -> Setup:
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(n)]
     counts[rng.randrange(n)] = 4
     values, d, k = np.random.default_rng(seed), 2, rng.choice((2, 3))
     rows = [values.normal(size=(m, d)).clip(-4, 4) for m in counts]
+    comparers = _comparers(seed, n, taken)
     starts, reveal = rng.random() < 0.3, rng.random() < 0.4
     job = Job(
         n=n,
@@ -162,7 +185,8 @@ def _setup(rng: random.Random, *, n: int, t: int, ell: int, most: int, seed: int
         max_iter=rng.choice((2, 3)),
         n_init=1 if starts else rng.choice((1, 1, 2)),
         init="labels" if starts else "random",
-        disclosure="coded",
+        disclosure="labels" if comparers else "coded",
+        comparers=comparers,
         comparison=rng.choice(("end", "rounds")),
         reveal_to=tuple(sorted(rng.sample(range(1, n + 1), rng.choice((1, 2))))) if reveal else (),
     )
@@ -217,7 +241,8 @@ def exact(setup: Setup, ending: Ending) -> bool:
 
 def broken_promises(drawn: Drawn, ending: Ending) -> list[str]:
     """What a run that was drawn within the promise did against it."""
-    honest = set(range(1, drawn.setup.job.n + 1)) - drawn.liars
+    job = drawn.setup.job
+    honest = set(range(1, job.parties + 1)) - drawn.liars
     left = honest - drawn.vanishing
     found: list[str] = []
     faults = ending.faults
@@ -234,8 +259,9 @@ def broken_promises(drawn: Drawn, ending: Ending) -> list[str]:
     if ending.error is None:
         if not exact(drawn.setup, ending):
             found.append("labels are not those of exact Lloyd")
-        if left - ending.labels.keys():
-            found.append(f"no labels: {sorted(left - ending.labels.keys())}")
+        without = {j for j in left if j <= job.n} - ending.labels.keys()
+        if without:
+            found.append(f"no labels: {sorted(without)}")
     elif not (isinstance(ending.error, ParameterError) or _too_few(drawn, ending)):
         # Those who are left out may have held all rows of a start cluster, or too many of all.
         named = {int(j) for text in _NAMED.findall(str(ending.error)) for j in re.findall(r"\d+", text)}
@@ -246,8 +272,11 @@ def broken_promises(drawn: Drawn, ending: Ending) -> list[str]:
 def _too_few(drawn: Drawn, ending: Ending) -> bool:
     """Whether shares that cannot be read may end the run, in nobody's name (`secfc.protocol.unread`)."""
     job = drawn.setup.job
-    enough = job.threshold + len(drawn.vanishing) + 2 * job.max_liars + job.max_liars**2 // 4
-    return isinstance(ending.error, TooManyFaultsError) and bool(ending.faults.unread) and job.n < enough
+    more = (job.max_liars + (job.disclosure == "labels")) ** 2 // 4
+    enough = job.threshold + len(drawn.vanishing) + 2 * job.max_liars + more
+    disputed = {client for pair in ending.faults.unread for client in pair}
+    too_few = bool(disputed) and (job.n < enough or not disputed.isdisjoint(job.comparers))
+    return isinstance(ending.error, TooManyFaultsError) and too_few
 
 
 def search(*, runs: int, first: int, beyond: bool) -> int:

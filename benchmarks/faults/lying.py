@@ -15,15 +15,27 @@ import numpy as np
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
+from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import KINDS, SERVER, CodedDistances, Evidence, Message, Report
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.messages import (
+    KINDS,
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Evidence,
+    MaskedAnswer,
+    Message,
+    Report,
+)
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
+from secfc.protocol.range_round import RANGE_ROUND
 from secfc.protocol.signed import report_statement
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
-from secfc.sealing.handshake import Handshake
+from secfc.sealing.handshake import DIGEST_BYTES, Handshake
 from secfc.sealing.identity import Identity
 
 How = Literal[
@@ -42,7 +54,10 @@ HOWS: dict[str, tuple[How, ...]] = {
     "Echo": ("withhold", "repeat", "garbage", "cut", "inside"),
     "Witness": ("withhold", "repeat", "garbage", "cut", "inside"),
     "CentreShare": ("withhold", "repeat", "garbage", "cut", "inside", "residue"),
-}
+    "MaskedAnswer": (
+        "withhold", "repeat", "stale", "one", "all", "codeword", "sets", "cut", "residue", "garbage",
+    ),
+}  # fmt: skip
 """What a liar can do to messages of each type."""
 
 
@@ -109,6 +124,7 @@ class LyingClient(Client):
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
         self._before: PackedResidues | None = None
+        self._rows, self._question = 0, (0, 0)  # of all; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
         identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
@@ -119,6 +135,11 @@ class LyingClient(Client):
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return what it makes of those that this causes."""
+        if isinstance(message, Assignment):
+            sets = labels_of(message.sets)
+            sizes = set_sizes(sets, self._job.k)
+            self._rows = sets.size
+            self._question = self._job.round_residues(sizes, sets.size), asked_about(sizes)
         return self._distorted(super().receive(message))
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:
@@ -131,9 +152,10 @@ class LyingClient(Client):
         return lies
 
     def _sealed(
-        self, purpose: bytes, peer: int, payload: bytes, seal: Callable[[bytes], Sealed], round_: int
+        self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
     ) -> Sealed:
-        """What travels in place of a sealed payload."""
+        """What travels in place of a payload that is sealed, of a round and part."""
+        honest = payload
         for lie in self._drawn(_BY_PURPOSE[purpose], peer, sealing=True):
             changed = bytearray(payload)
             match lie.how:
@@ -144,11 +166,24 @@ class LyingClient(Client):
                 case "inside":
                     changed[self._rng.randrange(len(changed))] ^= 1 + self._rng.randrange(255)
                 case "residue":
-                    changed[:BYTES_PER_RESIDUE] = b"\xff" * BYTES_PER_RESIDUE
+                    first = _digest_bytes(purpose, at)
+                    changed[first : first + BYTES_PER_RESIDUE] = b"\xff" * BYTES_PER_RESIDUE
                 case "unsigned":
                     changed[-1] ^= 1
+                case "stale" | "one" | "all" | "codeword" | "sets":
+                    lies = self._answer(self._masked(at, payload), lie).payload
+                    changed[_digest_bytes(purpose, at) :] = lies
             payload = bytes(changed)
+        if purpose == MaskedAnswer.purpose:
+            self._before = self._masked(at, honest)
         return seal(payload)
+
+    def _masked(self, at: tuple[int, int], payload: bytes) -> PackedResidues:
+        """The residues of an answer."""
+        primes, columns = (self._job.residues(self._rows), 1) if at[0] == RANGE_ROUND else self._question
+        answer = bytearray(payload[_digest_bytes(MaskedAnswer.purpose, at) :])
+        shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
+        return PackedResidues(shape=shape, payload=answer)
 
     def _distorted(self, messages: list[Message]) -> list[Message]:
         changed: list[Message] = []
@@ -271,6 +306,11 @@ def _other_codeword(job: Job, index: int, client: int, lie: Lie) -> int:
     return prod((points[client - 1] - points[j - 1]) % p for j in lie.sharing) % p
 
 
+def _digest_bytes(purpose: bytes, at: tuple[int, int]) -> int:
+    """Of the question, before the residues of the first part of an answer."""
+    return DIGEST_BYTES if purpose == MaskedAnswer.purpose and at[1] == 0 else 0
+
+
 class _Handshake:
     """The handshake of a liar, which gives channels that lie."""
 
@@ -301,4 +341,4 @@ class _Channel:
         def seal(changed: bytes) -> Sealed:
             return self._honest.seal(purpose, part=part, payload=changed, round_=round_)
 
-        return self._sealed(purpose, self._peer, bytes(payload), seal, round_)
+        return self._sealed(purpose, self._peer, (round_, part), bytes(payload), seal)

@@ -97,8 +97,8 @@ class BisectingClient(LyingClient):
             for one in caused
         ]
 
-    def _sealed(self, purpose: bytes, peer: int, payload: bytes, seal: Any, round_: int) -> Any:
-        if purpose == MaskedAnswer.purpose and round_:  # before round 1 rows are shown to be in range
+    def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
+        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 rows are shown to be in range
             columns, rows = self._moved.shape
             digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
             residues = PackedResidues(
