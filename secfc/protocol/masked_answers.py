@@ -60,7 +60,7 @@ class MaskedAnswers:
     ) -> None:
         self._job, self._primes, self._weights, self._kernels = job, primes, weights, kernels
         self._liars = liars
-        self._candidates = set(members) - liars.found
+        self._members = frozenset(members)
         self._unfit: set[int] = set()  # clients whose answers are no residues
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._head = 0  # parts that were decoded
@@ -73,6 +73,11 @@ class MaskedAnswers:
         """Liars that may still be among the clients."""
         return max(0, self._job.max_liars - len(self._liars.found))
 
+    @property
+    def _candidates(self) -> frozenset[int]:
+        """Clients whose answers count: another round that is under way may have found liars."""
+        return self._members - self._liars.found - self._unfit
+
     def take(self, client: int, part: int, residues: PackedResidues) -> list[tuple[int, PackedResidues]]:
         """Keep an answer; parts of which enough answers agree now, and what they decode to, in their order.
 
@@ -83,6 +88,7 @@ class MaskedAnswers:
         """
         if part < self._head or client not in self._candidates:
             return []
+        self._require()  # the server may have left out too many
         self._answers.setdefault(part, {})[client] = residues
         decoded: list[tuple[int, PackedResidues]] = []
         while (masked := self._decoded()) is not None:
@@ -93,11 +99,13 @@ class MaskedAnswers:
 
     def _decoded(self) -> PackedResidues | None:
         """What the next part decodes to, once enough answers agree."""
-        answers = self._answers.get(self._head, {})
         # When all that may lie were found, one answer more than R still shows whether others do.
         wanted = self._job.threshold + (self._spare or min(1, self._job.max_liars))
-        while len(answers) >= min(wanted, len(self._candidates)):
-            planes = {j: answers[j].planes() for j in sorted(answers)}
+        while True:
+            candidates, answers = self._candidates, self._answers.get(self._head, {})
+            planes = {j: answers[j].planes() for j in sorted(answers.keys() & candidates)}
+            if len(planes) < min(wanted, len(candidates)):
+                return None
             try:
                 if not self._agree(planes):
                     return None
@@ -105,8 +113,7 @@ class MaskedAnswers:
                 return self._decode(right, answers[next(iter(right))].shape)
             except ResidueError as error:
                 self._unfit.add(error.client)
-                self._drop(error.client)
-        return None
+                self._require()
 
     def _agree(self, planes: dict[int, Bytes]) -> bool:
         """Whether all answers that are left are of one word; who lied is taken out, once that is certain."""
@@ -117,9 +124,9 @@ class MaskedAnswers:
         most = max(0, min(beyond // 2, beyond - self._spare))
         found = liars.check.liars(planes, self._primes, most=most) if most else None
         if found:
+            liars.found.update(found)
+            self._require()
             for liar in found:
-                liars.found.add(liar)
-                self._drop(liar)
                 del planes[liar]
             return True
         if len(planes) == len(self._candidates):
@@ -142,11 +149,8 @@ class MaskedAnswers:
             raise ResidueError(client=clients[refused], p=self._primes[0])
         return masked
 
-    def _drop(self, client: int) -> None:
-        """Take no answer of a client in this round."""
-        self._candidates.discard(client)
-        for answers in self._answers.values():
-            answers.pop(client, None)
+    def _require(self) -> None:
+        """Raise TooManyFaultsError when fewer than R + A can still answer."""
         if len(self._candidates) < self._job.threshold + self._spare:
             unfit = f": those of clients {', '.join(map(str, sorted(self._unfit)))} are no residues"
             raise TooManyFaultsError(

@@ -100,6 +100,19 @@ KEPT = {
         seed=44175,
         **{"k": 2, "t": 1, "ell": 2, "precision": 20, "max_liars": 2, "max_iter": 3, "init": "labels"},
     ),
+} | {
+    f"a client that was found lying about the range was heard again in round 1, seed {seed}": kept(
+        [1, 1, 1, 1, 1, 2, 2],
+        liars={6, 7},
+        lies=(
+            lie(6, "MaskedAnswer", "one", count=1),
+            *(lie(j, "MaskedAnswer", "codeword", at=2, sharing=(1, 2)) for j in (6, 7)),
+        ),
+        seed=seed,
+        **{"k": 2, "t": 1, "precision": 12, "max_liars": 2, "max_iter": 2, "init": "labels"},
+        **{"disclosure": "labels", "comparers": (8, 9, 10)},
+    )
+    for seed in (14, 16)
 }
 """What the search found once."""
 
@@ -115,23 +128,48 @@ def test_liars_break_no_promise(seed):
     assert liars.broken_promises(drawn, liars.run(drawn)) == []
 
 
-@pytest.mark.parametrize("spare", [0, 1])
-def test_two_liars_end_a_run_through_shares_that_cannot_be_read_only_below_a_spare_client(spare):
-    """n = R + 2A = 7: one sends shares that two cannot read, the other lies later; n = 8 is enough."""
+@pytest.mark.parametrize(
+    ("disclosure", "spare", "enough"),
+    [("coded", 0, False), ("coded", 1, True), ("labels", 1, False), ("labels", 2, True)],
+)
+def test_two_liars_end_a_run_through_shares_that_cannot_be_read_only_below_spare_clients(
+    disclosure, spare, enough
+):
+    """One sends shares that two cannot read, the other lies later; R + 2A = 7."""
+    helpers = {"comparers": (8 + spare, 9 + spare, 10 + spare)} if disclosure == "labels" else {}
     drawn = kept(
         [1, 1, 1, 1, 1, 2, 2] + [1] * spare,
         liars={2, 7},
         lies=(
             lie(7, "Share", "inside", count=2, towards=(3, 4)),
-            lie(2, "CodedDistances", "residue"),
+            lie(2, "MaskedAnswer" if helpers else "CodedDistances", "residue"),
         ),
         seed=1,
         **{"k": 2, "t": 1, "precision": 12, "max_liars": 2, "max_iter": 2, "init": "labels"},
+        disclosure=disclosure,
+        **helpers,
     )
     ending = liars.run(drawn)
-    assert (ending.error is None) == bool(spare)
+    assert (ending.error is None) == enough
     assert liars.broken_promises(drawn, ending) == []
     assert ending.faults.unread == ((7, 3), (7, 4))
+
+
+@pytest.mark.parametrize("comparers", [(3, 11, 12), (11, 3, 12), (11, 12, 3)])
+def test_a_share_that_a_client_which_compares_cannot_read_ends_the_run_and_accuses_nobody(comparers):
+    drawn = kept(
+        [1, 1, 1, 1, 1, 1, 2, 2, 2, 1],
+        liars={7},
+        lies=(lie(7, "Share", "inside", count=1, towards=(3,)),),
+        seed=1,
+        **{"k": 2, "t": 1, "precision": 12, "max_liars": 1, "max_iter": 2, "init": "labels"},
+        **{"disclosure": "labels", "comparers": comparers},
+    )
+    ending = liars.run(drawn)
+    assert str(ending.error).startswith("client 3 compares and may be asked nothing; ")
+    assert ending.error.clients == ()
+    assert ending.faults.unread == ((7, 3),)
+    assert liars.broken_promises(drawn, ending) == []
 
 
 def test_a_run_beyond_the_promise_ends():

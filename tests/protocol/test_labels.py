@@ -1,5 +1,6 @@
 """Disclosure "labels": the exact result, questions bound to opened labels, and who may be lost."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,10 @@ from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_of
 from secfc.limits import Limits
+from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -422,21 +426,10 @@ class TestLiars:
             wrong = isinstance(message, MaskedAnswer) and message.sender in liars
             if not wrong or message.round < since or message.part != part:
                 return False
-            self.deliver_changed(net, message)
+            net.deliver(net.wrong(message))
             return True
 
         return drop
-
-    def deliver_changed(self, net, message):
-        place = {"part": message.part, "round_": message.round}
-        channel = net.channels[FIRST][message.sender]
-        data = bytearray(channel.open(MaskedAnswer.purpose, sealed=message.sealed.payload, **place))
-        first = len(net.question_in(message))
-        data[first] = (data[first] + 1) % 256
-        sealed = net.seal(
-            message.sender, FIRST, message.part, bytes(data), MaskedAnswer.purpose, round_=message.round
-        )
-        net.deliver(replace(message, sealed=sealed))
 
     @pytest.mark.parametrize("liars", [(1,), (6,), (1, 3), (6, 7), (1, 7)])
     @pytest.mark.parametrize("since", [1, 2])
@@ -511,6 +504,40 @@ class TestLiars:
         message = net.hold(Endorsement, recipient=SERVER, sender=SECOND)
         with pytest.raises(CheatError, match="name impossible liars"):
             go_on_with(net, replace(message, liars=(1,)))
+
+    def test_nothing_is_decoded_where_a_server_leaves_out_more_than_honest_ones_may(self, of):
+        net = of()
+        residues, liars = PackedResidues.empty((1, 1, 1)), Liars(check=None)
+        given = {"primes": primes_of(1), "weights": None, "kernels": None, "liars": liars}
+        answers = MaskedAnswers(net.job, (1, 2, 4, 5), **given)  # R + A = 5 are needed
+        with pytest.raises(TooManyFaultsError, match=r"^too few answers are left$"):
+            answers.take(1, 0, residues)
+
+    @pytest.mark.parametrize(
+        ("withheld", "blamed"),
+        [
+            ((MaskedAnswer, (6, 7)), (6, 7)),
+            ((SpareMasks, (DEALER,)), (DEALER,)),
+            ((OpenedLabels, (FIRST,)), (FIRST,)),
+            ((OpenedLabels, (SECOND,)), (SECOND,)),
+            ((Endorsement, (FIRST,)), (FIRST,)),
+        ],
+        ids=["answers", "masks", "labels of the first", "labels of the second", "what follows"],
+    )
+    def test_of_those_who_are_waited_for_who_has_not_sent_something_is_overdue(self, of, withheld, blamed):
+        net, carried = of(), Counter()
+        kind, senders = withheld
+        lie = self.lying(net, (1,), since=2)
+
+        def drop(message):
+            if message.round == 2 and isinstance(message, kind) and message.sender in senders:
+                return True
+            carried[type(message).__name__, message.sender, message.recipient] += 1
+            return lie(message)
+
+        net.run(drop=drop)
+        assert net.server.outcome is None
+        assert net.server.overdue(lambda *link: carried[link]) == blamed
 
 
 class TestTheTrio:

@@ -25,6 +25,7 @@ from secfc.protocol.messages import (
     Echo,
     Evidence,
     Finish,
+    MaskedAnswer,
     Ready,
     Report,
     Share,
@@ -63,14 +64,16 @@ def lie(net, liar):
         message = net.take(links[0])
         if isinstance(message, CodedDistances) and message.sender == liar:
             message = net.altered(message, first=5)
+        if isinstance(message, MaskedAnswer) and message.sender == liar:
+            message = net.wrong(message)
         net.deliver(message)
 
 
 def as_exact_lloyd(net):
     """The server's labels are those of Lloyd's algorithm from its start, by hand on the union's rows."""
     rows = np.empty((net.server.layout.m, 2))
-    for client, part in zip(net.clients.values(), net.rows, strict=True):
-        rows[client.union_rows] = part
+    for number, part in enumerate(net.rows, 1):
+        rows[net.clients[number].union_rows] = part
     best = net.server.outcome
     sets = best.start
     for _ in range(best.n_iter + 1):
@@ -82,8 +85,11 @@ def as_exact_lloyd(net):
 class TestInTheIteration:
     @comparisons
     @pytest.mark.parametrize("liar", [1, 4, 7])
-    def test_a_liar_is_named_and_the_result_is_right(self, comparison, liar):
-        net = union(comparison=comparison)
+    @pytest.mark.parametrize(
+        "more", [{}, {"disclosure": "labels", "comparers": (8, 9, 10)}], ids=["coded", "labels"]
+    )
+    def test_a_liar_is_named_and_the_result_is_right(self, comparison, liar, more):
+        net = union(comparison=comparison, **more)
         lie(net, liar)
         assert liar != 1 or net.server.faults.liars == (1,)
         assert net.server.state is State.DONE

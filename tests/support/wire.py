@@ -269,6 +269,17 @@ class Wire:
             residues.payload[:3] = first.to_bytes(3, "little")
         return replace(message, residues=residues)
 
+    def wrong(self, message: MaskedAnswer) -> MaskedAnswer:
+        """A masked answer, its first residue another one."""
+        sender, recipient, place = message.sender, message.recipient, message.place
+        opened = self.channels[recipient][sender].open(
+            message.purpose, part=place, sealed=message.sealed.payload, round_=message.round
+        )
+        payload, first = bytearray(opened), len(self.question_in(message))
+        payload[first] = (payload[first] + 1) % 256
+        sealed = self.seal(sender, recipient, place, bytes(payload), message.purpose, message.round)
+        return replace(message, sealed=sealed)
+
     def role(self, number: int) -> Server | Client:
         return self.server if number == SERVER else self.clients[number]
 

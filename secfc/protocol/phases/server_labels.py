@@ -1,5 +1,7 @@
 """The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
@@ -10,7 +12,7 @@ from secfc.kmeans.start import random_partition
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import label_search
-from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels
+from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels, SpareMasks
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.question import endorsed
@@ -69,14 +71,27 @@ class ServerLabels(ServerRounds):
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Evaluators that are behind; while the first waits for answers, those who owe it one."""
         gathering, first = self._gathering, self._evaluators[0]
+        if self._parts_done == self._parts.answers or self._parts_done in self._opened[first]:
+            return self.awaited
         present = [j for j in gathering.members if j not in gathering.absent]
-        needed = self._job.threshold + 2 * gathering.spare  # as many as it can need to tell who lies
         before = RangeParts.of(self.layout, self._job).answers
         due = before + (gathering.round - 1) * self._parts.answers + self._parts_done + 1
         behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
-        if behind and self._parts_done not in self._opened[first] and len(present) - len(behind) < needed:
-            return tuple(behind)
+        if behind and len(present) - len(behind) < self._needed:
+            return self._unmasked(behind, due, carried) or tuple(behind)
         return self.awaited
+
+    @property
+    def _needed(self) -> int:
+        """Answers that tell the first evaluator who lies: it does not know which liars are asked nothing."""
+        return self._job.threshold + self._job.max_liars + self._gathering.spare
+
+    def _unmasked(self, behind: Collection[int], due: int, carried: Carried) -> tuple[int, ...]:
+        """The dealer, if one of those who are behind waits for its masks."""
+        dealer, kind = self._job.comparers[0], SpareMasks.__name__
+        spares = [j for j in range(1, self._job.n + 1) if j not in self._gathering.left_out]
+        waiting = set(spares[self._job.threshold :]) & {*behind} - {dealer}
+        return (dealer,) if any(carried(kind, dealer, j) < due for j in waiting) else ()
 
     def step(self, message: Message) -> ServerStep:
         """Take labels of a part, or the signature of what follows; go on when both evaluators sent it."""
@@ -95,23 +110,27 @@ class ServerLabels(ServerRounds):
         return self, []
 
     def _check_comparers(self) -> None:
-        left = set(self._gathering.everybody) - self._gathering.absent
+        gathering = self._gathering
+        left = set(gathering.everybody) - gathering.absent
         gone = [j for j in self._job.comparers if j not in left]
-        if gone:
-            lies = (
-                ", or answers do not agree" if self._job.max_liars and gone[0] == self._evaluators[0] else ""
-            )
-            raise TooManyFaultsError(
-                f"client {gone[0]} is absent, who compares{lies}; {self._gathering.describe()}", clients=gone
-            )
+        if not gone:
+            return
+        client, who = gone[0], gathering.describe()
+        if client in gathering.liars:
+            raise TooManyFaultsError(f"client {client} lies, who compares", clients=[client])
+        if client in gathering.silent:
+            raise TooManyFaultsError(f"client {client} compares and may be asked nothing; {who}")
+        lies = ", or answers do not agree" if self._job.max_liars and client == self._evaluators[0] else ""
+        raise TooManyFaultsError(f"client {client} is absent, who compares{lies}; {who}", clients=gone)
 
     def _check_silence(self) -> None:
         """The first evaluator does not know who is asked nothing: without these it can tell who lies."""
-        gathering, job = self._gathering, self._job
-        left, needed = len(gathering.members), job.threshold + 2 * job.max_liars
+        gathering, needed = self._gathering, self._needed
+        left = len(gathering.members)
         if gathering.silent and left < needed:
             raise TooManyFaultsError(
-                f"too few are left to tell who lies: {left} < R + 2A = {needed}; {gathering.describe()}"
+                f"too few are left to tell who lies: {left} < R + A + {gathering.spare} = {needed}; "
+                f"{gathering.describe()}"
             )
 
     def standing(self) -> memoryview:
@@ -260,9 +279,7 @@ class ServerLabels(ServerRounds):
             )
         for liar in set(first) - gathering.liars.keys():
             gathering.exclude(liar, f"its answer in round {gathering.round} was wrong")
-        lying = [j for j in self._job.comparers if j in gathering.liars]
-        if lying:
-            raise TooManyFaultsError(f"client {lying[0]} lies, who compares", clients=lying)
+        self._check_comparers()
 
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended.

@@ -12,7 +12,7 @@ from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_labels import ServerLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.states import State
-from secfc.protocol.unread import Pair, apart, open_pairs
+from secfc.protocol.unread import apart, open_pairs
 from secfc.protocol.withholding import Carried
 from secfc.row_layout import WINDOW, Layout
 
@@ -151,7 +151,7 @@ class ServerShare(ServerPhase):
             return self, messages
         gathering = self.context.gathering
         if not covers_of(self.context.job):
-            return self._begin(messages, [])
+            return self._begin(messages)
         self._state = State.CHECK
         if not self.checks.by_part:
             messages += self.checks.begin(self.layout.without(gathering.left_out), gathering.members)
@@ -170,16 +170,16 @@ class ServerShare(ServerPhase):
             self.leave_out(out)
             messages += self._told(sorted(out))
         unread = open_pairs(self.checks.unread, gathering.left_out)
-        disputed = open_pairs(unread, convicted)
-        pairs = apart(disputed)
+        self.unread = tuple(open_pairs(unread, convicted))
+        pairs = apart(self.unread)
         gathering.silence({recipient for _, recipient in unread}.union(*pairs), len(pairs))
-        return self._begin(messages, disputed)
+        return self._begin(messages)
 
-    def _begin(self, messages: list[Message], unread: list[Pair]) -> ServerStep:
+    def _begin(self, messages: list[Message]) -> ServerStep:
         """Everybody who is in holds everything: ask for the first time."""
         rounds = ServerLabels if self.context.job.disclosure == "labels" else ServerIterate
         iterate = rounds(
-            self.context, self.introductions, planned=self.layout, cheats=self.cheats, unread=tuple(unread)
+            self.context, self.introductions, planned=self.layout, cheats=self.cheats, unread=self.unread
         )
         return iterate, messages + iterate.ask()
 
