@@ -26,7 +26,7 @@ def plus_plus_rows(
     The first is uniform. Then 2 + floor(ln n_clusters) rows (at most n_clusters) are drawn with probability
     proportional to their squared distance to the nearest centre so far, and the one that lowers the sum of
     these distances most, of equals the first drawn, becomes a centre. Once that sum is 0, the lowest rows
-    that are no centres follow.
+    that are no centres follow. Random numbers for draws are taken before it is known that there is one.
 
     Parameters
     ----------
@@ -45,14 +45,12 @@ def plus_plus_rows(
     closest = distances_from(chosen[0])
     while len(chosen) < n_clusters:
         sums = np.cumsum(closest)
+        randoms = [int.from_bytes(rng.bytes(DRAW_BYTES), "little") for _ in range(n_candidates)]
         if sums[-1] == 0:
             left = [row for row in range(n_rows) if row not in chosen]
             return chosen + left[: n_clusters - len(chosen)]
-        candidates = []
-        for _ in range(n_candidates):
-            random = int.from_bytes(rng.bytes(DRAW_BYTES), "little")
-            bound = sums[-1] * random // 2 ** (8 * DRAW_BYTES)
-            candidates.append(int(np.searchsorted(sums, bound, side="right")))
+        bounds = [sums[-1] * random // 2 ** (8 * DRAW_BYTES) for random in randoms]
+        candidates = [int(np.searchsorted(sums, bound, side="right")) for bound in bounds]
         nearer = {row: np.minimum(closest, distances_from(row)) for row in dict.fromkeys(candidates)}
         best = min(nearer, key=lambda row: nearer[row].sum())  # the first drawn of equals
         chosen.append(best)

@@ -210,8 +210,8 @@ class ClusterOptions(AgreedClustering):
         "from a random partition, rows at most a third as far from their centre as from any other (the "
         'paper, section 5). "k-means++": single rows drawn by their distance to those drawn before, of '
         "several candidates the best, as scikit-learn's; the server learns every row's distance to each "
-        "candidate, and a client whose `limits` forbid sets of one row refuses. Or start labels, one array a "
-        "party, each cluster with at least one row.",
+        'candidate, but not with disclosure "labels", and a client whose `limits` forbid sets of one row '
+        "refuses. Or start labels, one array a party, each cluster with at least one row.",
         choices=("random", "separation", "k-means++"),
         help="How the first sets are chosen.",
     )

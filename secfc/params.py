@@ -16,6 +16,7 @@ from secfc.array_types import Ints, Labels
 from secfc.called_with import documented
 from secfc.codes import Code
 from secfc.comparing.bounded import bounded_residues
+from secfc.comparing.minima import start_residues
 from secfc.comparing.question import comparison_residues
 from secfc.comparing.scores import score_residues
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
@@ -220,11 +221,8 @@ class Job(AgreedClustering):
                 f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap, "
                 f"{comparers} were given"
             )
-        if self.init == "k-means++" or self.compared:
-            raise ParameterError(
-                "disclosure: 'labels' takes starts that are random, by separation or given, and one k; "
-                f"init={self.init!r} and compared={self.compared} were given"
-            )
+        if self.compared:
+            raise ParameterError(f"disclosure: 'labels' takes one k; compared={self.compared} was given")
 
     def _check_compared(self) -> None:
         for k in self.compared:
@@ -336,7 +334,7 @@ class Job(AgreedClustering):
     def residues(self, m: int) -> int:
         """Primes that every round about sets of m rows in all can do with."""
         if self.disclosure == "labels":
-            cases = ([m - m // 2, m // 2], [m])
+            cases = ([m - m // 2, m // 2], [m], [1])
             rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)
             return max(rounds, bounded_residues(self.radius, m, self.ell * self.width))
         return residues_needed(self.radius, m)
@@ -345,8 +343,10 @@ class Job(AgreedClustering):
         """Primes that a round needs about sets of these sizes, shape (k,), of m rows in all."""
         if self.disclosure != "labels":
             return residues_needed(self.radius, int(sizes.max()))
-        compared = comparison_residues(self.radius, sizes, core=self.init == "separation")
-        return max(compared, self.score_residues(m)) if self.n_init > 1 else compared
+        needed = comparison_residues(self.radius, sizes, core=self.init == "separation")
+        if self.init == "k-means++" and sizes.max() == 1:  # maybe candidates
+            needed = max(needed, start_residues(self.radius, m))
+        return max(needed, self.score_residues(m)) if self.n_init > 1 else needed
 
     def score_residues(self, m: int) -> int:
         """Primes that scores of starts need with disclosure "labels", of m rows."""

@@ -7,12 +7,15 @@ from itertools import accumulate
 
 from secfc.codes import Code
 from secfc.comparing.bounded import ANDED, NUMBERS, VALUES, most_bounded_bytes
+from secfc.comparing.draw import most_draw_bytes
 from secfc.comparing.farthest import most_farthest_bytes
 from secfc.comparing.plan import most_dealt_bytes
+from secfc.comparing.start import most_nearer_bytes
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.kmeans.plus_plus import candidates_of
 from secfc.options import MAX_ROWS
-from secfc.params import Job
+from secfc.params import Job, Start
 
 MAX_MESSAGE_BYTES = 1 << 31
 """No message is larger, whatever its type. The largest is an assignment of `MAX_ROWS` rows."""
@@ -105,7 +108,7 @@ class Layout:
         if job.reveal_spread is not None:  # behind the first part of the shares
             columns += job.k * job.width
         if job.disclosure == "labels":
-            compared = most_compared_bytes(self.m, job.k, primes)
+            compared = most_compared_bytes(self.m, job.k, primes, job.init)
             largest = max(compared, most_range_bytes(job.n, self.m, primes)) + _HEADER_ROOM
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
@@ -131,11 +134,16 @@ def most_answer_bytes(columns: int) -> int:
 
 
 @cache
-def most_compared_bytes(rows: int, k: int, primes: int) -> int:
+def most_compared_bytes(rows: int, k: int, primes: int, init: Start) -> int:
     """Bytes that no message exceeds by which labels are compared, of so many rows in all."""
     columns = primes * k
     of_part = min(rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
-    return max(most_dealt_bytes(of_part, k, primes), most_farthest_bytes(rows, k, primes))
+    of_labels = max(most_dealt_bytes(of_part, k, primes), most_farthest_bytes(rows, k, primes))
+    if init != "k-means++":
+        return of_labels
+    candidates = candidates_of(k)
+    of_start = most_nearer_bytes(of_part, candidates, primes), most_draw_bytes(rows, candidates, primes)
+    return max(of_labels, *of_start)
 
 
 def _rows_of_a_part(size: int, columns: int) -> int:

@@ -353,7 +353,8 @@ def _note(client: Client, message: Message, watched: Watched) -> None:
     """Keep what a client has of a round, and what it opened."""
     phase = cast(Any, client.phase)  # its own memory
     if isinstance(message, Assignment):
-        watched.rounds[message.round, client.number] = cast(ClientLabels, phase._disclosure)._round_now
+        now = cast(ClientLabels, phase._disclosure)._round_now
+        watched.rounds[message.round, client.number] = cast(LabelRound, now)
     elif isinstance(message, RoundMessage):
         data = phase._peers.all_channels[message.sender].open(
             message.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round

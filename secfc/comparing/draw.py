@@ -19,14 +19,25 @@ from secfc.comparing.role import Comparer, Steps
 from secfc.comparing.start import Opening, OpeningDealer, OpeningEvaluator
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 from secfc.kernels import Kernels
 from secfc.kmeans.plus_plus import DRAW_BITS
 
 _WIDTHS = GateWidths()
 
+_WORD = 8
+"""Bytes."""
+
 _PIECES = 1 << 10
 """Of a level at most: a million rows take two, and a level some six exchanges."""
+
+
+def most_draw_bytes(rows: int, draws: int, primes: int) -> int:
+    """Bytes of the largest message that the dealer sends for so many draws, with the usual widths."""
+    ends, bracket = draws * (min(rows, _PIECES) - 1), Bracket.pair()
+    plan = BatchPlan.of_columns(primes_of(primes), ends, bracket, columns=2, widths=_WIDTHS)
+    return _WORD * plan.dealt
 
 
 class _Search:

@@ -29,6 +29,7 @@ from secfc.comparing.slicing import to_rows
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, SecFCError
 from secfc.field.packing import PackedResidues, unpack
+from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 
@@ -49,6 +50,12 @@ def _pairs(closest: PackedResidues, asked: PackedResidues, primes: tuple[int, ..
 
 def _match(pairs: Floats, primes: tuple[int, ...], widths: GateWidths) -> Knockout:
     return Knockout(primes=primes, pairs=pairs.shape[2], widths=widths, residues=1, nearer=True)
+
+
+def most_nearer_bytes(rows: int, candidates: int, primes: int) -> int:
+    """Bytes that the dealer sends for a part of so many rows, with the usual widths."""
+    match = Knockout(primes=primes_of(primes), pairs=1, widths=_WIDTHS, residues=1, nearer=True)
+    return match.dealt_for(rows * candidates)
 
 
 def _least(found: Floats, shape: tuple[int, int, int], primes: tuple[int, ...]) -> PackedResidues:

@@ -3,20 +3,24 @@
 Server and evaluators make the same search from what was opened, so that each knows the next question.
 """
 
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Any
 
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
+from secfc.kmeans.plus_plus import Choices
 from secfc.kmeans.search import LabelResult
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import separated_sets
+from secfc.params import Start
 
 
 class _Step(Enum):
     """What the sets now asked about are for."""
 
+    CANDIDATES = auto()
     FIRST_OF_START = auto()
     SECOND_OF_START = auto()
     ITERATE = auto()
@@ -39,16 +43,23 @@ class LabelSearch:
 
     `sets` asks for the nearest mean of every row; `add` takes labels, some rows at a time, and `end_round`
     tells what follows. `found` has the results of the starts that have ended, `best` is the best of these.
+    Where `choices` are there, `sets` asks about candidates instead, and `choose` takes what was opened.
 
     Parameters
     ----------
     sets : ndarray of shape (m,), int32
         Of the first question.
     k, max_iter, n_init : int
-    separation : bool
-        Whether the first two questions make the start, of cores.
+    init : {"random", "separation", "k-means++", "labels"}
+        "separation": the first two questions make the start, of cores. "k-means++": the first ones choose its
+        rows, and `sets` is a single row.
     predict : bool
         Keep these sets: one question, of the rows in none of them.
+
+    Attributes
+    ----------
+    choices : Choices or None
+        Of a start by k-means++ that is being made.
     """
 
     def __init__(
@@ -58,11 +69,12 @@ class LabelSearch:
         k: int,
         max_iter: int,
         n_init: int = 1,
-        separation: bool = False,
+        init: Start = "random",
         predict: bool = False,
     ) -> None:
         self._k, self._max_iter, self._starts_left = k, max_iter, n_init
-        self._first = _Step.PREDICT if predict else _Step.FIRST_OF_START if separation else _Step.ITERATE
+        first = {"separation": _Step.FIRST_OF_START, "k-means++": _Step.CANDIDATES}.get(init, _Step.ITERATE)
+        self._first = _Step.PREDICT if predict else first
         self._core = np.zeros(sets.size, dtype=np.bool_)
         self._previous: Labels | None = None
         self.found: list[LabelResult] = []
@@ -73,12 +85,17 @@ class LabelSearch:
         """Begin a start with these sets."""
         self._starts_left -= 1
         self.sets, self._labels, self._previous = sets, sets.copy(), None
-        self._step, self.moved, self.question = self._first, sets.size, 1
+        self._step, self.moved = self._first, sets.size
+        self.choices: Choices | None = None
+        if self._step is _Step.CANDIDATES:
+            self.choices = Choices(m=sets.size, k=self._k, first=int(sets.argmax()))
         self.current = LabelResult(start=sets, labels=sets, k=self._k)
 
     @property
     def asked(self) -> Ints:
         """Rows whose label is opened, ascending."""
+        if self.choices is not None:
+            return np.empty(0, dtype=np.int64)
         return np.flatnonzero(self.sets < 0) if self._step is _Step.PREDICT else np.arange(self.sets.size)
 
     @property
@@ -108,6 +125,17 @@ class LabelSearch:
         """All labels of this round."""
         return self._labels
 
+    def choose(self, candidate: int, drawn: Iterable[int]) -> Follows:
+        """Choose a candidate, by its number, and ask about the rows drawn next; see `Choices.choose`."""
+        choices = self.choices
+        assert choices is not None
+        choices.choose(candidate, drawn)
+        self.sets = choices.sets
+        if not choices.candidates:
+            self.current.start, self._step, self.choices = self.sets, _Step.ITERATE, None
+        self._labels = self.sets.copy()
+        return Follows.QUESTION
+
     def end_round(self, farthest: Ints) -> Follows:
         """Move the sets.
 
@@ -123,7 +151,6 @@ class LabelSearch:
             Where a start has ended, `best` may have to be changed.
         """
         labels, run = self._labels.copy(), self.current
-        self.question += 1
         sets = labels.copy()
         sets[farthest] = self.emptied[: farthest.size]
         match self._step:
@@ -164,7 +191,7 @@ class LabelSearch:
             "previous": self._previous,
             "step": self._step.name,
             "moved": self.moved,
-            "question": self.question,
+            "choices": None if self.choices is None else self.choices.standing(),
             "starts_left": self._starts_left,
             "current": vars(self.current),
             "found": [vars(one) for one in self.found],
@@ -175,7 +202,10 @@ class LabelSearch:
         """Stand where another search stood that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
         self._step, self.moved = _Step[standing["step"]], standing["moved"]
-        self._labels, self.question = self.sets.copy(), standing["question"]
+        self._labels, self.choices = self.sets.copy(), None
+        if standing["choices"] is not None:
+            self.choices = Choices(m=self.sets.size, k=self._k, first=0)
+            self.choices.stand(standing["choices"])
         self._starts_left, self.best = standing["starts_left"], standing["best"]
         self.current = LabelResult(**standing["current"])
         self.found = [LabelResult(**one) for one in standing["found"]]

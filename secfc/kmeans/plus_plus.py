@@ -6,6 +6,7 @@ A question asks about candidates as sets of one row each, so that D_{i,h} is the
 candidate h itself.
 """
 
+from collections.abc import Iterable
 from math import log
 from typing import Any
 
@@ -33,11 +34,66 @@ def draws(rng: np.random.Generator, k: int) -> list[int]:
     return [int.from_bytes(rng.bytes(DRAW_BITS // 8), "little") for _ in range(candidates_of(k))]
 
 
+class Choices:
+    """The public part of a start: rows that were chosen, and those that are asked about.
+
+    Parameters
+    ----------
+    m, k : int
+        Rows and clusters, k <= m.
+    first : int
+        The first candidate.
+
+    Attributes
+    ----------
+    chosen, candidates : list of int
+    """
+
+    def __init__(self, *, m: int, k: int, first: int) -> None:
+        self._m, self._k = m, k
+        self.chosen: list[int] = []
+        self.candidates = [first]
+
+    @property
+    def sets(self) -> Labels:
+        """Candidates, at the end the chosen rows, alone in a set each; the other rows are in none."""
+        sets = np.full(self._m, -1, dtype=np.int32)
+        rows = self.candidates or self.chosen
+        sets[rows] = np.arange(len(rows))
+        return sets
+
+    @property
+    def last(self) -> bool:
+        """Whether the best candidate is the last row to be chosen, and none are drawn after it."""
+        return len(self.chosen) + 1 == self._k
+
+    def choose(self, candidate: int, drawn: Iterable[int] = ()) -> None:
+        """Choose a candidate, by its number, and ask about the rows drawn next.
+
+        None are drawn after the last, or when all rows coincide with chosen ones: then the lowest others fill
+        the sets that are left.
+        """
+        self.chosen.append(self.candidates[candidate])
+        self.candidates = list(dict.fromkeys(drawn))
+        if not self.candidates:
+            others = np.setdiff1d(np.arange(self._m), self.chosen)[: self._k - len(self.chosen)]
+            self.chosen += others.tolist()
+
+    def standing(self) -> dict[str, Any]:
+        """Between two questions, what the rest depends on."""
+        return {"chosen": self.chosen, "candidates": self.candidates}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Stand where another one stood."""
+        self.chosen, self.candidates = standing["chosen"], standing["candidates"]
+
+
 class PlusPlus:
     """Chooses k rows as the first centres, question by question.
 
     `sets` asks about single rows; `add` takes the distances to them, and `end_round` returns whether there is
-    another question. If not, `sets` has the chosen rows, row c_h alone in set h.
+    another question. If not, `sets` has the chosen rows, row c_h alone in set h. Random numbers are drawn
+    with the question that they follow, before it is known whether a row is drawn by them.
 
     Parameters
     ----------
@@ -49,23 +105,23 @@ class PlusPlus:
 
     def __init__(self, *, m: int, k: int, rng: np.random.Generator) -> None:
         self._m, self._k, self._rng = m, k, rng
-        self._chosen: list[int] = []
+        self._choices = Choices(m=m, k=k, first=int(rng.integers(m)))
         self._closest: Limbs | None = None  # (L, m), to the nearest chosen row
         self._asked: Limbs | None = None  # (L, candidates, m)
-        self._ask([int(rng.integers(m))])
+        self._draw()
+
+    def _draw(self) -> None:
+        self.sets = self._choices.sets
+        self._draws = [] if self._choices.last else draws(self._rng, self._k)
 
     def standing(self) -> dict[str, Any]:
         """Between two questions, what the rest depends on besides the generator."""
-        return {"chosen": self._chosen, "closest": self._closest, "candidates": self._candidates}
+        return self._choices.standing() | {"closest": self._closest, "draws": self._draws}
 
     def stand(self, standing: dict[str, Any]) -> None:
         """Stand where another one stood."""
-        self._chosen, self._closest = standing["chosen"], standing["closest"]
-        self._ask(standing["candidates"])
-
-    def _ask(self, rows: list[int]) -> None:
-        self._candidates = rows
-        self.sets = _alone(rows, self._m)
+        self._choices.stand(standing)
+        self._closest, self._draws, self.sets = standing["closest"], standing["draws"], self._choices.sets
 
     def add(self, rows: slice, digits: Floats, radix: MixedRadix) -> None:
         """Take digits of some rows' squared distances to the candidates, shape (P, candidates, rows)."""
@@ -86,17 +142,18 @@ class PlusPlus:
         assert self._asked is not None
         best = 0
         closest, potential = self._with(0), None
-        for at in range(1, len(self._candidates)):
+        for at in range(1, len(self._choices.candidates)):
             potential = total(closest) if potential is None else potential
             other = self._with(at)
             lower = total(other)
             if lower < potential:  # of equals the first drawn stays
                 best, closest, potential = at, other, lower
         self._closest = closest
-        self._chosen.append(self._candidates[best])
-        if len(self._chosen) < self._k and self._draw(Cumulated(closest)):
+        self._choices.choose(best, self._drawn(closest) if self._draws else ())
+        if self._choices.candidates:
+            self._draw()
             return True
-        self.sets = _alone(self._chosen, self._m)
+        self.sets = self._choices.sets
         return False
 
     def _with(self, candidate: int) -> Limbs:
@@ -105,22 +162,9 @@ class PlusPlus:
         asked: Limbs = self._asked[:, candidate]
         return asked.copy() if self._closest is None else minimum(self._closest, asked)
 
-    def _draw(self, weights: Cumulated) -> bool:
-        """Draw rows with probability proportional to their distance; False when every distance is 0.
-
-        Then all rows coincide with chosen ones, and the lowest others fill the sets that are left.
-        """
+    def _drawn(self, closest: Limbs) -> list[int]:
+        """Rows drawn with probability proportional to their distance; none when every distance is 0."""
+        weights = Cumulated(closest)
         if weights.total == 0:
-            others = np.setdiff1d(np.arange(self._m), self._chosen)[: self._k - len(self._chosen)]
-            self._chosen += others.tolist()
-            return False
-        drawn = [weights.first_above(weights.total * r >> DRAW_BITS) for r in draws(self._rng, self._k)]
-        self._ask(list(dict.fromkeys(drawn)))
-        return True
-
-
-def _alone(rows: list[int], m: int) -> Labels:
-    """Sets of one row each, the others in none."""
-    sets = np.full(m, -1, dtype=np.int32)
-    sets[rows] = np.arange(len(rows))
-    return sets
+            return []
+        return [weights.first_above(weights.total * r >> DRAW_BITS) for r in self._draws]

@@ -88,8 +88,9 @@ class Bounds:
         """What the dealer sends of a part; without the rows of some, a round takes fewer primes."""
         if self.job.disclosure != "labels":
             return 0
-        of = (most_compared_bytes(self.rows, self.job.k, primes) for primes in range(1, self.primes + 1))
-        return max(*of, most_range_bytes(self.job.n, self.rows, self.primes))
+        rows, k, init = self.rows, self.job.k, self.job.init
+        of = (most_compared_bytes(rows, k, primes, init) for primes in range(1, self.primes + 1))
+        return max(*of, most_range_bytes(self.job.n, rows, self.primes))
 
     def part_rows(self, primes: int = 1) -> int:
         """Rows of a part of an answer in so many primes."""

@@ -14,8 +14,10 @@ from secfc.protocol.question import question_digest
 from secfc.protocol.sharing import ClientSharing
 
 
-def _check_unendorsed(message: Assignment | Finish) -> None:
-    """Refuse what evaluators sign: there are none."""
+def _check_uncompared(message: Assignment | Finish) -> None:
+    """Refuse what evaluators sign, and what is drawn by: there are none."""
+    if isinstance(message, Assignment) and message.draws:
+        raise MessageError(f"Assignment: {len(message.draws)} draws, nobody draws by them")
     if message.endorsements:
         kind = type(message).__name__
         raise MessageError(f"{kind}: {len(message.endorsements)} endorsements, nobody gives any")
@@ -40,11 +42,11 @@ class ClientCoded:
                 f"Assignment: {len(message.responders)} responders, disclosure {self._job.disclosure!r} "
                 "names none"
             )
-        _check_unendorsed(message)
+        _check_uncompared(message)
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Likewise of the result."""
-        _check_unendorsed(message)
+        _check_uncompared(message)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin to answer a question modulo so many primes; False when this client is not asked."""
@@ -112,7 +114,7 @@ class ClientDistances(ClientCoded):
         for j in responders:
             if j in self._sharing.left_out or j not in {self._number, *self._channels}:
                 raise MessageError(f"Assignment: responder {j} is no client of this run")
-        _check_unendorsed(message)
+        _check_uncompared(message)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Masks with keys of all that the question asks."""

@@ -14,6 +14,7 @@ import numpy as np
 from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.kmeans.plus_plus import candidates_of
 from secfc.options import MAX_ROWS
 from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.payload import Payload
@@ -211,6 +212,19 @@ def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
 
 SIGNATURES = Encoding(lambda value, k: b"".join(value), _unpack_signatures, lambda of: 2 * SIGNATURE_BYTES)
 """All that is left: none or those of both evaluators."""
+
+
+def _unpack_draws(reader: Reader, k: int) -> tuple[int, ...]:
+    (count,) = reader.unpack(_CLIENT)
+    return tuple(one for (one,) in _COUNT.iter_unpack(reader.take(_COUNT.size * count)))
+
+
+DRAWS = Encoding(
+    lambda value, k: _CLIENT.pack(len(value)) + b"".join(map(_COUNT.pack, value)),
+    _unpack_draws,
+    lambda of: _CLIENT.size + _COUNT.size * candidates_of(of.job.k),
+)
+"""How many, then random numbers below 2**32."""
 
 
 def numbers(most: Most) -> Encoding:

@@ -1,32 +1,37 @@
 """Disclosure "labels" at a client: one round after the other, and at an evaluator what follows from each."""
 
 from enum import Enum, auto
+from typing import Any
 
 import numpy as np
 
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
-from secfc.errors import CheatError, MessageError, SealError
+from secfc.comparing.minima import Minima
+from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
+from secfc.kmeans.plus_plus import candidates_of
 from secfc.params import Job
 from secfc.protocol.best_start import Scores
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
+from secfc.protocol.endorsing import check_endorsed, is_first, statement
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
-from secfc.protocol.question import endorsed, question_digest
+from secfc.protocol.question import Said, question_digest
 from secfc.protocol.range_round import RANGE_ROUND, RangeRound, range_asked
 from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.start_round import CandidatesAsked, StartRound
 from secfc.protocol.trio_round import Kept, TrioRound
 from secfc.randomness import KEY_BYTES
 from secfc.row_layout import Layout, RangeParts
-from secfc.sealing.handshake import Session
 
 _CORE_QUESTION = 2
 """Of a start by separation."""
@@ -48,62 +53,9 @@ def label_search(job: Job, sets: Labels) -> LabelSearch:
         k=job.k,
         max_iter=job.max_iter,
         n_init=job.n_init,
-        separation=job.init == "separation",
+        init=job.init,
         predict=job.predict,
     )
-
-
-def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, session: Session) -> bool:
-    """Refuse a question, or result, that does not follow from opened labels, as both evaluators sign.
-
-    Parameters
-    ----------
-    message : Assignment or Finish
-    labels : ndarray of shape (m,), int32
-        Those in it.
-    job : Job
-    session : Session
-
-    Returns
-    -------
-    bool
-        Whether it begins another start, whose sets the evaluators do not know.
-
-    Raises
-    ------
-    MessageError
-        It has no two signatures, or one is not the evaluator's.
-    """
-    signed, needed = len(message.endorsements), len(job.comparers) - 1
-    if signed != needed:
-        raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
-    ended = (message.n_iter, message.converged) if isinstance(message, Finish) else None
-    try:
-        _verify(message, labels, job=job, session=session, ended=ended)
-    except SealError:
-        if ended is not None or job.n_init == 1 or not _is_partition(labels, job.k):
-            raise
-        _verify(message, None, job=job, session=session, ended=None)
-        return True
-    return False
-
-
-def _verify(
-    message: Assignment | Finish,
-    labels: Labels | None,
-    *,
-    job: Job,
-    session: Session,
-    ended: tuple[int, bool] | None,
-) -> None:
-    statement = endorsed(session, labels, round_=message.round, left_out=message.left_out, ended=ended)
-    for client, signature in zip(job.comparers[1:], message.endorsements, strict=True):
-        session.roster.verify(client, signature, statement, what="what follows from the labels")
-
-
-def _is_partition(sets: Labels, k: int) -> bool:
-    """Whether every row is in a set, and every set has a row."""
-    return bool(sets.min() >= 0) and np.unique(sets).size == k
 
 
 class ClientLabels(ClientCoded):
@@ -141,6 +93,7 @@ class ClientLabels(ClientCoded):
         self._parts = layout.parts(self._job)
         dealer, *evaluators = self._job.comparers
         self._deals, self._evaluates = self._number == dealer, self._number in evaluators
+        self._compares = self._deals or self._evaluates
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
         own_secret = context.masks.octets(KEY_BYTES) if self._deals else bytes(KEY_BYTES)
         self._kept = Kept(
@@ -152,30 +105,49 @@ class ClientLabels(ClientCoded):
         )
         self._search: LabelSearch | None = None  # an evaluator's
         self._step = _Step.OPEN
-        self._farthest = np.empty(0, dtype=np.int64)
+        self._rows: tuple[int, ...] = ()  # what an endorsement says of the next sets
         self._follows = Follows.QUESTION
-        self._question = 0  # within its start, from 1
-        self._begins = False  # whether the question begins a start
+        self._asks = Said.START
+        # Questions of the present start.
+        self._candidates_asked = self._labels_asked = 0
+        self._minima: Minima | None = None
         self._proof: RangeRound | None = None  # that rows are within the bound
-        self._current: LabelRound | None = None
+        self._current: LabelRound | StartRound | None = None
         self._late: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """The first sets are those of a start; all others follow from opened labels."""
+        """The first sets are those of a start; all others follow from what was opened."""
         if message.responders:
             raise MessageError(
                 f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
             )
+        said = Said.START
         if message.round > 1:
-            self._begins = check_endorsed(message, sets, job=self._job, session=self._context.session)
-            return
-        if self._sharing is not None and not self._sharing.seed:
+            said = check_endorsed(message, sets, job=self._job, session=self._context.session)
+        elif self._sharing is not None and not self._sharing.seed:
             raise MessageError("Assignment: before shares were checked")
-        if message.endorsements:
+        elif message.endorsements:
             raise MessageError("Assignment: round 1 is endorsed, and no labels were opened before")
-        if not self._job.predict and not _is_partition(sets, self._job.k):
-            raise MessageError("Assignment: round 1 is about no partition of all rows")
-        self._begins = True
+        elif not self._job.predict and not is_first(sets, self._job):
+            what = "single row" if self._job.init == "k-means++" else "partition of all rows"
+            raise MessageError(f"Assignment: round 1 is about no {what}")
+        self._check_draws(said, len(message.draws))
+        self._asks = said
+
+    def _about_candidates(self, said: Said) -> bool:
+        """Whether a question is about candidates of a start."""
+        return said is Said.CANDIDATES or (said is Said.START and self._job.init == "k-means++")
+
+    def _check_draws(self, said: Said, count: int) -> None:
+        """Rows are drawn after all candidates but the last; one that does not compare may miss questions."""
+        k, begins = self._job.k, said is Said.START
+        possible = {0}
+        if self._about_candidates(said):
+            number = 1 if begins else self._candidates_asked + 1
+            known = begins or self._compares
+            possible = {0 if number == k else candidates_of(k)} if known else {0, candidates_of(k)}
+        if count not in possible:
+            raise MessageError(f"Assignment: {count} draws, {max(possible)} are needed")
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """The result follows from opened labels."""
@@ -185,31 +157,45 @@ class ClientLabels(ClientCoded):
         """Begin a round, with keys of all that the question asks."""
         super().ask(message, sets, sizes, residues)
         self._mail.round = message.round
-        self._question = 1 if self._begins else self._question + 1
-        self._step = _Step.OPEN
+        self._step, begins = _Step.OPEN, self._asks is Said.START
+        candidates = self._about_candidates(self._asks)
+        if begins:
+            self._candidates_asked = self._labels_asked = 0
+        self._candidates_asked += candidates
+        self._labels_asked += not candidates
         if self._evaluates and self._search is None:
             self._search = label_search(self._job, sets)
-        elif self._search is not None and self._begins:
+        elif self._search is not None and begins:
             self._search.begin(sets)
         job = self._job
         if self._proof is None:
             about = range_asked(job, self._members, RangeParts.of(self._parts.layout, job), self._left_out)
             self._proof = RangeRound(self._context, self._peers, about, self._kept, self._sharing)
-        asked = LabelsAsked(
-            round=message.round,
-            digest=question_digest(sets, (), self._left_out),
-            sets=sets,
-            sizes=sizes,
-            champions=self._question > 1 or (job.init == "labels" and not job.predict),
-            core=job.init == "separation" and self._question == _CORE_QUESTION,
-            rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
-            members=self._members,
-            parts=self._parts,
-            residues=residues,
-        )
-        if self._deals and self._begins and self._current is not None and not self._current.scored:
+        common: dict[str, Any] = {
+            "round": message.round,
+            "digest": question_digest(sets, (), self._left_out, message.draws),
+            "sets": sets,
+            "sizes": sizes,
+            "members": self._members,
+            "parts": self._parts,
+            "residues": residues,
+        }
+        if begins and self._deals and isinstance(self._current, LabelRound) and not self._current.scored:
             # A start has ended. What evaluators tell of it may come when the next question has overtaken it.
             self._late = self._current
+        if candidates:
+            if begins and self._compares:
+                self._minima = Minima(rows=sets.size, primes=primes_of(residues))
+            candidates_asked = CandidatesAsked(draws=message.draws, minima=self._minima, **common)
+            self._current = StartRound(self._context, self._peers, candidates_asked, self._kept)
+            return True
+        self._minima = None
+        asked = LabelsAsked(
+            champions=self._labels_asked > 1 or (job.init == "labels" and not job.predict),
+            core=job.init == "separation" and self._labels_asked == _CORE_QUESTION,
+            rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
+            **common,
+        )
         self._current = LabelRound(self._context, self._peers, asked, self._kept)
         return True
 
@@ -232,7 +218,7 @@ class ClientLabels(ClientCoded):
         return self._drain()
 
     @property
-    def _round_now(self) -> LabelRound:
+    def _round_now(self) -> LabelRound | StartRound:
         assert self._current is not None
         return self._current
 
@@ -273,11 +259,18 @@ class ClientLabels(ClientCoded):
                 text = f"client {message.sender}: {error}"
                 raise CheatError(text, code=Code.BAD_MESSAGE) from None
 
-    def _follow(self, current: LabelRound) -> list[Message]:
-        """At an evaluator: the next step after all labels of a round are opened, if it can be made."""
+    def _follow(self, current: LabelRound | StartRound) -> list[Message]:
+        """At an evaluator: the next step after all of a round is opened, if it can be made."""
         search = self._search
-        if search is None or not current.complete:
+        if search is None or not current.complete or self._step is _Step.ENDORSED:
             return []
+        if isinstance(current, StartRound):
+            assert search.choices is not None
+            assert current.best is not None
+            chosen = search.choices.candidates[current.best]
+            self._follows = search.choose(current.best, current.drawn)
+            self._rows = (chosen, *(search.choices.candidates if search.choices else ()))
+            return self._endorse(search)
         match self._step:
             case _Step.OPEN:
                 for part in range(self._parts.answers):
@@ -285,10 +278,9 @@ class ClientLabels(ClientCoded):
                 self._step = _Step.FIND_FARTHEST
                 return current.find_farthest(search.labels) if search.emptied.size else self._follow(current)
             case _Step.FIND_FARTHEST if not search.emptied.size or current.farthest is not None:
-                farthest = current.farthest
-                self._farthest = np.empty(0, dtype=np.int64) if farthest is None else farthest
-                labels = search.labels.copy()
-                self._follows = search.end_round(self._farthest)
+                farthest = np.empty(0, dtype=np.int64) if current.farthest is None else current.farthest
+                labels, self._rows = search.labels.copy(), tuple(farthest.tolist())
+                self._follows = search.end_round(farthest)
                 self._step = _Step.FIND_BEST
                 scored = self._job.n_init > 1 and self._follows is not Follows.QUESTION
                 return current.find_best(labels) if scored else self._endorse(search)
@@ -299,27 +291,19 @@ class ClientLabels(ClientCoded):
         return []
 
     def _endorse(self, search: LabelSearch) -> list[Message]:
-        """Sign what follows from the labels of this round."""
+        """Sign what follows from this round."""
         self._step = _Step.ENDORSED
-        result = search.found[search.best] if self._follows is Follows.END else None
-        labels = result.labels if result else search.sets if self._follows is Follows.QUESTION else None
         session = self._context.session
-        statement = endorsed(
-            session,
-            labels,
-            round_=0 if result else self._round + 1,
-            left_out=self._left_out,
-            ended=(result.n_iter, result.converged) if result else None,
-        )
+        signed = statement(session, search, self._follows, round_=self._round, left_out=self._left_out)
         return [
             Endorsement(
                 run=session.run,
                 sender=self._number,
                 recipient=SERVER,
                 round=self._round,
-                signature=self._context.identity.sign(statement),
+                signature=self._context.identity.sign(signed),
                 best=search.best,
-                moved=tuple(self._farthest.tolist()),
+                rows=self._rows,
                 liars=tuple(sorted(self._kept.liars.found)),
             )
         ]

@@ -14,6 +14,7 @@ from secfc.protocol.bounds import MOST_DEALT_BYTES
 from secfc.protocol.encodings import (
     CLIENT,
     COUNT,
+    DRAWS,
     FOUND,
     INTRODUCTION,
     INTRODUCTIONS,
@@ -144,7 +145,7 @@ class Assignment(FromServer):
 
     With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
     and who was left out, ascending, is in it too. With "labels", from the second round on, the evaluators'
-    endorsements.
+    endorsements; and `draws`, where candidates of a start are asked about and others are drawn after them.
     """
 
     number = 5
@@ -155,12 +156,14 @@ class Assignment(FromServer):
         sets=SETS,
         responders=clients(lambda of: of.job.threshold),
         left_out=clients(lambda of: of.job.n),
+        draws=DRAWS,
         endorsements=SIGNATURES,
     )
 
     sets: Labels | PackedLabels = field(repr=False)
     responders: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+    draws: tuple[int, ...] = ()
     endorsements: tuple[bytes, ...] = field(default=(), repr=False)
 
 
@@ -591,7 +594,8 @@ class Compared(BetweenClients):
 class OpenedLabels(ToServer):
     """The labels of the rows of a part, as an evaluator opened them.
 
-    `core` has a bit of each row where the core was asked for, the lowest bit first.
+    `core` has a bit of each row where the core was asked for, the lowest bit first. About candidates of a
+    start there are no labels.
     """
 
     number = 31
@@ -609,8 +613,9 @@ class OpenedLabels(ToServer):
 class Endorsement(ToServer):
     """An evaluator's signature of what follows from a round's labels: the next question, or the result.
 
-    `moved` are the rows that go to emptied clusters, in the order of these; `best` is the best start so far,
-    counted from 0. The first evaluator also names the clients that it found lying, ascending.
+    `rows` are those that go to emptied clusters, in the order of these; about candidates of a start the
+    one that is chosen, and those that are asked about next. `best` is the best start so far, counted from 0.
+    The first evaluator also names the clients that it found lying, ascending.
     """
 
     number = 32
@@ -621,12 +626,12 @@ class Endorsement(ToServer):
         signature=octets(SIGNATURE_BYTES),
         best=COUNT,
         liars=clients(lambda of: of.job.max_liars),
-        moved=numbers(lambda of: of.job.k),
+        rows=numbers(lambda of: of.job.k + 1),
     )
 
     signature: bytes = field(repr=False)
     best: int = 0
-    moved: tuple[int, ...] = field(default=(), repr=False)
+    rows: tuple[int, ...] = field(default=(), repr=False)
     liars: tuple[int, ...] = ()
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import struct
 from collections.abc import Collection
+from enum import Enum
 
 import numpy as np
 
@@ -11,46 +12,57 @@ from secfc.sealing.handshake import Session
 
 _QUESTION = b"secfc question 1"
 _ENDORSED = b"secfc endorsed 1"
-_ASKED, _RESULT, _START = range(3)
-"""What is endorsed."""
 
 
-def question_digest(sets: Labels, responders: tuple[int, ...], left_out: Collection[int]) -> bytes:
+class Said(Enum):
+    """What evaluators say that follows from what they opened."""
+
+    LABELS = 0
+    """A question about labels."""
+    RESULT = 1
+    START = 2
+    """Another start begins, whose first sets are the server's choice."""
+    CANDIDATES = 3
+    """A question about candidates of a start by k-means++."""
+
+
+def question_digest(
+    sets: Labels, responders: tuple[int, ...], left_out: Collection[int], draws: tuple[int, ...] = ()
+) -> bytes:
     """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same.
 
     The same sets are of other rows where others are left out.
     """
-    clients = (*responders, *sorted(left_out))
-    digest = hashlib.sha256(_QUESTION + struct.pack("<III", len(responders), len(left_out), sets.size))
-    digest.update(struct.pack(f"<{len(clients)}H", *clients))
+    clients, counts = (*responders, *sorted(left_out)), (len(responders), len(left_out), len(draws))
+    digest = hashlib.sha256(_QUESTION + struct.pack("<IIII", *counts, sets.size))
+    digest.update(struct.pack(f"<{len(clients)}H{len(draws)}I", *clients, *draws))
     digest.update(sets.astype("<i4").tobytes())
     return digest.digest()
 
 
 def endorsed(
     session: Session,
-    labels: Labels | None,
+    said: Said,
+    labels: Labels,
     *,
     round_: int,
     left_out: Collection[int],
-    ended: tuple[int, bool] | None = None,
+    ended: tuple[int, bool] = (0, False),
 ) -> bytes:
-    """What both evaluators sign: that a question, a new start or the result follows from labels they opened.
+    """What both evaluators sign: that a question, a new start or the result follows from what they opened.
 
     Parameters
     ----------
     session : Session
-    labels : ndarray of shape (m,), int32, or None
-        The sets of the question, or the labels of the result. None: another start begins, whose sets are the
-        server's choice.
+    said : Said
+    labels : ndarray of shape (m,), int32
+        The sets of the question, or the labels of the result; not of a start.
     round_ : int
         Of the question; 0 of the result.
     left_out : collection of int
     ended : tuple of int and bool, optional
         Of the result: iterations, and whether it converged.
     """
-    n_iter, converged = ended or (0, False)
-    kind = _START if labels is None else _RESULT if ended is not None else _ASKED
-    place = struct.pack("<BIIB", kind, round_, n_iter, converged)
-    known = np.empty(0, dtype=np.int32) if labels is None else labels
+    place = struct.pack("<BIIB", said.value, round_, *ended)
+    known = np.empty(0, dtype=np.int32) if said is Said.START else labels
     return _ENDORSED + session.agreement + session.run + place + question_digest(known, (), left_out)

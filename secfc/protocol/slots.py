@@ -40,6 +40,16 @@ class Slots:
         return self.score + 1
 
     @property
+    def least(self) -> int:
+        """Which candidate of a start is chosen."""
+        return self.outcome + 1
+
+    @property
+    def draw(self) -> int:
+        """The next candidates."""
+        return self.least + 1
+
+    @property
     def count(self) -> int:
         """Slots in all."""
-        return self.outcome + 1
+        return self.draw + 1

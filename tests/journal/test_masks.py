@@ -20,8 +20,10 @@ from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 
 from secfc import keystream
+from secfc.comparing.draw import DrawDealer, DrawEvaluator
 from secfc.comparing.masking import BearerMasks, MaskDealer
 from secfc.comparing.role import Role
+from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
 from secfc.drivers.in_process import run_in_process
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
@@ -59,6 +61,21 @@ def bytes_of(value):
         case slice() | int() | tuple():
             return repr(value).encode()
     return bytes_of(value.payload) if hasattr(value, "payload") else b""
+
+
+def inputs_of(role):
+    """What a role of the trio was given."""
+    match role:
+        case NearerDealer() | NearerEvaluator():
+            given = role._steps.gi_frame.f_locals
+            return given["first"].tobytes() + given["second"].tobytes()
+        case LeastDealer() | LeastEvaluator():
+            return role._found.opening.columns.tobytes() if role._found.opening else b""
+        case DrawDealer() | DrawEvaluator():
+            return role._search._sums.tobytes() + repr(role._search._draws).encode()
+    return next(
+        getattr(role, name).tobytes() for name in ("_masks", "_masked", "_entries") if hasattr(role, name)
+    )
 
 
 class Uses:
@@ -211,10 +228,7 @@ class Uses:
         step = Role._advance
 
         def advance(role, taken):
-            inputs = next(
-                getattr(role, name) for name in ("_masks", "_masked", "_entries") if hasattr(role, name)
-            )
-            held = [inputs.tobytes(), *(bytes(one) for one in (taken or {}).values())]
+            held = [inputs_of(role), *(bytes(one) for one in (taken or {}).values())]
             self._now.append((type(role).__name__, sha256(b"|".join(held)).digest()))
             try:
                 return step(role, taken)
@@ -259,6 +273,7 @@ COMPARED = SHARES_CHECKED | {
     "Evaluator",
 }
 UNION = {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
+STARTED = {f"{one}{who}" for one in ("Nearer", "Least", "Draw") for who in ("Dealer", "Evaluator")}
 PURPOSES = {
     "coded": ALWAYS,
     "opened labels": COMPARED,
@@ -267,6 +282,8 @@ PURPOSES = {
     "spare masks": COMPARED,
     "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
     "opened core": COMPARED,
+    "opened start": COMPARED | STARTED,
+    "opened starts": COMPARED | STARTED,
     "scored starts": COMPARED,
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},

@@ -122,6 +122,23 @@ def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part
     assert len(answers) == 1 + rounds  # the first shows that rows are within the bound
 
 
+@pytest.mark.parametrize("comparers", COMPARERS)
+@pytest.mark.parametrize("part", [3, 30])
+def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_rows, comparers, part):
+    part_rows(part)
+    net, (dealer, first, second) = wired(comparers, init="k-means++"), comparers
+    net.run()
+    assert net.server.state is State.DONE
+    holders.check(dealer)
+    parts, both = -(-net.m // part), {tuple(sorted((dealer, one))) for one in (first, second)}
+    assert holders.pairs["nearer masks"] == both
+    assert holders.pairs["least wires"] == both
+    assert holders.pairs["drawn 0 wires"] == both
+    # Minima of three questions but the first, by part; a candidate of each; draws after all but the last.
+    for purpose, count in (("nearer wires", 2 * parts), ("least wires", 3), ("drawn 0 wires", 2)):
+        assert len({uses[0][1] for uses in holders.uses.values() if uses[0][2] == purpose}) == count
+
+
 def test_rows_moved_to_emptied_clusters_are_found_with_keys_of_their_own(holders):
     """The dealer draws the masks of answers again, the same: it keeps no part's."""
     rng = np.random.default_rng(9)
@@ -151,12 +168,14 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
     holders.check(comparers[0])
 
 
-def test_clients_that_were_asked_other_things_have_no_key_in_common(holders):
-    net = wired((4, 2, 5))
+@pytest.mark.parametrize("what", ["sets", "draws"])
+def test_clients_that_were_asked_other_things_have_no_key_in_common(holders, what):
+    net = wired((4, 2, 5), init="random" if what == "sets" else "k-means++")
     for client in (1, 3):
         question = net.hold(Assignment, recipient=client)
-        net.deliver(replace(question, sets=np.roll(question.sets, client)))
-    with suppress(CheatError):  # labels of noise are in no set, or in two
+        given = {"sets": np.roll(question.sets, client), "draws": (client, *question.draws[1:])}
+        net.deliver(replace(question, **{what: given[what]}))
+    with suppress(CheatError):  # labels and rows of noise are in no set, or impossible
         net.run()
     found = [info for (_, info, purpose, _), *_ in holders.uses.values() if purpose == "answers"]
     _, answers, *_ = dict.fromkeys(found)  # behind those that show that rows are in range

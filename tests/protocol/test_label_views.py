@@ -196,7 +196,7 @@ def told(net):
     opened = [
         (message.labels.tolist(), message.core)
         if isinstance(message, OpenedLabels)
-        else (message.moved, message.best)
+        else (message.rows, message.best)
         for message in net.seen
         if isinstance(message, OpenedLabels | Endorsement)
     ]
@@ -403,7 +403,7 @@ def test_so_they_do_where_farthest_rows_move_to_emptied_clusters(net_of, seed, c
     given = JOB | {"comparers": (4, 2, 5), "k": 5}
     seen, again, _ = coupled(net_of, emptied(seed), given, {SERVER, client}, width=0.01)
     assert again == seen
-    assert any(dict(one[1:])["moved"] for one in seen if one[0] == "Endorsement")
+    assert any(dict(one[1:])["rows"] for one in seen if one[0] == "Endorsement")
 
 
 def test_a_key_used_for_two_parts_would_be_seen(net_of, part_rows, monkeypatch):

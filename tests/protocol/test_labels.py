@@ -15,6 +15,7 @@ from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.limits import Limits
+from secfc.protocol.label_packing import labels_of
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
     SERVER,
@@ -28,7 +29,7 @@ from secfc.protocol.messages import (
     SpareMasks,
     place_of,
 )
-from secfc.protocol.question import endorsed
+from secfc.protocol.question import Said, endorsed
 from secfc.protocol.states import State
 from secfc.sealing.channel import TAG_BYTES
 
@@ -71,7 +72,10 @@ def jobs(draw):
             given |= {"predict": True, "max_iter": 1, "limits": Limits(predict=True)}
         given["starts"] = np.split(sets, ends)
     else:
-        given |= {"init": draw(st.sampled_from(["random", "separation"])), "n_init": draw(st.integers(1, 3))}
+        given |= {
+            "init": draw(st.sampled_from(["random", "separation", "k-means++"])),
+            "n_init": draw(st.integers(1, 3)),
+        }
     if start != "predict" and draw(st.booleans()):
         given |= {"reveal_to": (1, n), "limits": Limits(reveal_centres=True)}
     helpers = draw(st.integers(0, 3))
@@ -100,32 +104,35 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
     if not net.job.predict and net.job.init != "separation":  # whose core is a start with rows in no set
-        assert_exact(net, np.concatenate(net.rows))
+        assert_exact(net, np.concatenate(net.rows), given["seed"])
 
 
-def assert_exact(net, pooled):
+def assert_exact(net, pooled, seed):
     best, job = net.server.outcome, net.job
-    exact = ExactLloyd(
-        job.k, init=[best.start], precision=job.precision, bound=job.bound, max_iter=job.max_iter
-    ).fit([pooled])
+    plus_plus = {"init": "k-means++", "n_init": job.n_init, "random_state": seed}
+    given = plus_plus if job.init == "k-means++" else {"init": [best.start]}
+    exact = ExactLloyd(job.k, **given, precision=job.precision, bound=job.bound, max_iter=job.max_iter).fit(
+        [pooled]
+    )
     np.testing.assert_array_equal(best.labels, exact.labels_[0])
     assert (best.n_iter, best.converged) == (exact.n_iter_, exact.converged_)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("comparers", [(1, 2, 3), (1, 5, 6), (5, 6, 7)])
-def test_with_ids_too(part_rows, k, comparers):
+@pytest.mark.parametrize("init", ["random", "k-means++"])
+def test_with_ids_too(part_rows, k, comparers, init):
     part_rows(2)
     rng = np.random.default_rng(k)
     rows = [rng.normal(size=(m, 2)).round(1) + 9 * (np.arange(m)[:, np.newaxis] % 3) for m in (6, 4, 5, 0)]
-    net = UnionWire(rows, k=k, disclosure="labels", comparers=comparers, seed=k, bound=40.0)
+    net = UnionWire(rows, k=k, disclosure="labels", comparers=comparers, seed=k, bound=40.0, init=init)
     net.run()
     pooled = np.concatenate(net.rows)
     for j, part in enumerate(net.rows, 1):
         client = net.clients[j]
         pooled[client.union_rows] = part
         assert client.labels.tolist() == net.server.outcome.labels[client.union_rows].tolist()
-    assert_exact(net, pooled)
+    assert_exact(net, pooled, k)
 
 
 _RNG = np.random.default_rng(6)
@@ -176,9 +183,9 @@ def go_on_with(net, message):
     net.run()
 
 
-def signed(net, labels, *, by=(FIRST, SECOND), session=None, **said):
+def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators under what they said."""
-    statement = endorsed(session or net.session, labels, **{"round_": 2, "left_out": ()} | said)
+    statement = endorsed(session or net.session, said, labels, **{"round_": 2, "left_out": ()} | more)
     return tuple(net.identities[j - 1].sign(statement) for j in by)
 
 
@@ -214,7 +221,12 @@ FORGED = {
         "endorsements": signed(net, one.sets, session=replace(net.session, agreement=bytes(32)))
     },
     "where somebody is left out": lambda net, one: {"endorsements": signed(net, one.sets, left_out=(3,))},
-    "as a result": lambda net, one: {"endorsements": signed(net, one.sets, round_=0, ended=(1, True))},
+    "as a result": lambda net, one: {
+        "endorsements": signed(net, one.sets, said=Said.RESULT, round_=0, ended=(1, True))
+    },
+    "as candidates": lambda net, one: {"endorsements": signed(net, one.sets, said=Said.CANDIDATES)},
+    "as a start": lambda net, one: {"endorsements": signed(net, one.sets, said=Said.START)},
+    "with draws": lambda net, one: {"draws": (0, 1, 2)},
 }
 
 
@@ -223,7 +235,10 @@ FORGED = {
 def test_a_question_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client, forged):
     question = of_round(net, 2, client)
     refuses(
-        net.clients[client], replace(question, **forged(net, question)), MessageError, "endorsements|client"
+        net.clients[client],
+        replace(question, **forged(net, question)),
+        MessageError,
+        "endorsements|client|3 draws, 0 are needed",
     )
     net.deliver(question)
 
@@ -256,7 +271,7 @@ def test_endorsements_of_the_question_before_are_refused(net, refuses, client):
         lambda net, one: {"n_iter": one.n_iter - 1},
         lambda net, one: {"converged": not one.converged},
         lambda net, one: {"endorsements": signed(net, one.labels, round_=net.server.gathering.round + 1)},
-        lambda net, one: {"endorsements": signed(net, one.labels, round_=0)},
+        lambda net, one: {"endorsements": signed(net, one.labels, said=Said.RESULT, round_=0)},
     ],
     ids=["nobody's", "the first's", "labels", "n_iter", "converged", "a question's", "no end"],
 )
@@ -684,7 +699,7 @@ class TestTheTrio:
         net.run(drop=drop)
         sealed = net.seal(DEALER, SECOND, place_of(0, 99), bytes(8), Compared.purpose, round_=1)
         message = replace(net.message(Compared, sender=DEALER, recipient=SECOND, at=(1, 0)), part=99)
-        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 11"):
+        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 13"):
             net.deliver(replace(message, sealed=sealed))
 
 
@@ -724,7 +739,7 @@ class TestEmptiedClusters:
     def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
         part_rows(rows)
         moved, plain = [], of("distances")
-        net.run(drop=lambda message: isinstance(message, Endorsement) and moved.append(message.moved))
+        net.run(drop=lambda message: isinstance(message, Endorsement) and moved.append(message.rows))
         assert sum(map(len, moved)) >= 4
         plain.run()
         assert outcome(net) == outcome(plain)
@@ -745,8 +760,8 @@ class TestEmptiedClusters:
     def test_other_rows_than_both_found_end_the_run(self, net, liars, change):
         def drop(message):
             lies = isinstance(message, Endorsement) and message.round == 1 and message.sender in liars
-            if lies and message.moved == (0, 3):
-                net.deliver(replace(message, moved=change(message.moved)))
+            if lies and message.rows == (0, 3):
+                net.deliver(replace(message, rows=change(message.rows)))
                 return True
             return False
 
@@ -762,3 +777,189 @@ class TestEmptiedClusters:
         assert (sets != question.sets).any()
         refuses(net.clients[1], replace(question, sets=sets), SealError, f"client {FIRST}")
         net.deliver(question)
+
+
+class TestStartByPlusPlus:
+    """Evaluators say which candidate is chosen and which rows are drawn; the server gives the draws."""
+
+    K = 4
+
+    @pytest.fixture
+    def made(self, part_rows):
+        part_rows(6)
+
+        def of(**more):
+            given = {"k": self.K, "disclosure": "labels", "comparers": COMPARERS, "init": "k-means++"}
+            return Wire(ROWS, **given | {"seed": 0} | more)
+
+        return of
+
+    @pytest.fixture
+    def net(self, made):
+        return made()
+
+    def test_questions_and_draws_are_those_of_distances(self, made):
+        asked = {}
+        for disclosure in ("labels", "distances"):
+            more = {} if disclosure == "labels" else {"disclosure": disclosure, "comparers": ()}
+            net = made(n_init=2, **more)
+            questions = asked[disclosure] = []
+
+            def drop(message, questions=questions):
+                if isinstance(message, Assignment) and message.recipient == 1:
+                    questions.append(message)
+                return False
+
+            net.run(drop=drop)
+        sets = {name: [labels_of(one.sets).tolist() for one in asked[name]] for name in asked}
+        assert sets["labels"] == sets["distances"]
+        counts = [len(one.draws) for one in asked["labels"]]
+        assert counts[: self.K + 1] == [3, 3, 3, 0, 0]
+        assert sorted(counts)[-7:] == [0, 3, 3, 3, 3, 3, 3]
+        drawn = [number for one in asked["labels"] for number in one.draws]
+        assert len(set(drawn)) == len(drawn)
+        assert not any(one.draws for one in asked["distances"])
+
+    def test_the_server_is_told_rows_and_no_labels_of_candidates(self, net):
+        told = {}
+
+        def drop(message):
+            if isinstance(message, OpenedLabels | Endorsement):
+                told.setdefault(message.round, []).append(message)
+            return False
+
+        net.run(drop=drop)
+        for round_ in range(1, self.K + 1):
+            opened = [one for one in told[round_] if isinstance(one, OpenedLabels)]
+            assert len(opened) == 2 * 4
+            assert not any(one.labels.size for one in opened)
+            rows = {one.rows for one in told[round_] if isinstance(one, Endorsement)}
+            assert len(rows) == 1
+            assert len(rows.pop()) == 1 if round_ == self.K else 2 <= len(rows.pop()) <= 4
+
+    @pytest.mark.parametrize("client", EVERYBODY)
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda sets: np.full_like(sets, -1),
+            lambda sets: np.where(np.arange(sets.size) < 2, [0], -1),
+            lambda sets: np.where(np.arange(sets.size) < 2, np.arange(sets.size), -1),
+            lambda sets: np.where(sets == 0, 1, -1),
+            lambda sets: np.arange(sets.size) % 4,
+        ],
+        ids=["none", "two", "two sets", "another set", "a partition"],
+    )
+    def test_a_first_question_that_is_no_single_row_is_refused(self, net, refuses, client, change):
+        question = net.hold(Assignment, recipient=client)
+        sets = change(labels_of(question.sets)).astype(np.int32)
+        refuses(net.clients[client], replace(question, sets=sets), MessageError, "no single row|every set is")
+        net.deliver(question)
+
+    @pytest.mark.parametrize("client", EVERYBODY)
+    @pytest.mark.parametrize("round_", [1, 2])
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_another_number_of_draws_is_refused(self, net, refuses, client, round_, count):
+        question = of_round(net, round_, client)
+        forged = replace(question, draws=question.draws[:count])
+        text = f"Assignment: {count} draws, 3 are needed"
+        refuses(net.clients[client], forged, MessageError, text)
+        net.deliver(question)
+
+    @pytest.mark.parametrize("client", COMPARERS)
+    def test_who_compares_refuses_draws_that_are_missing_or_too_many(self, net, refuses, client):
+        question = of_round(net, 2, client)
+        forged = replace(question, draws=())
+        refuses(net.clients[client], forged, MessageError, "0 draws, 3 are needed")
+        net.deliver(question)
+        question = of_round(net, self.K, client)
+        forged = replace(question, draws=(1, 2, 3))
+        refuses(net.clients[client], forged, MessageError, "3 draws, 0 are needed")
+        net.deliver(question)
+
+    @pytest.mark.parametrize("client", EVERYBODY)
+    @pytest.mark.parametrize("said", [Said.LABELS, Said.START, Said.RESULT])
+    def test_candidates_that_evaluators_did_not_draw_are_refused(self, net, refuses, client, said):
+        question = of_round(net, 2, client)
+        sets = labels_of(question.sets)
+        assert question.endorsements == signed(net, sets, said=Said.CANDIDATES)
+        others = np.roll(sets, 1)
+        refuses(net.clients[client], replace(question, sets=others), SealError, f"client {FIRST}")
+        endorsements = signed(net, sets, said=said)
+        forged = replace(question, endorsements=endorsements)
+        text = "3 draws, 0 are needed" if said is Said.LABELS else f"client {FIRST}"
+        refuses(net.clients[client], forged, MessageError, text)
+        net.deliver(question)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda rows: (),
+            lambda rows: rows[1:],
+            lambda rows: (rows[0], *rows),
+            lambda rows: (*rows, rows[1]),
+            lambda rows: (*rows, 22),
+            lambda rows: (*rows, *(row for row in range(22) if row not in rows)),
+            lambda rows: ((rows[0] + 1) % 22, *rows[1:]),
+        ],
+        ids=["none", "not chosen", "chosen again", "twice", "beyond", "many", "no candidate"],
+    )
+    @pytest.mark.parametrize("liars", [(FIRST,), (SECOND,), (FIRST, SECOND)])
+    def test_rows_that_cannot_be_end_the_run(self, net, liars, change):
+        def drop(message):
+            if isinstance(message, Endorsement) and message.round == 1 and message.sender in liars:
+                net.deliver(replace(message, rows=change(message.rows)))
+                return True
+            return False
+
+        text = f"^clients {FIRST} and {SECOND} found different rows of a start in round 1, or rows that"
+        with pytest.raises(CheatError, match=text):
+            net.run(drop=drop)
+        assert net.server.outcome is None
+        assert net.server.gathering.round == 1
+
+    @pytest.mark.parametrize("liar", [FIRST, SECOND])
+    def test_a_row_that_one_did_not_draw_ends_the_run(self, net, liar):
+        def drop(message):
+            if isinstance(message, Endorsement) and message.sender == liar and message.round == 1:
+                free = next(row for row in range(22) if row not in message.rows)
+                net.deliver(replace(message, rows=(*message.rows[:-1], free)))
+                return True
+            return False
+
+        with pytest.raises(CheatError, match="found different rows of a start in round 1"):
+            net.run(drop=drop)
+
+    @pytest.mark.parametrize("liar", [FIRST, SECOND])
+    def test_labels_of_candidates_are_refused(self, net, refuses, liar):
+        opened = net.hold(OpenedLabels, recipient=SERVER, sender=liar)
+        forged = replace(opened, labels=np.zeros(6, dtype=np.int32))
+        refuses(net.server, forged, MessageError, "of 6 rows, part 0 has 0")
+        net.deliver(opened)
+
+    @pytest.mark.parametrize("late", [(FIRST, DEALER), (SECOND, DEALER), (SERVER, DEALER), (DEALER, SECOND)])
+    @pytest.mark.parametrize("k", [1, 2, 4])
+    def test_in_any_order_of_messages(self, made, late, k):
+        plain, net = made(k=k, n_init=3, disclosure="distances", comparers=()), made(k=k, n_init=3)
+        plain.run()
+        net.run(choose=lambda links: next((link for link in links if link != late), late))
+        assert outcome(net) == outcome(plain)
+
+    @pytest.mark.parametrize("gone", [(1,), (3,), (1, 3)])
+    def test_without_some_answers_the_others_are_decoded(self, net, made, gone):
+        plain = made()
+        plain.run()
+        net.run(drop=lambda message: isinstance(message, MaskedAnswer) and message.sender in gone)
+        assert outcome(net) == outcome(plain)
+
+    @pytest.mark.parametrize("rows", [[[1.0]] * 6, [[0.0], [5.0]] * 3], ids=["one place", "two"])
+    @pytest.mark.parametrize("k", [1, 2, 3, 6])
+    def test_rows_that_coincide(self, k, rows):
+        given = {"k": k, "init": "k-means++", "n_init": 2, "precision": 8, "seed": 3}
+        plain, net = (
+            Wire(np.split(np.array(rows), [1, 4]), disclosure=disclosure, **given)
+            for disclosure in ("distances", "labels")
+        )
+        plain.run()
+        net.run()
+        np.testing.assert_equal(outcome(net), outcome(plain))
+        assert net.server.gathering.round == plain.server.gathering.round

@@ -103,10 +103,12 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
     assert vars(search).keys() - given - between_rounds == ATTRIBUTES["search"]
     assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked"} == ATTRIBUTES["seeds"]
+    assert vars(search._seeds._choices).keys() - {"_m", "_k"} == ATTRIBUTES["choices"]
     standing = unpack(net.server.standing())
     assert len(standing["gathering"]) == len(ATTRIBUTES["gathering"])
     assert len(standing["search"]) == len(ATTRIBUTES["search"])
-    assert len(standing["search"]["seeds"]) == len(ATTRIBUTES["seeds"] - {"sets"})
+    of_seeds = ATTRIBUTES["choices"] | ATTRIBUTES["seeds"] - {"sets", "_choices"}
+    assert len(standing["search"]["seeds"]) == len(of_seeds)
 
 
 ATTRIBUTES = {
@@ -115,5 +117,6 @@ ATTRIBUTES = {
         *("_k", "_ks", "_starts_left", "_step", "moved", "sets", "_previous", "current", "best", "found"),
         *("_seeds", "_rng"),
     },
-    "seeds": {"_chosen", "_closest", "_candidates", "sets"},
+    "seeds": {"_choices", "_closest", "_draws", "sets"},
+    "choices": {"chosen", "candidates"},
 }

@@ -242,6 +242,7 @@ def messages(draw):
     head["round"] = draw(st.integers(0, U32))
     some_labels = st.lists(st.integers(0, k - 1), max_size=20).map(lambda values: labels(*values))
     some_sets = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
+    some_rows = st.lists(st.integers(0, U32), max_size=4).map(tuple)
     some_elements = st.lists(st.integers(0, 2**64 - 1), max_size=9)
     kind = draw(st.sampled_from(RUNNING))
     if kind is Hello:
@@ -265,11 +266,11 @@ def messages(draw):
     elif kind in (Ready, Continue, UnionContinue):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
-        body = {"sets": draw(some_sets), "endorsements": draw(endorsements)}
+        body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
     elif kind is OpenedLabels:
         body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
     elif kind is Endorsement:
-        body = {"signature": draw(st.binary(min_size=64, max_size=64))}
+        body = {"signature": draw(st.binary(min_size=64, max_size=64)), "rows": draw(some_rows)}
     elif kind is UnionOpening:
         body = {"part": draw(st.integers(0, U32)), "values": elements(*draw(some_elements))}
     elif kind is UnionFound:
@@ -400,9 +401,13 @@ def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
     head = b"SFC2\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
-    assert data == head + sets + b"\x00\x00" + b"\x00\x00"
-    named = encode(replace(examples()["Assignment"], responders=(1, 2, 300), left_out=(3,)), k=3)
-    assert named == head + sets + b"\x03\x00\x01\x00\x02\x00\x2c\x01" + b"\x01\x00\x03\x00"
+    assert data == head + sets + b"\x00\x00" + b"\x00\x00" + b"\x00\x00"
+    named = encode(
+        replace(examples()["Assignment"], responders=(1, 2, 300), left_out=(3,), draws=(4, U32)), k=3
+    )
+    responders, left_out = b"\x03\x00\x01\x00\x02\x00\x2c\x01", b"\x01\x00\x03\x00"
+    assert named == head + sets + responders + left_out + b"\x02\x00\x04\x00\x00\x00\xff\xff\xff\xff"
+    assert decode(named, k=3).draws == (4, U32)
     assert decode(named, k=3).responders == (1, 2, 300)
     assert decode(named, k=3).left_out == (3,)
 
@@ -410,7 +415,7 @@ def test_assignment_is_laid_out_as_documented():
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 4  # responders and left out
+    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 6  # responders, left out and draws
 
 
 @pytest.mark.parametrize(
@@ -596,6 +601,7 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("Dispute", HEADER, struct.pack("<BII", 255, U32, U32)),
         ("UnionFound", HEADER, struct.pack("<I", U32)),
         ("Assignment", LABELS + 2, struct.pack("<H", U16)),
+        ("Assignment", LABELS + 6, struct.pack("<H", U16)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):

@@ -51,6 +51,7 @@ class Start:
         while True:
             self.ask(candidates)
             last = len(self.chosen) + 1 == self.k
+            randoms = [] if last else draws(self.rng, self.k)
             best, is_zero = self.least(last)
             for minima in self.minima.values():
                 minima.keep(best)
@@ -61,7 +62,7 @@ class Start:
                 others = [row for row in range(self.m) if row not in self.chosen]
                 self.chosen += others[: self.k - len(self.chosen)]
                 return self
-            candidates = list(dict.fromkeys(self.draw(draws(self.rng, self.k))))
+            candidates = list(dict.fromkeys(self.draw(randoms)))
 
     def ask(self, candidates: list[int]) -> None:
         """A question about these rows, and the minima with each."""

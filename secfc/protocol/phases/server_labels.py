@@ -8,14 +8,15 @@ from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.kmeans.label_search import Follows, LabelSearch
+from secfc.kmeans.plus_plus import Choices, candidates_of, draws
 from secfc.kmeans.start import random_partition
+from secfc.protocol.endorsing import statement
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import label_search
 from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels, SpareMasks
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
 from secfc.protocol.phases.server_rounds import ServerRounds
-from secfc.protocol.question import endorsed
 from secfc.protocol.standing import pack, unpack
 from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
@@ -41,16 +42,28 @@ class ServerLabels(ServerRounds):
     ) -> None:
         super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
         job, layout = context.job, self.layout
-        if job.init == "labels":
-            sets = introductions.start(layout)
-        else:
-            sets = random_partition(context.rng, layout.m, job.k)
-        self.search = label_search(job, sets)
+        self.search = label_search(
+            job, introductions.start(layout) if job.init == "labels" else self._first_sets()
+        )
+        self._draw()
         self._evaluators = job.comparers[1:]
         self._check_comparers()
         self._check_silence()
         self._endorsements: tuple[bytes, ...] = ()  # of the present question
         self._clear()
+
+    def _first_sets(self) -> Labels:
+        """Sets that a start begins with."""
+        rng, m = self.context.rng, self.layout.m
+        if self._job.init == "k-means++":
+            return Choices(m=m, k=self._job.k, first=int(rng.integers(m))).sets
+        return random_partition(rng, m, self._job.k)
+
+    def _draw(self) -> None:
+        """Draw what the next candidates are found by, where some follow those that are asked about."""
+        choices = self.search.choices
+        drawing = choices is not None and not choices.last
+        self._draws = tuple(draws(self.context.rng, self._job.k)) if drawing else ()
 
     def _clear(self) -> None:
         # Labels and core, by part, of each evaluator.
@@ -140,6 +153,7 @@ class ServerLabels(ServerRounds):
                 "gathering": self._gathering.standing(),
                 "search": self.search.standing(),
                 "endorsements": list(self._endorsements),
+                "draws": list(self._draws),
                 "generator": self.context.rng.bit_generator.state,
             }
         )
@@ -150,15 +164,16 @@ class ServerLabels(ServerRounds):
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
         self._endorsements = tuple(bytes(one) for one in standing["endorsements"])
+        self._draws = tuple(standing["draws"])
         self.context.rng.bit_generator.state = standing["generator"]
         self._clear()
-        return self._assignments(self._endorsements)
+        return self._assignments(self._endorsements, self._draws)
 
     def ask(self) -> list[Message]:
         """Begin a round: its question, to everybody."""
         self._gathering.begin()
         self._clear()
-        return self._assignments(self._endorsements)
+        return self._assignments(self._endorsements, self._draws)
 
     def _evaluated(self, message: OpenedLabels | Endorsement) -> None:
         """Refuse what is of no evaluator, or of another round."""
@@ -179,10 +194,9 @@ class ServerLabels(ServerRounds):
                 f"{self._parts.answers} are opened"
             )
         rows = self._parts.answer_rows(part)
-        if message.labels.size != rows.stop - rows.start:
-            raise MessageError(
-                f"OpenedLabels: of {message.labels.size} rows, part {part} has {rows.stop - rows.start}"
-            )
+        expected = rows.stop - rows.start if self.search.choices is None else 0
+        if message.labels.size != expected:
+            raise MessageError(f"OpenedLabels: of {message.labels.size} rows, part {part} has {expected}")
         core = self._core(message.core, message.labels.size)
         opened[part] = labels_of(message.labels), core
         messages: list[Message] = []
@@ -231,30 +245,27 @@ class ServerLabels(ServerRounds):
         if len(self._signed) < len(self._evaluators):
             return []
         round_, left_out = self._gathering.round, self._gathering.left_out
-        follows = self.search.end_round(self._moved())
+        if self.search.choices is None:
+            follows = self.search.end_round(self._moved())
+        else:
+            follows = self.search.choose(*self._chosen(self.search.choices))
         self.search.best = self._best(ended=follows is not Follows.QUESTION)
-        result = self.search.found[self.search.best] if follows is Follows.END else None
         session = self.context.session
-        statement = endorsed(
-            session,
-            result.labels if result else self.search.sets if follows is Follows.QUESTION else None,
-            round_=0 if result else round_ + 1,
-            left_out=left_out,
-            ended=(result.n_iter, result.converged) if result else None,
-        )
+        signed = statement(session, self.search, follows, round_=round_, left_out=left_out)
         for j in self._evaluators:
             signature = self._signed[j].signature
             try:
-                session.roster.verify(j, signature, statement, what="what follows from the labels")
+                session.roster.verify(j, signature, signed, what="what follows from the labels")
             except MessageError as error:  # of the one or the other, whosever came last
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
         self._exclude_liars()
-        if result is not None:
-            self.found = [result]
-            return self._finish(result, endorsements=self._endorsements)
+        if follows is Follows.END:
+            self.found = [self.search.found[self.search.best]]
+            return self._finish(self.found[0], endorsements=self._endorsements)
         if follows is Follows.START:
-            self.search.begin(random_partition(self.context.rng, self.layout.m, self._job.k))
+            self.search.begin(self._first_sets())
+        self._draw()
         return self.ask()
 
     def _exclude_liars(self) -> None:
@@ -307,7 +318,7 @@ class ServerLabels(ServerRounds):
         CheatError
             They found different ones, or none that there can be.
         """
-        first, second = (self._signed[j].moved for j in self._evaluators)
+        first, second = (self._signed[j].rows for j in self._evaluators)
         emptied, m = self.search.emptied.size, self.layout.m
         possible = len(set(first)) == len(first) in (0, emptied) and max(first, default=0) < m
         if first != second or not possible:
@@ -317,3 +328,29 @@ class ServerLabels(ServerRounds):
                 code=Code.BAD_MESSAGE,
             )
         return np.array(first, dtype=np.int64)
+
+    def _chosen(self, choices: Choices) -> tuple[int, tuple[int, ...]]:
+        """Which candidate is chosen, by its number, and the rows asked about next, as both evaluators found.
+
+        Raises
+        ------
+        CheatError
+            They found different ones, or some that there cannot be.
+        """
+        first, second = (self._signed[j].rows for j in self._evaluators)
+        chosen, drawn = first[:1], first[1:]
+        taken, m = {*choices.chosen, *chosen}, self.layout.m
+        most = 0 if choices.last else candidates_of(self._job.k)
+        possible = (
+            first == second
+            and set(chosen) & set(choices.candidates)
+            and all(row < m and row not in taken for row in drawn)
+            and len(set(drawn)) == len(drawn) <= most
+        )
+        if not possible:
+            raise CheatError(
+                f"clients {self._evaluators[0]} and {self._evaluators[1]} found different rows of a start in "
+                f"round {self._gathering.round}, or rows that cannot be",
+                code=Code.BAD_MESSAGE,
+            )
+        return choices.candidates.index(chosen[0]), drawn

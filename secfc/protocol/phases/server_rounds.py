@@ -85,7 +85,9 @@ class ServerRounds(ServerPhase):
     def stand(self, state: bytes) -> list[Message]:
         """Stand where that says; the questions asked there."""
 
-    def _assignments(self, endorsements: tuple[bytes, ...] = ()) -> list[Message]:
+    def _assignments(
+        self, endorsements: tuple[bytes, ...] = (), draws: tuple[int, ...] = ()
+    ) -> list[Message]:
         """The question of this round, to everybody."""
         gathering = self._gathering
         return [
@@ -97,6 +99,7 @@ class ServerRounds(ServerPhase):
                 sets=self.search.sets,
                 responders=gathering.responders,
                 left_out=tuple(sorted(gathering.left_out)),
+                draws=draws,
                 endorsements=endorsements,
             )
             for j in gathering.everybody

@@ -1,0 +1,93 @@
+"""What both evaluators sign of a round: that a question, another start or the result follows from it."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from secfc.array_types import Labels
+from secfc.errors import MessageError, SealError
+from secfc.kmeans.label_search import Follows, LabelSearch
+from secfc.params import Job
+from secfc.protocol.messages import Assignment, Finish
+from secfc.protocol.question import Said, endorsed
+from secfc.sealing.handshake import Session
+
+
+def is_first(sets: Labels, job: Job) -> bool:
+    """Whether a start can begin with these sets: a partition without an empty set, or a single row."""
+    if job.init == "k-means++":
+        return bool(sets.max() == 0) and int(np.count_nonzero(sets == 0)) == 1
+    return bool(sets.min() >= 0) and np.unique(sets).size == job.k
+
+
+def statement(
+    session: Session, search: LabelSearch, follows: Follows, *, round_: int, left_out: Collection[int]
+) -> bytes:
+    """What evaluators sign after a round, and the server expects.
+
+    Parameters
+    ----------
+    session : Session
+    search : LabelSearch
+        After the round.
+    follows : Follows
+    round_ : int
+    left_out : collection of int
+    """
+    if follows is Follows.END:
+        best = search.found[search.best]
+        ended = best.n_iter, best.converged
+        return endorsed(session, Said.RESULT, best.labels, round_=0, left_out=left_out, ended=ended)
+    said = Said.LABELS if search.choices is None else Said.CANDIDATES
+    said = Said.START if follows is Follows.START else said
+    return endorsed(session, said, search.sets, round_=round_ + 1, left_out=left_out)
+
+
+def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, session: Session) -> Said:
+    """Refuse a question, or result, that does not follow from what was opened, as both evaluators sign.
+
+    Parameters
+    ----------
+    message : Assignment or Finish
+    labels : ndarray of shape (m,), int32
+        Those in it.
+    job : Job
+    session : Session
+
+    Returns
+    -------
+    Said
+        START of a question that begins another start, whose sets the evaluators do not know.
+
+    Raises
+    ------
+    MessageError
+        It has no two signatures, or one is not the evaluator's.
+    """
+    signed, needed = len(message.endorsements), len(job.comparers) - 1
+    if signed != needed:
+        raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
+    if isinstance(message, Finish):
+        _verify(message, Said.RESULT, labels, job=job, session=session)
+        return Said.RESULT
+    possible = [Said.LABELS]
+    if job.init == "k-means++":
+        possible.append(Said.CANDIDATES)
+    if job.n_init > 1 and is_first(labels, job):
+        possible.append(Said.START)
+    *others, last = possible
+    for said in others:
+        try:
+            _verify(message, said, labels, job=job, session=session)
+        except SealError:
+            continue
+        return said
+    _verify(message, last, labels, job=job, session=session)
+    return last
+
+
+def _verify(message: Assignment | Finish, said: Said, labels: Labels, *, job: Job, session: Session) -> None:
+    ended = (message.n_iter, message.converged) if isinstance(message, Finish) else (0, False)
+    signed = endorsed(session, said, labels, round_=message.round, left_out=message.left_out, ended=ended)
+    for client, signature in zip(job.comparers[1:], message.endorsements, strict=True):
+        session.roster.verify(client, signature, signed, what="what follows from the labels")

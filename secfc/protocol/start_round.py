@@ -1,0 +1,124 @@
+"""A round of disclosure "labels" about candidates of a start by k-means++, at one client.
+
+The trio finds each row's least distance to the chosen rows and a candidate, part by part. Then it opens which
+candidate is chosen, and, unless it is the last or all rows coincide with chosen ones, the rows drawn next.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from secfc.comparing.draw import DrawDealer, DrawEvaluator
+from secfc.comparing.minima import Minima
+from secfc.comparing.role import Comparer, Role
+from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
+from secfc.field.packing import PackedResidues
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.messages import Message
+from secfc.protocol.trio_round import Asked, Kept, TrioRound
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CandidatesAsked(Asked):
+    """What a round about candidates asks.
+
+    Attributes
+    ----------
+    draws : tuple of int
+        Public R, below 2**32, one for each of the next candidates; () in the last round of a start.
+    minima : Minima or None
+        Of the start, at one of the trio.
+    """
+
+    draws: tuple[int, ...]
+    minima: Minima | None = field(repr=False)
+
+
+class StartRound(TrioRound):
+    """A client's part in a round about candidates.
+
+    Parameters and errors are those of `TrioRound`.
+
+    Attributes
+    ----------
+    best : int or None
+        At one of the trio: number of the candidate that is chosen.
+    drawn : list of int
+        At an evaluator: the rows drawn next; [] after the last, or where all rows coincide with chosen ones.
+    complete : bool
+        Whether all is known.
+    """
+
+    _asked: CandidatesAsked
+
+    def __init__(self, context: ClientContext, peers: Peers, asked: CandidatesAsked, kept: Kept) -> None:
+        super().__init__(context, peers, asked, kept)
+        self._added = 0  # parts
+        self.best: int | None = None
+        self.drawn: list[int] = []
+        self.complete = False
+
+    @property
+    def _minima(self) -> Minima:
+        assert self._asked.minima is not None
+        return self._asked.minima
+
+    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
+        return self._find_minima(part, masks)
+
+    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
+        return self._find_minima(part, masked)
+
+    def _find_minima(self, part: int, asked: PackedResidues) -> list[Message]:
+        """The least distances of a part's rows with each candidate; of a start's first round distances."""
+        closest = self._minima.closest(self._parts.answer_rows(part))
+        if closest is None:
+            return self._add(part, asked)
+        return self._begin_role(part, (NearerDealer, NearerEvaluator), {"closest": closest, "asked": asked})
+
+    def _add(self, part: int, least: PackedResidues) -> list[Message]:
+        """Keep minima. Those of the last part are followed by the choice of a candidate."""
+        self._minima.add(self._parts.answer_rows(part), least)
+        self._added += 1
+        messages: list[Message] = []
+        if self._as is not Comparer.DEALER:
+            messages.append(self._opened(part, np.empty(0, dtype=np.int32)))
+        if self._added < self._slots.parts:
+            return messages
+        given = {"totals": self._minima.totals(), "last": not self._asked.draws}
+        return messages + self._begin_role(self._slots.least, (LeastDealer, LeastEvaluator), given)
+
+    def _choose(self, best: int, *, drawing: bool) -> list[Message]:
+        """A candidate is chosen: draw the next ones, if any follow."""
+        self.best = best
+        if not drawing:
+            self.complete = True
+            return []
+        self._minima.keep(best)
+        given = {"sums": self._minima.sums(), "draws": self._asked.draws}
+        return self._begin_role(self._slots.draw, (DrawDealer, DrawEvaluator), given)
+
+    def _begin_role(
+        self, slot: int, kinds: tuple[Callable[..., Role], Callable[..., Role]], given: Mapping[str, Any]
+    ) -> list[Message]:
+        """Begin the dealer's role or an evaluator's, whichever this one plays."""
+        of_dealer, of_evaluator = kinds
+        given = {"primes": self._primes, "kernels": self._kernels, "arena": self._arena(slot)} | dict(given)
+        if self._as is Comparer.DEALER:
+            keys = self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)
+            role = of_dealer(keys=keys, **given)
+        else:
+            role = of_evaluator(me=self._as, keys=self._keys(Comparer.DEALER, slot), **given)
+        return self._play(slot, role, role.begin())
+
+    def _ended(self, slot: int, role: Role) -> list[Message]:
+        match role:
+            case NearerDealer() | NearerEvaluator():
+                return self._add(slot, role.least)
+            case LeastDealer() | LeastEvaluator():
+                return self._choose(role.best, drawing=bool(self._asked.draws) and not role.is_zero)
+            case DrawEvaluator():
+                self.drawn, self.complete = role.rows.tolist(), True
+        return []
