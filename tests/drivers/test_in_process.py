@@ -167,7 +167,7 @@ def test_labels_take_the_bits_of_k(setup_of):
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
     assert {message.size for message in of_kind(outcome, "Assignment")} == {
-        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + SIGNATURE
+        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + 2 + SIGNATURE
     }
     assert {message.size for message in of_kind(outcome, "Finish")} == {
         HEADER + 13 + 4 + 2 * labels + 2 + SIGNATURE

@@ -27,8 +27,8 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-LISTS = {messages.Assignment: 4 + 2 * 64, messages.Finish: 2 + 2 * 64, messages.OpenedLabels: 4}
-"""Bytes of the lists of clients after labels, if they are empty, and of two endorsements."""
+LISTS = {messages.Assignment: 6 + 2 * 64, messages.Finish: 2 + 2 * 64, messages.OpenedLabels: 4}
+"""Bytes of the lists of clients and draws after labels, if they are empty, and of two endorsements."""
 
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]

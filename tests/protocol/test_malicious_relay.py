@@ -389,9 +389,10 @@ def test_one_clients_answer_under_anothers_name_is_refused(compared, refuses):
 
 
 def test_an_answer_of_the_round_before_is_dropped_and_is_none_of_the_next(compared, refuses):
-    compared.deliver(compared.hold(MaskedAnswer, sender=4, recipient=2))
     late = compared.hold(MaskedAnswer, sender=4, recipient=2)
-    assert late.part == 1
+    while (late.round, late.part) != (1, 1):
+        compared.deliver(late)
+        late = compared.hold(MaskedAnswer, sender=4, recipient=2)
     compared.run(until=lambda: compared.clients[2].phase.round == 2)  # three others' were enough
     text = "^masked answer: part 1 of round 2 from client 4 was not sealed by it"
     refuses(compared.clients[2], replace(late, round=2), SealError, text)

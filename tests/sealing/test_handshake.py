@@ -284,7 +284,7 @@ def test_an_identity_that_is_not_pinned_at_its_number_is_an_error(group):
 
 
 def test_a_roster_of_another_size_is_an_error(group):
-    with pytest.raises(ParameterError, match=r"^roster: it has 3 clients, the job has 5$"):
+    with pytest.raises(ParameterError, match=r"^roster: it has 3 parties, the job has 5$"):
         Session.of(job=replace(JOB, n=5), roster=group.session.roster, run=RUN)
 
 
