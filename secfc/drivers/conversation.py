@@ -224,9 +224,8 @@ class Conversation:
         while (answer := self._send(self.name, data, _bounded(until - tried))) is None:
             if time.monotonic() >= until:
                 raise PartyError(f"{self.name}: no answer within {limit:.0f} s", code=Code.TIMEOUT)
-            if self._stopped or (kind is not Kind.CLOSE and self._now and self._ending is not None):
+            if self._ends_within_a_pause(kind):
                 raise PartyError(f"{self.name}: the run ended before it answered", code=Code.TIMEOUT)
-            time.sleep(PAUSE_SECONDS)
             tried = time.monotonic()
         self._asked = None
         said = decode_answer(answer)
@@ -241,6 +240,15 @@ class Conversation:
         if said.kind not in expected:
             raise MessageError(f"{self.name}: a {said.kind.name} in answer to {kind.name}")
         return said
+
+    def _ends_within_a_pause(self, kind: Kind) -> bool:
+        """Wait before the call is repeated; whether it must not be repeated, because the run ended."""
+
+        def ended() -> bool:
+            return self._stopped or (kind is not Kind.CLOSE and self._now and self._ending is not None)
+
+        with self._changed:
+            return self._changed.wait_for(ended, PAUSE_SECONDS)
 
 
 def _bounded(seconds: float) -> float:

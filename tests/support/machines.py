@@ -140,6 +140,8 @@ class Processes:
                 raise
         self.coordinator.interrupted |= self.dead  # killed while it closed the run
         self.coordinator.leave()
+        for one in self.coordinator._conversations.values():
+            one.report(60.0)  # its threads call no site later
         return self.coordinator
 
 
