@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, same_kernels, stated
-from secfc.array_types import Floats
+from secfc.array_types import Floats, Labels
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Outcome, Setup
 from secfc.kmeans.start import random_partition
@@ -101,7 +101,7 @@ def _measure(case: Case, precision: int) -> LabelsRow:
         start = random_partition(np.random.default_rng(turn), case.m, case.k)
         plain += [seconds for _, seconds in zip(range(4), plaintext_steps(rows, start, case.k), strict=False)]
         for disclosure in DISCLOSURES:
-            outcome, seconds = _run(replace(job, disclosure=disclosure), rows, seed=turn)
+            outcome, seconds = timed_rounds(replace(job, disclosure=disclosure), rows, seed=turn)
             found[disclosure].append(seconds[SKIPPED:])
         first.append(float(seconds[0].sum()))
     coded, distances, labels = (np.concatenate(found[one]) for one in DISCLOSURES)
@@ -132,8 +132,11 @@ def _measure(case: Case, precision: int) -> LabelsRow:
     )
 
 
-def _run(job: Job, rows: Floats, *, seed: int) -> tuple[Outcome, Floats]:
-    """A run, and seconds of each round and party, shape (rounds, parties + 1); the server's first."""
+def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = None) -> tuple[Outcome, Floats]:
+    """A run, and seconds of each round and party, shape (rounds, parties + 1); the server's first.
+
+    Rows, and the given start of a job with init="labels", are split evenly among the clients.
+    """
     seconds: dict[int, Floats] = defaultdict(lambda: np.zeros(job.parties + 1))
 
     def delivered(header: Envelope, taken: float) -> None:
@@ -143,7 +146,7 @@ def _run(job: Job, rows: Floats, *, seed: int) -> tuple[Outcome, Floats]:
     setup = Setup(
         job=job,
         rows=np.array_split(rows, job.n),
-        starts=None,
+        starts=None if start is None else np.array_split(start, job.n),
         names=[f"client {j}" for j in range(1, job.n + 1)],
         limits=Limits(),
         seed=seed,

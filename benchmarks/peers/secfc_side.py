@@ -10,6 +10,8 @@ import json
 import sys
 import time
 import warnings
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,16 @@ from threadpoolctl import threadpool_limits
 
 import secfc
 from benchmarks.costs.iteration import take_turns
+from benchmarks.costs.labels import timed_rounds
 from benchmarks.costs.setting import PRECISION, Case
 from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, row
+from secfc.protocol.messages import Compared, Endorsement, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.rows import largest_norm
 
 PARTIES = ((3, 1, 1), (11, 4, 2))
 STARTS = 3
+ASKED = {one.__name__ for one in (MaskedAnswer, SpareMasks, Compared, OpenedLabels, Endorsement)}
+"""Messages of parties about a question, with disclosure "labels"."""
 
 
 def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
@@ -56,6 +62,37 @@ def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
     )
 
 
+def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
+    """The same with disclosure "labels"."""
+    rows, start, expected, k = load(folder, size)
+    case = Case(m=rows.shape[0], d=rows.shape[1], k=k, n=n, t=t, ell=ell)
+    bound = largest_norm(rows, name="rows")
+    job = replace(
+        case.job(bound=bound, precision=PRECISION, max_iter=ITERATIONS), disclosure="labels", init="labels"
+    )
+    seconds = []
+    with threadpool_limits(1):
+        for turn in range(STARTS):
+            outcome, by_round = timed_rounds(job, rows, seed=turn, start=start)
+            seconds += list(by_round[1:].sum(axis=1))
+    helpers = "" if not job.helpers else f", {job.helpers} of them helpers"
+    each = Counter[int]()
+    for one in outcome.costs.messages:
+        if one.kind in ASKED and one.round > 1:
+            each[one.sender] += one.size
+    return row(
+        size,
+        seconds,
+        np.concatenate(outcome.labels),
+        expected,
+        system=f"SecFC {secfc.__version__}",
+        parties=f"{job.parties} and a server, t = {t}, ell = {ell}{helpers}",
+        model="semi-honest, any t of n clients, or the server alone; no two of the three that compare",
+        reveals="labels, to every party",
+        sent_bytes=max(each.values()) // ITERATIONS,
+    )
+
+
 def plaintext(folder: Path, size: str) -> PeerRow:
     """Seconds of NumPy's iterations."""
     rows, labels, expected, k = load(folder, size)
@@ -84,4 +121,5 @@ if __name__ == "__main__":
     for one in sizes or SIZES:
         measured.append(plaintext(Path(place), one))
         measured += [secure(Path(place), one, *parties) for parties in PARTIES]
+        measured += [with_labels(Path(place), one, *parties) for parties in PARTIES]
     Path(out).write_text(json.dumps(measured), encoding="utf-8")
