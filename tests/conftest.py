@@ -1,6 +1,7 @@
 """What tests of several folders share."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,3 +49,15 @@ def postgres(postgres_server, monkeypatch):
     for name, value in postgres_server.environment.items():
         monkeypatch.setenv(name, value)
     return postgres_server
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Time of coordinator and sites in this process: it passes when none can go on. No thread is left."""
+    from support.clock import patch  # noqa: PLC0415 - it imports the drivers
+
+    before = set(threading.enumerate())
+    yield patch(monkeypatch)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    assert set(threading.enumerate()) <= before

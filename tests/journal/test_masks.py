@@ -42,6 +42,8 @@ from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
 from secfc.sealing import channel
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 PUBLIC, PASSED = "public coefficients", "passed over"
 
 

@@ -17,6 +17,8 @@ from secfc.journal.run_log import RunLog
 from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):

@@ -17,6 +17,7 @@ from secfc.errors import SecFCError, StorageError
 
 SITE_KILLS = ("site before", "site during", "site after")
 COORDINATOR_KILLS = ("coordinator before", "coordinator after")
+DEADLINE = 60.0  # by a clock of the run's own (support/clock.py)
 KILLS = SITE_KILLS + COORDINATOR_KILLS
 
 
@@ -35,11 +36,10 @@ class Processes:
         Of the clients.
     plan : dict of int to str
         Who is killed at which call, counted over all clients.
-    deadline : float
     """
 
-    def __init__(self, names, plan=None, *, deadline=60.0):
-        self.deadline, self.plan = deadline, dict(plan or {})
+    def __init__(self, names, plan=None):
+        self.plan = dict(plan or {})
         self.calls = 0
         self.dead = False  # the coordinator
         self._answers, self._streams = {}, {}  # all that was ever sent
@@ -151,18 +151,18 @@ class Machines(Processes):
     Parameters
     ----------
     made : Organisations
-    plan, deadline
+    plan
         As for `Processes`.
     keep : sequence of str
         Sites with a folder for storage; all by default.
     """
 
-    def __init__(self, made, plan=None, *, deadline=60.0, keep=None):
+    def __init__(self, made, plan=None, *, keep=None):
         for name in made.sites if keep is None else keep:
             path = made.config(name)
             path.write_text(path.read_text().replace("[data]", f'storage = "scratch-{name}"\n[data]', 1))
         self.made = made
-        super().__init__(made.sites, plan, deadline=deadline)
+        super().__init__(made.sites, plan)
 
     @property
     def logs(self):
@@ -182,7 +182,7 @@ class Machines(Processes):
             seed=agreement.seed,
             identity=read_key(self.made.folder / COORDINATOR_KEY),
             send=self._send,
-            deadline=self.deadline,
+            deadline=DEADLINE,
             aborted=lambda: self.dead,
             log=log,
         )

@@ -4,7 +4,7 @@ import io
 import secrets
 
 import numpy as np
-from support.machines import Processes
+from support.machines import DEADLINE, Processes
 
 from secfc.drivers import framing
 from secfc.drivers.callee import Callee
@@ -89,7 +89,7 @@ class Restarting(Processes):
             salt=self.setup.salt,
             identity=Identity(self.keys[0]),
             send=self._send,
-            deadline=self.deadline,
+            deadline=DEADLINE,
             aborted=lambda: self.dead,
             log=log,
         )

@@ -3,9 +3,7 @@
 import csv
 import json
 import shutil
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
-from secfc.drivers import conversation
 
 _NEED_FLARE = (
     "test_flare.py",
@@ -179,16 +176,3 @@ def organisations(tmp_path: Path) -> Callable[..., Organisations]:
         return Organisations(tmp_path, blobs(*counts), **job)
 
     return make
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No pauses, and no thread is left behind."""
-    monkeypatch.setattr(conversation, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 1.0)
-    before = set(threading.enumerate())
-    yield
-    until = time.monotonic() + 10
-    while set(threading.enumerate()) - before and time.monotonic() < until:
-        time.sleep(0.01)
-    assert set(threading.enumerate()) <= before

@@ -15,7 +15,7 @@ from secfc.drivers.site_files import callee_of
 from secfc.errors import AgreementError, MessageError
 from secfc.protocol.sizes import Sizes
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 
 def call(made, kind, number, *, key=COORDINATOR_KEY, run=RUN, recipient=1, body=b"", agreement=None):

@@ -14,20 +14,13 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
 from secfc.codes import Code
-from secfc.drivers import conversation
 from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.participant import Participant
 from secfc.drivers.site_files import callee_of
 from secfc.errors import LimitError, MessageError, StorageError, TooManyFaultsError
 from secfc.protocol.states import State
 
-pytestmark = pytest.mark.usefixtures("impatient", "patient_at_the_end")
-
-
-@pytest.fixture
-def patient_at_the_end(impatient, monkeypatch):
-    """A site that is started again while the run is closed has the time that it takes."""
-    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 60.0)
+pytestmark = pytest.mark.usefixtures("clock")
 
 
 def test_a_run_with_logs_that_nobody_kills_is_exact_and_leaves_no_log(organisations):
@@ -94,14 +87,13 @@ def test_a_site_without_a_log_cannot_go_on_and_the_run_ends(organisations):
 
 def test_a_site_that_does_not_answer_interrupts_the_run_and_a_later_start_completes_it(organisations):
     made = organisations(20, 5, 30)
-    machines = Machines(made, deadline=0.5)
+    machines = Machines(made)
     away = {"site-2"}
     machines.reaches = lambda name: machines.calls < 14 or name not in away
     first = machines.start()
     assert first.interrupted
     assert machines.logs
     away.clear()
-    machines.deadline = 60.0
     assert machines.run() == 1
     machines.assert_exact()
 
@@ -109,7 +101,7 @@ def test_a_site_that_does_not_answer_interrupts_the_run_and_a_later_start_comple
 def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisations):
     """Five sites, of which three suffice: two vanish one after the other, then a third."""
     made = organisations(12, 5, 9, 7, 8)
-    machines = Machines(made, deadline=0.5)
+    machines = Machines(made)
     away = []
     machines.reaches = lambda name: name not in away
 
@@ -122,7 +114,7 @@ def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisatio
     assert machines.start().interrupted
     assert sorted(machines.coordinator.lost) == [2, 3, 4]
     away.clear()
-    machines.watch, machines.deadline = None, 60.0
+    machines.watch = None
     # Those that came back have answered when the coordinator is killed again, and again.
     machines.plan = {machines.calls + at: "coordinator after" for at in range(4, 60, 3)}
     assert machines.run() > 3
@@ -132,7 +124,7 @@ def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisatio
 def test_only_one_process_of_a_site_works_on_a_run(organisations):
     """The call is dropped, and will come again: the other process may be about to end."""
     made = organisations(20, 5, 30)
-    machines = Machines(made, deadline=0.5)
+    machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
     second = callee_of(name="site-1", file=made.config("site-1"))
@@ -143,7 +135,7 @@ def test_only_one_process_of_a_site_works_on_a_run(organisations):
 
 def test_a_site_whose_log_was_changed_sends_nothing_more(organisations):
     made = organisations(20, 5, 30)
-    machines = Machines(made, deadline=0.5)
+    machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
     for name in made.sites:
@@ -158,7 +150,7 @@ def test_a_site_whose_log_was_changed_sends_nothing_more(organisations):
 
 def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
     made = organisations(20, 5, 30)
-    machines = Machines(made, deadline=0.5)
+    machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
     before = machines.calls
@@ -171,9 +163,9 @@ def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
 
 def stopped_at(machines, calls):
     """Run until so many calls were made; then nothing gets through."""
-    machines.deadline, machines.reaches = 0.5, lambda name: machines.calls < calls
+    machines.reaches = lambda name: machines.calls < calls
     machines.start()
-    machines.deadline, machines.reaches = 60.0, lambda name: True
+    machines.reaches = lambda name: True
     return machines
 
 
@@ -213,8 +205,7 @@ def test_a_site_answers_nothing_after_flare_has_ended_its_job(organisations):
     machines.assert_exact()
 
 
-def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations, monkeypatch):
-    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 0.3)
+def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations):
     machines = Machines(organisations(20, 5, 30))
     closing = []
     machines.watch = lambda call: closing.append(call) if call.kind is Kind.CLOSE else None

@@ -19,7 +19,7 @@ from secfc.errors import TooManyFaultsError, UnionError
 from secfc.protocol.messages import Plan, Share, UnionDeal, UnionFound
 from secfc.report.agreed import write_agreed_report
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 
 def test_labels_equal_exact_lloyd_on_the_union_and_nobody_is_told_whose_rows_are_whose(

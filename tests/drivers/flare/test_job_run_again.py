@@ -12,7 +12,7 @@ from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.drivers.calls import Call, Kind, Place, decode_answer
 from secfc.errors import AgreementError
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 SECOND = bytes(reversed(range(16)))
 

@@ -18,7 +18,7 @@ from secfc.prepare.wire import decode, encode
 from secfc.protocol.messages import Complete, Deal, Holds, Opening
 from secfc.sealing.channel import Sealed
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 
 def on_prepare(monkeypatch, number, act):

@@ -13,7 +13,7 @@ from secfc.prepare.summary import SUMMARY, read_summary
 from secfc.protocol.messages import Plan, Share
 from secfc.protocol.phases.server_phase import ServerPhase
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 CONSENT = '[limits]\nopen_statistics = 5\nreveal_centres = ["south"]\nsmallest_set = 5\n'
 

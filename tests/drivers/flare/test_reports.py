@@ -9,7 +9,7 @@ from secfc.agreement.statement import read_summary
 from secfc.drivers.calls import Answer, Kind, decode_answer
 from secfc.report.agreed import write_agreed_report
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 
 @pytest.mark.parametrize(

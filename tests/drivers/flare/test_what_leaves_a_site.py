@@ -16,7 +16,7 @@ from secfc.errors import SecFCError
 from secfc.protocol.messages import Assignment
 from secfc.public_errors import is_ending
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("clock")
 
 NUMBER = 2
 """Of the site."""
