@@ -72,6 +72,12 @@ def check_option(name: str, value: object, option: Option, choices: tuple[str, .
         raise ParameterError(f"{name}: at most {option.most} {option.unit}, {value} was given")
 
 
+def check_seed(seed: object) -> None:
+    """Raise ParameterError unless this is None or an integer of at least 0."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise ParameterError("seed: None or an integer >= 0 is needed")
+
+
 def check_smallest_spread(name: str, value: object) -> None:
     """Raise ParameterError unless a value is an integer of at least `SMALLEST_SPREAD`."""
     check_positive(name, value)
@@ -132,6 +138,9 @@ class Job(AgreedClustering):
         With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are helpers,
         parties without rows and shares. By default clients 1, 2 and 3 where t = 1, else client 1 and two
         helpers. () with another disclosure.
+    seed : int, optional
+        Public choices follow from it: first sets of starts, and draws. Without one they follow from a coin
+        that the comparers toss, with another disclosure the server makes them.
     reveal_spread : int, optional
         Opens the spread of each column in each cluster too, to the same clients, if each cluster has at least
         so many rows that are not a recipient's own, `SMALLEST_SPREAD` or more; every client must consent
@@ -155,6 +164,7 @@ class Job(AgreedClustering):
     predict: bool = False
     reveal_spread: int | None = None
     comparers: tuple[int, ...] = ()
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n", "k", "t", "ell", "d"):
@@ -174,6 +184,7 @@ class Job(AgreedClustering):
         if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
             raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
         check_choice("init", self.init, get_args(Start))
+        check_seed(self.seed)
         if self.init == "labels" and self.n_init != 1:
             raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
         if self.ids_cap is not None:
@@ -292,6 +303,11 @@ class Job(AgreedClustering):
     def helpers(self) -> int:
         """Parties without rows and shares that compare, numbered from n + 1 on."""
         return len(self.comparers) - len(self.comparing_clients)
+
+    @property
+    def tosses(self) -> bool:
+        """Whether the comparers toss a coin, which public choices follow from."""
+        return self.disclosure == "labels" and self.seed is None and self.init != "labels"
 
     @property
     def parties(self) -> int:

@@ -27,7 +27,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
 from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
-from secfc.params import COMPARERS, Job, Start, check_choice, fitting, recovery_threshold
+from secfc.params import COMPARERS, Job, Start, check_choice, check_seed, fitting, recovery_threshold
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.row_layout import Layout
@@ -131,8 +131,8 @@ def run_outcome(
     """
     check_choice("driver", options.driver, get_args(Driver))
     seed, progress = options.seed, options.progress
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-        raise ParameterError("seed: None or an integer >= 0 is needed")
+    seed = int(seed) if isinstance(seed, np.integer) else seed
+    check_seed(seed)
     check_deadline(options.deadline)
     journals = options.driver == "multiprocess"
     check_resume(options.resume, possible=options.storage is not None and journals)
@@ -147,7 +147,7 @@ def run_outcome(
     held = None
     if options.ids is not None:
         held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
-    setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
+    setup = _setup(members, options, held=held, limits=limits, parameters=parameters | {"seed": seed})
     if options.bound is None and rounded_away(
         setup.rows, bound=setup.job.bound, precision=setup.job.precision
     ):
@@ -256,7 +256,7 @@ def _setup(
     parameters: dict[str, Any],
 ) -> Setup:
     """Check everything that can be checked before a party is started."""
-    bound, init, seed, deadline = options.bound, options.init, options.seed, options.deadline
+    bound, init, deadline = options.bound, options.init, options.deadline
     if bound is None:
         bound = max(largest_norm(member.rows, name=member.name) for member in members)
     if not is_number(bound):
@@ -291,7 +291,6 @@ def _setup(
         salt=None if held is None else held.salt,
         names=[member.name for member in members],
         limits=limits,
-        seed=None if seed is None else int(seed),
         storage=check_storage(options.storage, job, layout, journals=options.driver == "multiprocess"),
         resume=options.resume,
         deadline=None if deadline is None else float(deadline),

@@ -84,12 +84,11 @@ def run(parties=FIVE, **options):
 def lost_responders():
     """Masked rounds that are asked again, of others."""
     setup = Setup(
-        job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0),
+        job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0, seed=3),
         rows=FIVE,
         starts=None,
         names=list("abcde"),
         limits=Limits(),
-        seed=3,
     )
     faults = tuple(Fault(kind="crash", client=j, at=at) for j, at in ((1, 6), (2, 8)))
     assert run_faulty(setup, Scenario(faults=faults)).error is None

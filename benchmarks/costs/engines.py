@@ -76,12 +76,20 @@ def setup_of(case: EngineCase) -> Setup:
     bound = norm_bound([(-_LARGEST, _LARGEST)] * case.d)
     assert np.abs(rows).max() <= _LARGEST
     return Setup(
-        job=Job(n=case.n, k=case.k, t=case.t, ell=case.ell, d=case.d, bound=bound, max_iter=case.max_iter),
+        job=Job(
+            n=case.n,
+            k=case.k,
+            t=case.t,
+            ell=case.ell,
+            d=case.d,
+            bound=bound,
+            max_iter=case.max_iter,
+            seed=SEED,
+        ),
         rows=np.array_split(rows, case.n),
         starts=None,
         names=[f"site-{j}" for j in range(1, case.n + 1)],
         limits=Limits(),
-        seed=SEED,
     )
 
 
@@ -197,7 +205,7 @@ def write_job(folder: Path, setup: Setup) -> Path:
         )
     coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
     add_members(folder / "roster.toml", members, coordinator)
-    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter")} | {"seed": setup.seed}
+    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter", "seed")}
     lines = [
         'title = "A benchmark"',
         'roster = "roster.toml"',

@@ -9,7 +9,7 @@ times of one turn, and medians over the turns are shown with their quartiles.
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.cluster import _k_means_lloyd
@@ -128,12 +128,11 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
     """
     setups = [
         Setup(
-            job=job,
+            job=replace(job, seed=seed),
             rows=np.array_split(rows, job.n),
             starts=None,
             names=[f"client {j}" for j in range(1, job.n + 1)],
             limits=Limits(),
-            seed=seed,
         )
         for seed in seeds
     ]
@@ -141,7 +140,7 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
     moved: list[int] = []
     near_ties = residues = 0
     for one in setups:
-        start = random_partition(np.random.default_rng(one.seed), rows.shape[0], job.k)
+        start = random_partition(np.random.default_rng(one.job.seed), rows.shape[0], job.k)
         clock = _Clock(plaintext_steps(rows, start, job.k), job.n)
         with threadpool_limits(1):
             outcome = run_in_process(one, clock.progressed, clock.delivered)

@@ -144,12 +144,11 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
             seconds[header.round][header.recipient] += taken
 
     setup = Setup(
-        job=job,
+        job=replace(job, seed=seed),
         rows=np.array_split(rows, job.n),
         starts=None if start is None else np.array_split(start, job.n),
         names=[f"client {j}" for j in range(1, job.n + 1)],
         limits=Limits(),
-        seed=seed,
     )
     outcome = run_in_process(setup, None, delivered)
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])

@@ -122,14 +122,13 @@ def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> It
 
 
 def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
-    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=seed)
     return Setup(
         job=job,
         rows=np.array_split(rows, case.n),
         starts=None,
         names=[f"client {j}" for j in range(1, case.n + 1)],
         limits=Limits(),
-        seed=seed,
     )
 
 
@@ -142,7 +141,9 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
     began = time.perf_counter()
     for seed in range(runs):
         faults = _drawn(setup.job, absent, lies, seed)
-        ending = run_faulty(replace(setup, seed=seed), Scenario(seed=seed, faults=faults))
+        ending = run_faulty(
+            replace(setup, job=replace(setup.job, seed=seed)), Scenario(seed=seed, faults=faults)
+        )
         if ending.error is not None:
             stopped += 1
             continue

@@ -82,7 +82,7 @@ class Case:
         m, d, k, n, t, ell = map(int, parts)
         return cls(m=m, d=d, k=k, n=n, t=t, ell=ell)
 
-    def job(self, *, bound: float, precision: int, max_iter: int = 300) -> Job:
+    def job(self, *, bound: float, precision: int, max_iter: int = 300, seed: int | None = None) -> Job:
         """The job of this size.
 
         Raises
@@ -99,6 +99,7 @@ class Case:
             bound=bound,
             precision=precision,
             max_iter=max_iter,
+            seed=seed,
             disclosure="coded",  # what masks add is a benchmark of its own
         )
 

@@ -78,10 +78,10 @@ class BytesRow(Setting):
 def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = ITERATIONS) -> list[BytesRow]:
     """Run a few iterations in one process and add up what was sent."""
     rows = blobs(case)
-    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations, seed=0)
     parties = np.array_split(rows, case.n)
     names = [f"client {j}" for j in range(1, case.n + 1)]
-    setup = Setup(job=job, rows=parties, starts=None, names=names, limits=Limits(), seed=0)
+    setup = Setup(job=job, rows=parties, starts=None, names=names, limits=Limits())
     sent = run_in_process(setup).costs.messages
     by_kind: defaultdict[str, list[MessageRecord]] = defaultdict(list)
     for message in sent:

@@ -189,6 +189,7 @@ def _setup(
         comparers=comparers,
         comparison=rng.choice(("end", "rounds")),
         reveal_to=tuple(sorted(rng.sample(range(1, n + 1), rng.choice((1, 2))))) if reveal else (),
+        seed=seed,
     )
     labels = np.split((np.arange(sum(counts)) % k).astype(np.int32), np.cumsum(counts)[:-1])
     return Setup(
@@ -197,7 +198,6 @@ def _setup(
         starts=labels if starts else None,
         names=[f"client {j}" for j in range(1, n + 1)],
         limits=Limits(reveal_centres=True),
-        seed=seed,
     )
 
 

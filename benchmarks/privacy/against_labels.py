@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.privacy import cheating, coalition, coded, distances, integers
 from benchmarks.privacy.comparers import Coalition, from_labels_alone, seen_by, wires
-from benchmarks.privacy.rows import ANSWERED, PAIRS, TOLD_APART, AttackRow
-from benchmarks.privacy.view import FIRST_ROUNDS, ServerView, Watched, watch
+from benchmarks.privacy.rows import ANSWERED, TOLD_APART, AttackRow
+from benchmarks.privacy.view import FIRST_ROUNDS, Watched, watch
 from secfc.array_types import Floats
 from secfc.options import Disclosure
 from secfc.params import Job
@@ -111,34 +111,6 @@ def with_t_clients(
         yield _by(replace(found, attack="k-with-t-clients"), name, comparers_in(run.job, members))
     alone = coded.server_and_t_clients(from_labels_alone(run, np.random.default_rng(seed)), own=0)
     yield _by(replace(alone, attack="k-with-t-clients"), ALONE, 0)
-
-
-def differencing(
-    parties: list[Floats], *, members: int, disclosure: Disclosure, seed: int
-) -> Iterator[AttackRow]:
-    """A server that chooses the first sets of two starts: S and the rest, then S with one more row."""
-    m = sum(map(len, parties))
-    row = m // 2
-    firsts = cheating.differing_by(row, members, m, rest=1)
-    watched = watch(parties, k=2, t=1, ell=1, n_init=2, firsts=firsts, keys=seed, disclosure=disclosure)
-    for name, comparers, view in views(watched, seed):
-        if name == "both evaluators":
-            continue  # differences of distances are no distances before rows are placed
-        asked = view.server.questions
-        at = [next(i for i, sets in enumerate(asked) if (sets == first).all()) for first in firsts]
-        both = replace(view, server=ServerView(distances=[view.server.distances[i] for i in at]))
-        found = PAIRS.row(
-            cheating.pairs_known(watched, cheating.from_difference(both, row, members), row),
-            job=watched.job,
-            m=m,
-            attack="k-differencing",
-            adversary=name,
-            against=disclosure,
-            swept="comparers",
-            value=0,
-            note="first sets of two starts",
-        )
-        yield _by(found, name, comparers, disclosure)
 
 
 def questions(parties: list[Floats], *, k: int, disclosure: Disclosure, seed: int) -> AttackRow:

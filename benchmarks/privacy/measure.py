@@ -84,7 +84,6 @@ ATTACKS = {
     "k-segments": "distances per segment",
     "k-segments-placed": "segments placed one by one",
     "k-with-t-clients": "everybody's rows exactly, with shares of t = 2 clients",
-    "k-differencing": "distances to a row, by first sets of two starts that differ by it",
     "k-answered": "questions of the server's own that are answered",
     "k-wires": "a comparison that nobody opened, by classifiers",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
@@ -363,7 +362,6 @@ def _labels(size: Size) -> Iterator[AttackRow]:
         yield from against_labels.run_programs(watched, SEED)
         yield from against_labels.by_rounds(watched, SEED)
         yield from against_labels.with_t_clients(blobs(5, 60, 4), k=4, **given)
-        yield from against_labels.differencing(parties[:4], members=20, **given)
         yield against_labels.questions(parties[:4], k=4, **given)
     yield from against_labels.bits(blobs(4, size.wires, d), seed=SEED)
 

@@ -194,7 +194,6 @@ class WatchedServer(Server):
     ----------
     job : Job
     session : Session
-    rng : numpy.random.Generator
     secret : MaskSource
     script : list of ndarray of shape (m,), int32, or None
         Sets to ask about instead of the protocol's: a server that cheats.
@@ -205,11 +204,10 @@ class WatchedServer(Server):
         *,
         job: Job,
         session: Session,
-        rng: np.random.Generator,
         secret: MaskSource,
         script: list[Labels] | None,
     ) -> None:
-        super().__init__(job=job, session=session, rng=rng, secret=secret, search=self._recorder)
+        super().__init__(job=job, session=session, secret=secret, search=self._recorder)
         self.view, self._script = ServerView(), script
 
     def _recorder(self, **given: Any) -> Search:
@@ -240,7 +238,6 @@ def watch(
     ell: int,
     seed: int = 0,
     script: list[Labels] | None = None,
-    firsts: list[Labels] | None = None,
     limits: Limits | None = None,
     keys: int | None = None,
     client: Callable[..., Client] = Client,
@@ -257,8 +254,6 @@ def watch(
     script : list of ndarray of shape (m,), int32, optional
         Questions of a server that cheats. With disclosure "labels" they are tried on every client, beside
         the questions of the first two rounds.
-    firsts : list of ndarray of shape (m,), int32, optional
-        First sets of each start, of a server that chooses them.
     limits : Limits, optional
         Of every client.
     keys : int, optional
@@ -269,7 +264,7 @@ def watch(
         Of the Job; disclosure "distances" by default.
     """
     bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
-    given: dict[str, Any] = {"bound": bound, "disclosure": "distances"} | parameters
+    given: dict[str, Any] = {"bound": bound, "disclosure": "distances", "seed": seed} | parameters
     job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], **given)
     octets = secrets.token_bytes if keys is None else np.random.default_rng(keys).bytes
     coordinator, *identities = [Identity(octets(KEY_BYTES)) for _ in range(job.parties + 1)]
@@ -280,7 +275,6 @@ def watch(
     server = WatchedServer(
         job=job,
         session=session,
-        rng=np.random.default_rng(seed) if firsts is None else cast(np.random.Generator, _Chosen(firsts)),
         secret=MaskSource(octets(KEY_BYTES)),
         script=None if labels else script,
     )
@@ -326,17 +320,6 @@ def watch(
         watched.refusal = str(error)
     watched.liars = server.faults.liars
     return watched
-
-
-class _Chosen:
-    """What a server takes for random."""
-
-    def __init__(self, draws: list[Labels]) -> None:
-        self._draws = iter(draws)
-
-    def integers(self, high: int, size: int) -> Labels:
-        """The next."""
-        return next(self._draws)
 
 
 def _try(client: Client, question: Message, watched: Watched) -> None:

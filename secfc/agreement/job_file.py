@@ -94,8 +94,6 @@ class Agreement:
         What sites make these columns by, from columns of their own.
     limits : Limits
         What every client refuses, whatever the server asks.
-    seed : int or None
-        Of public choices; None: the coordinator's choice.
     consortium : Consortium
     """
 
@@ -107,7 +105,6 @@ class Agreement:
     columns: dict[str, Range]
     preparation: Schema | None
     limits: Limits
-    seed: int | None
     consortium: Consortium
     _content: JobSchema = field(repr=False)
 
@@ -236,7 +233,7 @@ def _agreement(
     if consortium.coordinator is None:
         raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
-    values = schema.clustering.model_dump(exclude={"seed", "reveal_centres", "comparers"})
+    values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers"})
     numbered = [
         _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
         for name in ("reveal_centres", "comparers")
@@ -279,7 +276,6 @@ def _agreement(
         columns=columns,
         preparation=preparation,
         limits=limits,
-        seed=schema.clustering.seed,
         consortium=consortium,
         _content=schema,
     )

@@ -77,7 +77,7 @@ def _summary(options: ClusteringFiles, tables: list[Table], result: Result) -> d
     job = result.job
     return {
         "run": result.run_id,
-        "parameters": asdict(job) | {"seed": options.seed, "driver": options.driver},
+        "parameters": asdict(job) | {"driver": options.driver},
         "threshold": {
             "answers_needed": job.threshold,
             "clients": job.n,

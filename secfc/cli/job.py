@@ -60,7 +60,7 @@ def show(file: JobFile) -> None:
             ("digest", agreement.digest.hex()),
             ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
             ("clusters", f"k = {task.k}"),
-            ("start", f"{task.init}, {task.n_init} of them, seed {agreement.seed}"),
+            ("start", f"{task.init}, {task.n_init} of them, seed {task.seed}"),
             ("most iterations", f"{task.max_iter} of a start; at most {most_rounds} rounds are answered"),
             ("smallest set", f"{agreement.limits.smallest_set} rows"),
             ("disclosure", task.disclosure),

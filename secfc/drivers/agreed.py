@@ -82,7 +82,6 @@ def run_agreed(
         coordinator = Coordinator(
             terms=terms,
             run=run,
-            seed=agreement.seed,
             identity=identity,
             send=pipes.send,
             deadline=deadline or FOR_EVER,

@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import secfc
 from secfc.codes import Code
 from secfc.drivers import conversation as conversations
@@ -57,8 +55,6 @@ class Coordinator:
     ----------
     terms : RunTerms
     run : bytes of length 16
-    seed : int or None
-        Of public choices; None: of the coordinator's choice.
     salt : bytes of length 16, optional
         Of hashed IDs, as in `secfc.protocol.server.Server`.
     identity : Identity
@@ -97,7 +93,6 @@ class Coordinator:
         *,
         terms: RunTerms,
         run: bytes,
-        seed: int | None,
         salt: bytes | None = None,
         identity: Identity,
         send: Send,
@@ -110,7 +105,6 @@ class Coordinator:
         self.server = Server(
             job=terms.job,
             session=terms.session(run),
-            rng=np.random.default_rng(seed) if log is None else log.rng(seed),
             secret=None if log is None else log.secret,
             prepares=terms.prepares,
             salt=salt,

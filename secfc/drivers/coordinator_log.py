@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from secfc.drivers.calls import Answer, decode_answer
 from secfc.errors import SecFCError
 from secfc.journal.run_log import Entry, RunLog
@@ -29,7 +27,6 @@ if TYPE_CHECKING:  # reading files takes a library that simulations do without
     from secfc.agreement.job_file import Agreement
 
 _ANSWER, _LOST, _BACK, _STATE = "answer", "lost", "back", "state"
-_SEED_BYTES = 16
 
 _TO_SERVER, _LEFT = "to server", "left"
 """Until the server's first question, also: messages to it, and losses; they stay when the others go."""
@@ -108,7 +105,6 @@ class CoordinatorLog:
         header = {
             "run": run.hex(),
             "secret": secrets.token_hex(KEY_BYTES),
-            "seed": secrets.token_hex(_SEED_BYTES),
             "begun": begun,
         }
         return cls(RunLog.begin(path, header))
@@ -138,11 +134,6 @@ class CoordinatorLog:
         """
         path = folder / log_name(agreement)
         return cls.resume(path) or cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun={})
-
-    def rng(self, seed: int | None) -> np.random.Generator:
-        """The generator of public choices: without a seed that was agreed on, by one of this run."""
-        own = int.from_bytes(bytes.fromhex(self._log.header["seed"]), "little")
-        return np.random.default_rng(own if seed is None else seed)
 
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write down answers of clients, in the order in which they take effect; on the disk on return."""

@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.storage import allocator
@@ -45,9 +43,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     coordinator, *identities = [Identity() for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
-    server = Server(
-        job=job, session=session, rng=np.random.default_rng(setup.seed), salt=setup.salt, kernels=kernels
-    )
+    server = Server(job=job, session=session, salt=setup.salt, kernels=kernels)
     clients = [
         make(
             number=j,

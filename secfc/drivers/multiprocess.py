@@ -61,7 +61,6 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
             coordinator = Coordinator(
                 terms=terms,
                 run=run,
-                seed=setup.seed,
                 salt=setup.salt,
                 identity=Identity(keys[SERVER]),
                 send=pipes.send,

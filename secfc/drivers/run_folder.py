@@ -144,7 +144,7 @@ def _begin(storage: Path, setup: Setup) -> RunFolder:
 
 def _go_on(storage: Path, setup: Setup) -> RunFolder:
     """The one folder whose run this call can go on with."""
-    if setup.ids is not None and setup.seed is None:
+    if setup.ids is not None and setup.job.seed is None:
         raise ParameterError("resume: with ids only a run with a seed; without, each call hashes them anew")
     fit: list[RunFolder] = []
     busy: list[str] = []

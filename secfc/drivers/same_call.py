@@ -34,7 +34,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
     ids, starts = setup.ids or [], setup.starts or []
     return {
         "job": {name: of(as_bytes(value)) for name, value in asdict(setup.job).items()}
-        | {"seed": of(as_bytes(setup.seed)), "salt": of(setup.salt or b"")},
+        | {"salt": of(setup.salt or b"")},
         "rows": [of_array(rows) for rows in setup.rows],
         "row IDs": [of(one.digests.tobytes(), one.key) for one in ids],
         "start labels": [of_array(one) for one in starts],

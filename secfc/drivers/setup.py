@@ -58,8 +58,6 @@ class Setup:
         What errors call the clients.
     limits : Limits or list of Limits
         The same at every party, or each client's own.
-    seed : int or None
-        Of public choices.
     storage : Path or None
         Folder for the clients' shares; None keeps them in memory.
     resume : bool or None
@@ -74,7 +72,6 @@ class Setup:
     starts: list[Labels] | None = field(repr=False)
     names: list[str]
     limits: Limits | list[Limits]
-    seed: int | None
     storage: Path | None = None
     resume: bool | None = None
     salt: bytes | None = field(default=None, repr=False)
@@ -84,7 +81,7 @@ class Setup:
     @property
     def resumable(self) -> bool:
         """Whether a call like this one can be made again: without a seed IDs are hashed with a random key."""
-        return self.storage is not None and (self.ids is None or self.seed is not None)
+        return self.storage is not None and (self.ids is None or self.job.seed is not None)
 
     def limits_of(self, client: int) -> Limits:
         """Those of a party; a helper has none of its own."""

@@ -1,6 +1,7 @@
 """Lloyd's search where only labels are known: sets out, labels in, until two assignments are equal.
 
-Server and evaluators make the same search from what was opened, so that each knows the next question.
+Server and evaluators make the same search from what was opened, so that each knows the next question. All
+public choices are those of one generator, in the same order as with `secfc.kmeans.search.Search`.
 """
 
 from collections.abc import Iterable
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
-from secfc.kmeans.plus_plus import Choices
+from secfc.kmeans.plus_plus import Choices, draws
 from secfc.kmeans.search import LabelResult
 from secfc.kmeans.sets import set_sizes
-from secfc.kmeans.start import separated_sets
+from secfc.kmeans.start import random_partition, separated_sets
 from secfc.params import Start
 
 
@@ -34,7 +35,7 @@ class Follows(Enum):
     QUESTION = auto()
     """About `sets`."""
     START = auto()
-    """`LabelSearch.begin` is to be called."""
+    """Likewise; a start has ended, and another begins."""
     END = auto()
 
 
@@ -47,17 +48,23 @@ class LabelSearch:
 
     Parameters
     ----------
-    sets : ndarray of shape (m,), int32
-        Of the first question.
-    k, max_iter, n_init : int
+    m, k, max_iter, n_init : int
     init : {"random", "separation", "k-means++", "labels"}
         "separation": the first two questions make the start, of cores. "k-means++": the first ones choose its
         rows, and `sets` is a single row.
     predict : bool
         Keep these sets: one question, of the rows in none of them.
+    rng : numpy.random.Generator
+        For public choices only.
+    start : ndarray of shape (m,), int32, optional
+        Given sets, when `init` is "labels".
 
     Attributes
     ----------
+    sets : ndarray of shape (m,), int32
+        Of the present question.
+    draws : tuple of int
+        What the next candidates are drawn by, where some follow those that are asked about.
     choices : Choices or None
         Of a start by k-means++ that is being made.
     """
@@ -65,31 +72,43 @@ class LabelSearch:
     def __init__(
         self,
         *,
-        sets: Labels,
+        m: int,
         k: int,
         max_iter: int,
+        rng: np.random.Generator,
         n_init: int = 1,
         init: Start = "random",
         predict: bool = False,
+        start: Labels | None = None,
     ) -> None:
-        self._k, self._max_iter, self._starts_left = k, max_iter, n_init
+        self._m, self._k, self._max_iter, self._starts_left = m, k, max_iter, n_init
+        self._rng, self._given = rng, start
         first = {"separation": _Step.FIRST_OF_START, "k-means++": _Step.CANDIDATES}.get(init, _Step.ITERATE)
         self._first = _Step.PREDICT if predict else first
-        self._core = np.zeros(sets.size, dtype=np.bool_)
+        self._core = np.zeros(m, dtype=np.bool_)
         self._previous: Labels | None = None
         self.found: list[LabelResult] = []
         self.best = 0
-        self.begin(sets)
+        self._begin()
 
-    def begin(self, sets: Labels) -> None:
-        """Begin a start with these sets."""
+    def _begin(self) -> None:
         self._starts_left -= 1
-        self.sets, self._labels, self._previous = sets, sets.copy(), None
-        self._step, self.moved = self._first, sets.size
+        self._step, self.moved = self._first, self._m
         self.choices: Choices | None = None
         if self._step is _Step.CANDIDATES:
-            self.choices = Choices(m=sets.size, k=self._k, first=int(sets.argmax()))
-        self.current = LabelResult(start=sets, labels=sets, k=self._k)
+            self.choices = Choices(m=self._m, k=self._k, first=int(self._rng.integers(self._m)))
+            self.sets = self.choices.sets
+        elif self._given is not None:
+            self.sets = self._given
+        else:
+            self.sets = random_partition(self._rng, self._m, self._k)
+        self._draw()
+        self._labels, self._previous = self.sets.copy(), None
+        self.current = LabelResult(start=self.sets, labels=self.sets, k=self._k)
+
+    def _draw(self) -> None:
+        drawing = self.choices is not None and not self.choices.last
+        self.draws = tuple(draws(self._rng, self._k)) if drawing else ()
 
     @property
     def asked(self) -> Ints:
@@ -133,6 +152,7 @@ class LabelSearch:
         self.sets = choices.sets
         if not choices.candidates:
             self.current.start, self._step, self.choices = self.sets, _Step.ITERATE, None
+        self._draw()
         self._labels = self.sets.copy()
         return Follows.QUESTION
 
@@ -182,7 +202,10 @@ class LabelSearch:
 
     def _ended(self, run: LabelResult) -> Follows:
         self.found.append(run)
-        return Follows.START if self._starts_left else Follows.END
+        if not self._starts_left:
+            return Follows.END
+        self._begin()
+        return Follows.START
 
     def standing(self) -> dict[str, Any]:
         """Between two questions, all that the rest of the search depends on, as a value of plain ones."""
@@ -192,6 +215,8 @@ class LabelSearch:
             "step": self._step.name,
             "moved": self.moved,
             "choices": None if self.choices is None else self.choices.standing(),
+            "draws": list(self.draws),
+            "generator": self._rng.bit_generator.state,
             "starts_left": self._starts_left,
             "current": vars(self.current),
             "found": [vars(one) for one in self.found],
@@ -204,8 +229,9 @@ class LabelSearch:
         self._step, self.moved = _Step[standing["step"]], standing["moved"]
         self._labels, self.choices = self.sets.copy(), None
         if standing["choices"] is not None:
-            self.choices = Choices(m=self.sets.size, k=self._k, first=0)
+            self.choices = Choices(m=self._m, k=self._k, first=0)
             self.choices.stand(standing["choices"])
+        self.draws, self._rng.bit_generator.state = tuple(standing["draws"]), standing["generator"]
         self._starts_left, self.best = standing["starts_left"], standing["best"]
         self.current = LabelResult(**standing["current"])
         self.found = [LabelResult(**one) for one in standing["found"]]

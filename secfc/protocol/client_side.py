@@ -15,9 +15,11 @@ from secfc.protocol.sharing import ClientSharing
 
 
 def _check_uncompared(message: Assignment | Finish) -> None:
-    """Refuse what evaluators sign, and what is drawn by: there are none."""
+    """Refuse what evaluators sign, what is drawn by, and a coin: there are none."""
     if isinstance(message, Assignment) and message.draws:
         raise MessageError(f"Assignment: {len(message.draws)} draws, nobody draws by them")
+    if isinstance(message, Assignment) and message.coin:
+        raise MessageError(f"Assignment: {len(message.coin)} bytes of a coin, nobody tosses one")
     if message.endorsements:
         kind = type(message).__name__
         raise MessageError(f"{kind}: {len(message.endorsements)} endorsements, nobody gives any")

@@ -1,7 +1,7 @@
 """What all phases need: what a client was given, whom it met, and how shares are cut and signed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -68,6 +68,10 @@ class Peers:
         Of the handshake.
     starts : list of n bytes or None
         Digests of start labels that each client signed; None for one with whom the run did not begin.
+    coin : bytes of length 32
+        This one's value of a coin.
+    commitments : dict of int to bytes
+        Of all parties to theirs.
     quorum : int
         Clients that must have the same challenge, or result, before this one acts on it.
     """
@@ -76,6 +80,8 @@ class Peers:
     helpers: dict[int, Channel]
     transcript: bytes
     starts: list[bytes | None]
+    coin: bytes = field(repr=False)
+    commitments: dict[int, bytes]
     quorum: int
 
     @property

@@ -26,6 +26,7 @@ from secfc.psu.found import OVERFULL, Found
 from secfc.psu.prime import Elements
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.channel import TAG_BYTES, Sealed
+from secfc.sealing.coin import COIN_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
 
@@ -36,7 +37,7 @@ _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
 _SHAPE = struct.Struct("<BII")  # primes, columns, rows
 # rows, digest of start labels, ephemeral key, signature
-_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{SIGNATURE_BYTES}s")
+_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
@@ -288,12 +289,14 @@ START = Encoding(
 
 
 def _pack_introduction(one: Introduction) -> bytes:
-    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.signature)
+    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.commitment, one.signature)
 
 
 def _unpack_introduction(reader: Reader) -> Introduction:
-    rows, start, ephemeral, signature = reader.unpack(_INTRODUCTION)
-    return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
+    rows, start, ephemeral, commitment, signature = reader.unpack(_INTRODUCTION)
+    return Introduction(
+        rows=rows, start=start, ephemeral=ephemeral, commitment=commitment, signature=signature
+    )
 
 
 _NOBODY = bytes(_INTRODUCTION.size)

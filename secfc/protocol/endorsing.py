@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-import numpy as np
-
 from secfc.array_types import Labels
 from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import Follows, LabelSearch
@@ -11,13 +9,6 @@ from secfc.params import Job
 from secfc.protocol.messages import Assignment, Finish
 from secfc.protocol.question import Said, endorsed
 from secfc.sealing.handshake import Session
-
-
-def is_first(sets: Labels, job: Job) -> bool:
-    """Whether a start can begin with these sets: a partition without an empty set, or a single row."""
-    if job.init == "k-means++":
-        return bool(sets.max() == 0) and int(np.count_nonzero(sets == 0)) == 1
-    return bool(sets.min() >= 0) and np.unique(sets).size == job.k
 
 
 def statement(
@@ -40,7 +31,8 @@ def statement(
         return endorsed(session, Said.RESULT, best.labels, round_=0, left_out=left_out, ended=ended)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
     said = Said.START if follows is Follows.START else said
-    return endorsed(session, said, search.sets, round_=round_ + 1, left_out=left_out)
+    sets, draws = search.sets, search.draws
+    return endorsed(session, said, sets, round_=round_ + 1, left_out=left_out, draws=draws)
 
 
 def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, session: Session) -> Said:
@@ -57,7 +49,7 @@ def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, se
     Returns
     -------
     Said
-        START of a question that begins another start, whose sets the evaluators do not know.
+        What the evaluators said of it.
 
     Raises
     ------
@@ -73,7 +65,7 @@ def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, se
     possible = [Said.LABELS]
     if job.init == "k-means++":
         possible.append(Said.CANDIDATES)
-    if job.n_init > 1 and is_first(labels, job):
+    if job.n_init > 1:
         possible.append(Said.START)
     *others, last = possible
     for said in others:
@@ -88,6 +80,15 @@ def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, se
 
 def _verify(message: Assignment | Finish, said: Said, labels: Labels, *, job: Job, session: Session) -> None:
     ended = (message.n_iter, message.converged) if isinstance(message, Finish) else (0, False)
-    signed = endorsed(session, said, labels, round_=message.round, left_out=message.left_out, ended=ended)
+    draws = () if isinstance(message, Finish) else message.draws
+    signed = endorsed(
+        session,
+        said,
+        labels,
+        round_=message.round,
+        left_out=message.left_out,
+        draws=draws,
+        ended=ended,
+    )
     for client, signature in zip(job.comparers[1:], message.endorsements, strict=True):
         session.roster.verify(client, signature, signed, what="what follows from the labels")

@@ -206,6 +206,20 @@ class Gathering:
             text = f"to decode, n >= R + S: {n} < {threshold} + {n - left}"
         raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
 
+    def require_comparers(self) -> None:
+        """Raise TooManyFaultsError unless all who compare are there: nobody takes the place of one."""
+        left, comparers = set(self.everybody) - self.absent, self._job.comparers
+        gone = [j for j in comparers if j not in left]
+        if not gone:
+            return
+        client, who = gone[0], self.describe()
+        if client in self.liars:
+            raise TooManyFaultsError(f"client {client} lies, who compares", clients=[client])
+        if client in self.silent:
+            raise TooManyFaultsError(f"client {client} compares and may be asked nothing; {who}")
+        lies = ", or answers do not agree" if self._job.max_liars and client == comparers[1] else ""
+        raise TooManyFaultsError(f"client {client} is absent, who compares{lies}; {who}", clients=gone)
+
     def _candidates(self) -> set[int]:
         """Who has answered the head or may still."""
         awaited = {j for j in self.responders or self.members if j not in self.absent}

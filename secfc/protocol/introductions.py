@@ -84,6 +84,10 @@ class Introductions:
         present = dict(sorted(self._hellos.items()))
         return transcript_of(self._session, present)
 
+    def commitment(self, party: int) -> bytes:
+        """A party's to its value of a coin."""
+        return self._hellos[party].commitment
+
     def layout(self) -> Layout:
         """Which rows are whose, as the clients said."""
         rows = {j: one.rows for j, one in self._hellos.items()}

@@ -13,14 +13,13 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
-from secfc.kmeans.plus_plus import candidates_of
-from secfc.params import Job
 from secfc.protocol.best_start import Scores
+from secfc.protocol.choices import label_search, values_in
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.endorsing import check_endorsed, is_first, statement
+from secfc.protocol.endorsing import check_endorsed, statement
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.masked_answers import Liars
@@ -44,18 +43,6 @@ class _Step(Enum):
     FIND_FARTHEST = auto()
     FIND_BEST = auto()
     ENDORSED = auto()
-
-
-def label_search(job: Job, sets: Labels) -> LabelSearch:
-    """The search of a job that begins with these sets."""
-    return LabelSearch(
-        sets=sets,
-        k=job.k,
-        max_iter=job.max_iter,
-        n_init=job.n_init,
-        init=job.init,
-        predict=job.predict,
-    )
 
 
 class ClientLabels(ClientCoded):
@@ -103,6 +90,7 @@ class ClientLabels(ClientCoded):
             scores=Scores(),
             liars=Liars(check=ConsistencyCheck(self._job, context.masks, kernels)),
         )
+        self._first: LabelSearch | None = None  # an evaluator's, before the first question is asked
         self._search: LabelSearch | None = None  # an evaluator's
         self._step = _Step.OPEN
         self._rows: tuple[int, ...] = ()  # what an endorsement says of the next sets
@@ -116,38 +104,46 @@ class ClientLabels(ClientCoded):
         self._late: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """The first sets are those of a start; all others follow from what was opened."""
+        """The first question follows from the seed or the coin; all others from what was opened."""
         if message.responders:
             raise MessageError(
                 f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
             )
         said = Said.START
+        if message.round > 1 and message.coin:
+            raise MessageError(f"Assignment: a coin in round {message.round}, it is told in round 1")
         if message.round > 1:
             said = check_endorsed(message, sets, job=self._job, session=self._context.session)
         elif self._sharing is not None and not self._sharing.seed:
             raise MessageError("Assignment: before shares were checked")
         elif message.endorsements:
             raise MessageError("Assignment: round 1 is endorsed, and no labels were opened before")
-        elif not self._job.predict and not is_first(sets, self._job):
-            what = "single row" if self._job.init == "k-means++" else "partition of all rows"
-            raise MessageError(f"Assignment: round 1 is about no {what}")
-        self._check_draws(said, len(message.draws))
+        else:
+            self._check_first(message, sets)
         self._asks = said
+
+    def _check_first(self, message: Assignment, sets: Labels) -> None:
+        """Make the first question and compare it."""
+        job, peers, session = self._job, self._peers, self._context.session
+        search = label_search(
+            job,
+            m=sets.size,
+            transcript=peers.transcript,
+            left_out=self._left_out,
+            values=values_in(message.coin, job, commitments=peers.commitments, run=session.run),
+            start=sets if job.init == "labels" else None,
+        )
+        if not np.array_equal(search.sets, sets) or search.draws != message.draws:
+            follows = "the comparers' coin" if job.tosses else "the job's seed"
+            raise MessageError(
+                f"Assignment: round 1 is not about the first sets and draws that follow from {follows} "
+                f"here (NumPy {np.__version__})"
+            )
+        self._first = search if self._evaluates else None
 
     def _about_candidates(self, said: Said) -> bool:
         """Whether a question is about candidates of a start."""
         return said is Said.CANDIDATES or (said is Said.START and self._job.init == "k-means++")
-
-    def _check_draws(self, said: Said, count: int) -> None:
-        """Rows are drawn after all candidates but the last; one that does not compare may miss questions."""
-        k, begins = self._job.k, said is Said.START
-        possible = {0}
-        if self._about_candidates(said):
-            number = 1 if begins else self._candidates_asked + 1
-            known = begins or self._compares
-            possible = {0 if number == k else candidates_of(k)} if known else {0, candidates_of(k)}
-        if count not in possible:
-            raise MessageError(f"Assignment: {count} draws, {max(possible)} are needed")
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """The result follows from opened labels."""
@@ -163,10 +159,8 @@ class ClientLabels(ClientCoded):
             self._candidates_asked = self._labels_asked = 0
         self._candidates_asked += candidates
         self._labels_asked += not candidates
-        if self._evaluates and self._search is None:
-            self._search = label_search(self._job, sets)
-        elif self._search is not None and begins:
-            self._search.begin(sets)
+        if self._search is None:
+            self._search = self._first
         job = self._job
         if self._proof is None:
             about = range_asked(job, self._members, RangeParts.of(self._parts.layout, job), self._left_out)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
+from secfc.params import COMPARERS
 from secfc.protocol.bounds import MOST_DEALT_BYTES
 from secfc.protocol.encodings import (
     CLIENT,
@@ -53,6 +54,7 @@ from secfc.protocol.states import State
 from secfc.psu.found import Found
 from secfc.psu.prime import Elements
 from secfc.sealing.channel import Sealed
+from secfc.sealing.coin import COIN_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import SIGNATURE_BYTES
 from secfc.sealing.proof import SHOWN_BYTES
@@ -145,7 +147,8 @@ class Assignment(FromServer):
 
     With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
     and who was left out, ascending, is in it too. With "labels", from the second round on, the evaluators'
-    endorsements; and `draws`, where candidates of a start are asked about and others are drawn after them.
+    endorsements; `draws`, where candidates of a start are asked about and others are drawn after them; and in
+    round 1 the comparers' values, dealer's first, where they toss a coin.
     """
 
     number = 5
@@ -157,6 +160,7 @@ class Assignment(FromServer):
         responders=clients(lambda of: of.job.threshold),
         left_out=clients(lambda of: of.job.n),
         draws=DRAWS,
+        coin=counted(lambda of: COMPARERS * COIN_BYTES),
         endorsements=SIGNATURES,
     )
 
@@ -164,6 +168,7 @@ class Assignment(FromServer):
     responders: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
     draws: tuple[int, ...] = ()
+    coin: bytes = field(default=b"", repr=False)
     endorsements: tuple[bytes, ...] = field(default=(), repr=False)
 
 
@@ -633,6 +638,32 @@ class Endorsement(ToServer):
     best: int = 0
     rows: tuple[int, ...] = field(default=(), repr=False)
     liars: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CoinRequest(FromServer):
+    """To a comparer: everybody who is in holds everything, so tell your value of the coin."""
+
+    number = 33
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    alike = with_helpers = True
+    body = Body(left_out=clients(lambda of: of.job.n))
+
+    left_out: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Coin(ToServer):
+    """A comparer's value, to which its introduction commits it."""
+
+    number = 34
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    with_helpers = True
+    body = Body(value=octets(COIN_BYTES))
+
+    value: bytes = field(repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(

@@ -5,8 +5,6 @@ import struct
 from collections.abc import Collection
 from enum import Enum
 
-import numpy as np
-
 from secfc.array_types import Labels
 from secfc.sealing.handshake import Session
 
@@ -21,7 +19,7 @@ class Said(Enum):
     """A question about labels."""
     RESULT = 1
     START = 2
-    """Another start begins, whose first sets are the server's choice."""
+    """A question that begins another start."""
     CANDIDATES = 3
     """A question about candidates of a start by k-means++."""
 
@@ -47,22 +45,24 @@ def endorsed(
     *,
     round_: int,
     left_out: Collection[int],
+    draws: tuple[int, ...] = (),
     ended: tuple[int, bool] = (0, False),
 ) -> bytes:
-    """What both evaluators sign: that a question, a new start or the result follows from what they opened.
+    """What both evaluators sign: that a question or the result follows from what they opened.
 
     Parameters
     ----------
     session : Session
     said : Said
     labels : ndarray of shape (m,), int32
-        The sets of the question, or the labels of the result; not of a start.
+        The sets of the question, or the labels of the result.
     round_ : int
         Of the question; 0 of the result.
     left_out : collection of int
+    draws : tuple of int, optional
+        Of the question.
     ended : tuple of int and bool, optional
         Of the result: iterations, and whether it converged.
     """
     place = struct.pack("<BIIB", said.value, round_, *ended)
-    known = np.empty(0, dtype=np.int32) if said is Said.START else labels
-    return _ENDORSED + session.agreement + session.run + place + question_digest(known, (), left_out)
+    return _ENDORSED + session.agreement + session.run + place + question_digest(labels, (), left_out, draws)

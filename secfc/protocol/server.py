@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from secfc.errors import ParameterError, SecFCError, TooManyFaultsError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.search import LabelResult, Search
@@ -30,11 +28,9 @@ class Server:
     ----------
     job : Job
     session : Session
-    rng : numpy.random.Generator
-        For public choices (the random start) only.
     secret : MaskSource, optional
-        Where all that must not be guessed comes from: what wrong shares and answers are found by; a fresh
-        one by default.
+        Where all that must not be guessed comes from: what wrong shares and answers are found by, and public
+        choices that follow neither from the job's seed nor from a coin; a fresh one by default.
     prepares : bool
         Whether clients open means and deviations of all their values among themselves before they introduce
         themselves. Nobody can be left out then.
@@ -58,7 +54,6 @@ class Server:
         *,
         job: Job,
         session: Session,
-        rng: np.random.Generator,
         secret: MaskSource | None = None,
         prepares: bool = False,
         salt: bytes | None = None,
@@ -70,7 +65,6 @@ class Server:
         context = ServerContext(
             job=job,
             session=session,
-            rng=rng,
             secret=secret or MaskSource(),
             prepares=prepares,
             salt=salt,

@@ -3,6 +3,7 @@
 ::
 
     said(j)      = client j (2) | its rows (4) | digest of its start labels (32) | ephemeral key (32)
+                   | commitment to its value of a coin (32, `secfc.sealing.coin`)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
 
@@ -14,7 +15,7 @@ different introductions of anybody cannot open what they seal to each other.
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
@@ -22,6 +23,7 @@ from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channel
+from secfc.sealing.coin import commitment_to, value_of
 from secfc.sealing.identity import Identity, Roster
 
 DIGEST_BYTES = 32
@@ -79,6 +81,8 @@ class Introduction:
         Digest of its start labels (`start_digest`).
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
+    commitment : bytes of length 32
+        To its value of a coin (`secfc.sealing.coin`).
     signature : bytes of length 64
         Of its identity, over all of this, the session and its number.
     """
@@ -86,11 +90,12 @@ class Introduction:
     rows: int
     start: bytes = field(repr=False)
     ephemeral: bytes = field(repr=False)
+    commitment: bytes = field(repr=False)
     signature: bytes = field(repr=False)
 
     def verify(self, session: Session, client: int) -> None:
         """Raise SealError unless this client signed it for this session and its key can share a secret."""
-        statement = _statement(session, _said(client, self.rows, self.start, self.ephemeral))
+        statement = _statement(session, _said(client, self))
         session.roster.verify(client, self.signature, statement)
         try:
             _PROBE.exchange(X25519PublicKey.from_public_bytes(self.ephemeral))
@@ -118,12 +123,12 @@ def transcript_of(session: Session, present: Mapping[int, Introduction]) -> byte
     """
     digest = hashlib.sha256(_TRANSCRIPT + session.run + session.agreement)
     for client, one in present.items():
-        digest.update(_said(client, one.rows, one.start, one.ephemeral))
+        digest.update(_said(client, one))
     return digest.digest()
 
 
-def _said(client: int, rows: int, start: bytes, ephemeral: bytes) -> bytes:
-    return _CLIENT_ROWS.pack(client, rows) + start + ephemeral
+def _said(client: int, one: Introduction) -> bytes:
+    return _CLIENT_ROWS.pack(client, one.rows) + one.start + one.ephemeral + one.commitment
 
 
 def _statement(session: Session, said: bytes) -> bytes:
@@ -153,6 +158,8 @@ class Handshake:
     ----------
     introduction : Introduction
         To be sent.
+    coin : bytes of length 32
+        Its value of a coin, which follows from the ephemeral key.
 
     Raises
     ------
@@ -178,13 +185,16 @@ class Handshake:
             if ephemeral is None
             else X25519PrivateKey.from_private_bytes(ephemeral)
         )
-        public, digest = self._ephemeral.public_key().public_bytes_raw(), start_digest(start)
-        self.introduction = Introduction(
+        self.coin = value_of(self._ephemeral.private_bytes_raw(), run=session.run)
+        said = Introduction(
             rows=rows,
-            start=digest,
-            ephemeral=public,
-            signature=identity.sign(_statement(session, _said(number, rows, digest, public))),
+            start=start_digest(start),
+            ephemeral=self._ephemeral.public_key().public_bytes_raw(),
+            commitment=commitment_to(self.coin, run=session.run, party=number),
+            signature=b"",
         )
+        signature = identity.sign(_statement(session, _said(number, said)))
+        self.introduction = replace(said, signature=signature)
 
     def __repr__(self) -> str:
         return f"Handshake(client {self._number})"

@@ -21,7 +21,8 @@ def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
     """A run of clients that hold so many rows, compared in every round."""
     n, values = len(counts), np.random.default_rng(seed)
     job = Job(
-        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded", "comparison": "rounds"} | given
+        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded", "comparison": "rounds"} | given,
+        seed=seed,
     )
     labels = np.split((np.arange(sum(counts)) % job.k).astype(np.int32), np.cumsum(counts)[:-1])
     return Drawn(
@@ -31,7 +32,6 @@ def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
             starts=labels if job.init == "labels" else None,
             names=[f"client {j}" for j in range(1, n + 1)],
             limits=Limits(),
-            seed=seed,
         ),
         scenario=Scenario(seed=seed, faults=faults, lies=lies),
         part_rows=part_rows,

@@ -120,12 +120,6 @@ def test_equations_of_the_server_and_two_clients_have_no_solution_unless_both_co
     assert [row.success for row in (one, both, alone)] == [0, 1, 0]
 
 
-def test_sets_that_differ_by_a_row_give_distances_to_two_comparers_alone():
-    rows = list(against_labels.differencing(blobs(4, 40, 3), members=15, disclosure="labels", seed=1))
-    assert [row.adversary for row in rows] == [*HARMLESS, *TWO[:2], against_labels.ALONE]
-    assert [row.success for row in rows] == [0, 0, 0, 0, 1, 1, 0]
-
-
 def test_no_client_answers_a_question_of_the_servers_choice():
     row = against_labels.questions(blobs(4, 40, 3), k=3, disclosure="labels", seed=1)
     assert row.success == 0

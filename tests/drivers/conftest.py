@@ -36,12 +36,13 @@ def make(
     if parameters.get("max_liars"):
         parameters.setdefault("disclosure", "coded")
     return Setup(
-        job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, **parameters),
+        job=Job(
+            n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, seed=seed, **parameters
+        ),
         rows=rows,
         starts=labels if starts else None,
         names=[f"parties[{j}]" for j in range(len(counts))],
         limits=limits or Limits(),
-        seed=seed,
     )
 
 

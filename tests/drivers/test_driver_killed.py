@@ -282,7 +282,7 @@ CHANGES = {
         setup, starts=[*setup.starts[:2], (setup.starts[2] + 1) % 3]
     ),
     r"limits of parties\[0\]": lambda setup: replace(setup, limits=Limits(smallest_set=2)),
-    "with other values: seed$": lambda setup: replace(setup, seed=2),
+    "with other values: seed$": lambda setup: replace(setup, job=replace(setup.job, seed=2)),
     "with other values: k$": lambda setup: replace(setup, job=replace(setup.job, k=4)),
     "disclosure, precision$": lambda setup: replace(
         setup, job=replace(setup.job, disclosure="coded", precision=20)
@@ -331,14 +331,16 @@ def test_of_two_runs_of_the_same_call_none_goes_on(stored):
 
 
 def test_row_ids_without_a_seed_cannot_be_hashed_again(stored):
-    setup = replace(stored("union"), seed=None)
+    setup = stored("union")
+    setup = replace(setup, job=replace(setup.job, seed=None))
     begun(setup)
     with pytest.raises(ParameterError, match=r"^resume: with ids only a run with a seed"):
         run_multiprocess(replace(setup, resume=True))
 
 
 def test_interrupted_a_run_that_cannot_go_on_leaves_nothing(stored):
-    setup = replace(stored("union"), seed=None)
+    setup = stored("union")
+    setup = replace(setup, job=replace(setup.job, seed=None))
     assert interrupted(setup, calls=3) is None
     assert list(setup.storage.iterdir()) == []
 

@@ -1,15 +1,20 @@
 """The fake wire as a fixture, and whether a role that refuses a message is as it was."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from support.wire import Wire, picture
 
 from secfc import row_layout
+from secfc.array_types import Labels
 from secfc.errors import MessageError
+from secfc.kmeans.label_search import LabelSearch
 from secfc.protocol.client import Client
-from secfc.protocol.messages import Message
+from secfc.protocol.labels import ClientLabels
+from secfc.protocol.messages import Assignment, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
 
@@ -43,6 +48,21 @@ def refuses() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def pictured() -> Callable[[Any], Any]:
     return picture
+
+
+@pytest.fixture
+def gullible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parties take any sets of a first question: what else keeps different questions apart is tested."""
+    checked = ClientLabels._check_first
+
+    def believe(self: ClientLabels, message: Assignment, sets: Labels) -> None:
+        job = self._job
+        search = LabelSearch(m=sets.size, k=job.k, max_iter=job.max_iter, rng=np.random.default_rng(job.seed))
+        checked(self, replace(message, sets=search.sets), search.sets)
+        if self._first is not None:
+            self._first.sets = sets
+
+    monkeypatch.setattr(ClientLabels, "_check_first", believe)
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-LISTS = {messages.Assignment: 6 + 2 * 64, messages.Finish: 2 + 2 * 64, messages.OpenedLabels: 4}
-"""Bytes of the lists of clients and draws after labels, if they are empty, and of two endorsements."""
+LISTS = {messages.Assignment: 10 + 2 * 64, messages.Finish: 2 + 2 * 64, messages.OpenedLabels: 4}
+"""Bytes of clients, draws and the coin after labels, if there are none, and of two endorsements."""
 
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]
@@ -61,7 +61,7 @@ def signed(kind, data):
 def bodies(kind, k, room):
     """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
     bits = max(1, (k - (kind in (messages.Finish, messages.OpenedLabels))).bit_length())
-    before = {messages.Hello: 32 + 132, messages.Finish: 13, messages.OpenedLabels: 4}.get(kind, 0)
+    before = {messages.Hello: 32 + 164, messages.Finish: 13, messages.OpenedLabels: 4}.get(kind, 0)
     if kind in (messages.Hello, messages.Assignment, messages.Finish, messages.OpenedLabels):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
         count = min(count, 1 << 29)
@@ -81,6 +81,8 @@ def bodies(kind, k, room):
         yield bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little") + b"".join(reports)
     elif kind is messages.Endorsement:
         yield bytes(64 + 4) + bytes([1, 0]) + bytes(room - 70)  # one liar
+    elif kind is messages.CoinRequest:
+        yield ((room - 2) // 2).to_bytes(2, "little") + bytes(room - 2)
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
     else:

@@ -155,9 +155,9 @@ class TestQuestions:
     def test_without_who_is_no_client(self, net, refuses, question, left_out):
         self.refused(net, refuses, replace(question, left_out=left_out), "others than clients")
 
-    def test_that_begin_the_run_are_about_a_partition_and_endorsed_by_nobody(self, net, refuses, question):
+    def test_that_begin_the_run_follow_from_the_seed_and_are_endorsed_by_nobody(self, net, refuses, question):
         few = np.where(question.sets == 2, 0, question.sets)
-        self.refused(net, refuses, replace(question, sets=few), "no partition of all rows")
+        self.refused(net, refuses, replace(question, sets=few), "that follow from the job's seed")
         self.refused(net, refuses, replace(question, endorsements=(bytes(64),) * 2), "no labels were opened")
         self.refused(net, refuses, replace(question, responders=(1, 2, 3)), "names none")
 
@@ -169,9 +169,7 @@ class TestQuestions:
         self.refused(
             net, refuses, replace(later, endorsements=later.endorsements[::-1]), "client 7", SealError
         )
-        self.refused(
-            net, refuses, replace(later, left_out=(6,)), "others are left out than in the question before"
-        )
+        self.refused(net, refuses, replace(later, left_out=(6,)), "others are left out than before")
 
     def test_about_no_set(self, net, refuses, question):
         self.refused(net, refuses, replace(question, sets=np.full(24, -1)), "every set is empty")
@@ -225,7 +223,7 @@ class TestOtherQuestions:
             ((FIRST, SECOND, 9), (FIRST,), "client 7: Compared: of another question than client 9"),
         ],
     )
-    def test_nothing_comes_of_them(self, of, comparers, asked, found):
+    def test_nothing_comes_of_them(self, of, comparers, asked, found, gullible):
         net, opened = of(k=2, comparers=comparers), []
 
         def ask(message):

@@ -22,6 +22,8 @@ from secfc.protocol.messages import (
     CentreShare,
     Challenge,
     CodedDistances,
+    Coin,
+    CoinRequest,
     Compared,
     Continue,
     Dispute,
@@ -87,7 +89,7 @@ SEALED = bytes(range(100, 128))
 SIGNED = bytes(range(64)), bytes(range(64, 128))
 """Endorsements of both evaluators."""
 MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
-INTRODUCTION = 4 + 32 + 32 + 64
+INTRODUCTION = 4 + 32 + 32 + 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 START = HEADER + 32 + INTRODUCTION
 """Where the start labels of a Hello begin, with their count: after the agreement and the introduction."""
@@ -109,8 +111,10 @@ def packed(shape, fill=b"\x01\x02\x03"):
 
 
 def introduction(rows):
-    start, ephemeral, signature = (bytes([rows + 1]) * size for size in (32, 32, 64))
-    return Introduction(rows=rows, start=start, ephemeral=ephemeral, signature=signature)
+    start, ephemeral, commitment, signature = (bytes([rows + 1]) * size for size in (32, 32, 32, 64))
+    return Introduction(
+        rows=rows, start=start, ephemeral=ephemeral, commitment=commitment, signature=signature
+    )
 
 
 def signed_report(client, shape=(1, 2, 3)):
@@ -141,6 +145,9 @@ def examples():
         ),
         "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
+        "Assignment with coin": Assignment(**down, round=1, sets=labels(0, 2, 1, 1), coin=bytes(range(96))),
+        "CoinRequest": CoinRequest(**down, left_out=(1, 3)),
+        "Coin": Coin(**up, value=bytes(range(32))),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
         "UnionDeal": UnionDeal(
@@ -216,6 +223,7 @@ introductions = st.builds(
     rows=st.integers(0, U32),
     start=st.binary(min_size=32, max_size=32),
     ephemeral=st.binary(min_size=32, max_size=32),
+    commitment=st.binary(min_size=32, max_size=32),
     signature=st.binary(min_size=64, max_size=64).map(lambda one: b"\x01" + one[1:]),  # not of nobody
 )
 
@@ -267,6 +275,11 @@ def messages(draw):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
+        body["coin"] = draw(st.binary(max_size=96))
+    elif kind is CoinRequest:
+        body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
+    elif kind is Coin:
+        body = {"value": draw(st.binary(min_size=32, max_size=32))}
     elif kind is OpenedLabels:
         body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
     elif kind is Endorsement:
@@ -379,14 +392,14 @@ def test_sealed_bytes_follow_the_part():
 
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
-    said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 64)
+    said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 32 + 64)
     assert data[HEADER:] == AGREEMENT + said + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said
 
 
 def test_a_plan_holds_the_introductions_alone():
     data = encode(examples()["Plan"], k=3)
-    assert data[HEADER:] == b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 128 for rows in (4, 0, 3))
+    assert data[HEADER:] == b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 160 for rows in (4, 0, 3))
 
 
 def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():
@@ -401,12 +414,16 @@ def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
     head = b"SFC2\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
-    assert data == head + sets + b"\x00\x00" + b"\x00\x00" + b"\x00\x00"
+    assert data == head + sets + b"\x00\x00" + b"\x00\x00" + b"\x00\x00" + bytes(4)
     named = encode(
         replace(examples()["Assignment"], responders=(1, 2, 300), left_out=(3,), draws=(4, U32)), k=3
     )
     responders, left_out = b"\x03\x00\x01\x00\x02\x00\x2c\x01", b"\x01\x00\x03\x00"
-    assert named == head + sets + responders + left_out + b"\x02\x00\x04\x00\x00\x00\xff\xff\xff\xff"
+    draws = b"\x02\x00\x04\x00\x00\x00\xff\xff\xff\xff"
+    assert named == head + sets + responders + left_out + draws + bytes(4)
+    tossed = encode(replace(examples()["Assignment"], coin=bytes(range(96))), k=3)
+    assert tossed == head + sets + bytes(6) + b"\x60\x00\x00\x00" + bytes(range(96))
+    assert decode(tossed, k=3).coin == bytes(range(96))
     assert decode(named, k=3).draws == (4, U32)
     assert decode(named, k=3).responders == (1, 2, 300)
     assert decode(named, k=3).left_out == (3,)
@@ -415,7 +432,7 @@ def test_assignment_is_laid_out_as_documented():
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 6  # responders, left out and draws
+    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 10  # responders, left out, draws and coin
 
 
 @pytest.mark.parametrize(
@@ -547,7 +564,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [33, 34, 255])
+@pytest.mark.parametrize("number", [35, 36, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number
@@ -602,6 +619,7 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("UnionFound", HEADER, struct.pack("<I", U32)),
         ("Assignment", LABELS + 2, struct.pack("<H", U16)),
         ("Assignment", LABELS + 6, struct.pack("<H", U16)),
+        ("Assignment", LABELS + 8, struct.pack("<I", U32)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):

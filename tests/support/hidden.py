@@ -35,7 +35,6 @@ def expected(
             salt=salt_of(transcript),
             names=list(agreement.names),
             limits=Limits(),
-            seed=agreement.seed,
         )
     )
     assert here.union_rows is not None

@@ -179,7 +179,6 @@ class Machines(Processes):
         return Coordinator(
             terms=RunTerms.of(agreement),
             run=log.run,
-            seed=agreement.seed,
             identity=read_key(self.made.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=DEADLINE,

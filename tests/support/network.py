@@ -27,7 +27,6 @@ class Network:
         self.coordinator = Coordinator(
             terms=RunTerms.of(agreement),
             run=RUN,
-            seed=agreement.seed,
             identity=read_key(organisations.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=deadline,

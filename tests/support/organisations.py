@@ -106,7 +106,6 @@ class Organisations:
                 starts=None,
                 names=list(self.names),
                 limits=Limits(),
-                seed=agreement.seed,
             )
         )
 

@@ -85,7 +85,6 @@ class Restarting(Processes):
         return Coordinator(
             terms=self.terms,
             run=log.run,
-            seed=self.setup.seed,
             salt=self.setup.salt,
             identity=Identity(self.keys[0]),
             send=self._send,

@@ -110,7 +110,7 @@ class Wire:
         precision: int = 16,
         starts: list[Any] | None = None,
         limits: Limits | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         salt: bytes | None = None,  # of hashed IDs, where two runs are compared
         disclosure: Disclosure = "coded",  # any R answers do; test_pairwise.py has the other
         identities: list[Identity] | None = None,
@@ -131,6 +131,7 @@ class Wire:
             bound=bound,
             precision=precision,
             disclosure=disclosure,
+            seed=seed,
             **parameters,
         )
         self.m = sum(part.shape[0] for part in self.rows)
@@ -142,7 +143,6 @@ class Wire:
         self.server = Server(
             job=self.job,
             session=self.session,
-            rng=np.random.default_rng(seed),
             prepares=prepared,
             salt=salt,
         )
@@ -246,7 +246,7 @@ class Wire:
         """A client's introduction, changed and signed by it all the same."""
         said = replace(self.introductions[number - 1], **changes)
         head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
-        signature = self.identities[number - 1].sign(head + said.start + said.ephemeral)
+        signature = self.identities[number - 1].sign(head + said.start + said.ephemeral + said.commitment)
         return replace(said, signature=signature)
 
     def signed(self, hello: Hello, *, rows: int | None = None, start: Any = None) -> Hello:

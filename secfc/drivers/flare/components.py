@@ -126,7 +126,6 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         coordinator = Coordinator(
             terms=terms,
             run=run,
-            seed=agreement.seed,
             identity=read_key(Path(workspace.get_site_config_dir()) / COORDINATOR_KEY),
             send=send,
             deadline=self._deadline,

@@ -7,12 +7,14 @@ import numpy as np
 from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError
 from secfc.kmeans.sets import set_sizes
+from secfc.protocol.choices import check_start, tell
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
     Assignment,
+    CoinRequest,
     Compared,
     Continue,
     Finish,
@@ -54,6 +56,7 @@ class ClientCompare(ClientPhase):
         self._disclosure: ClientLabels | None = None
         self._left_out: tuple[int, ...] = tuple(sorted(peers.left_out))
         self._round = self._asked = self._parts = 0
+        self._told = False  # its value of the coin
 
     @property
     def state(self) -> State:
@@ -67,6 +70,8 @@ class ClientCompare(ClientPhase):
                 return self, self._on_assignment(message)
             case Continue():
                 return self, self._on_continue(message)
+            case CoinRequest():
+                return self, self._on_coin(message)
             case Finish():
                 return self, self._on_finish(message)
             case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
@@ -84,6 +89,8 @@ class ClientCompare(ClientPhase):
         sizes = set_sizes(sets, self._job.k)
         if not sizes.any():
             raise MessageError("Assignment: every set is empty")
+        if self._job.init == "labels" and (message.round == 1 or self._job.predict):
+            check_start(sets, self._peers, layout, message.left_out, round_=message.round)
         disclosure = self._disclosure
         if disclosure is None:
             disclosure = ClientLabels(
@@ -106,6 +113,23 @@ class ClientCompare(ClientPhase):
         disclosure.ask(message, sets, sizes, self._job.round_residues(sizes, layout.m))
         return [caused for part in range(self._asked) for caused in disclosure.begin(part)]
 
+    def _on_coin(self, message: CoinRequest) -> list[Message]:
+        """Tell its value. Who is left out by then is left out of the questions."""
+        if self._told or self._disclosure is not None:
+            raise MessageError("CoinRequest: a second one, or after a question")
+        self._check_left_out(message)
+        told = tell(message, self._context, self._peers, left_out=message.left_out)
+        self._told, self._left_out = True, message.left_out
+        return told
+
+    def _check_left_out(self, message: Assignment | CoinRequest) -> None:
+        kind, fixed = type(message).__name__, self._told or self._disclosure is not None
+        if fixed and message.left_out != self._left_out:
+            raise MessageError(f"{kind}: others are left out than before")
+        ascending = message.left_out == tuple(sorted(set(message.left_out)))
+        if not (ascending and set(self._left_out) <= set(message.left_out) <= set(range(1, self._job.n + 1))):
+            raise MessageError(f"{kind}: left out are others than clients that did not come")
+
     def _layout(self, message: Assignment) -> Layout:
         """The rows that are in, as a question has them.
 
@@ -115,10 +139,7 @@ class ClientCompare(ClientPhase):
             It has other rows than planned, or than the question before.
         """
         rows, job = message.sets.size, self._job
-        if self._disclosure is not None and message.left_out != self._left_out:
-            raise MessageError("Assignment: others are left out than in the question before")
-        if not set(self._left_out) <= set(message.left_out) <= set(range(1, job.n + 1)):
-            raise MessageError("Assignment: left out are others than clients that did not come")
+        self._check_left_out(message)
         if job.ids_cap is not None and self._disclosure is None and rows <= self.planned.m:
             return Layout((rows,) * job.n, common=True)
         layout = self.planned.without(message.left_out)

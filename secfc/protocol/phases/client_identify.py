@@ -98,6 +98,8 @@ class ClientIdentify(ClientPhase):
             channels={j: channel for j, channel in channels.items() if j <= job.n},
             helpers={j: channel for j, channel in channels.items() if j > job.n},
             transcript=transcript_of(context.session, present),
+            coin=self.handshake.coin,
+            commitments={j: one.commitment for j, one in present.items()},
             starts=[None if one is None else one.start for one in clients],
             quorum=quorum(job, len(present) - job.helpers),
         )

@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 from secfc.array_types import Ints, Labels
-from secfc.errors import MessageError, SealError
+from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about, set_sizes
+from secfc.protocol.choices import check_start
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.disclosure import client_side
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import (
     Assignment,
     Challenge,
+    CoinRequest,
     Compared,
     Continue,
     Dispute,
@@ -27,7 +29,6 @@ from secfc.protocol.phases.client_reveal import ClientReveal
 from secfc.protocol.states import State
 from secfc.protocol.witness import END, check_outcome
 from secfc.row_layout import WINDOW
-from secfc.sealing.handshake import start_digest
 
 
 class ClientIterate(ClientPhase):
@@ -72,7 +73,7 @@ class ClientIterate(ClientPhase):
                 return self, self._on_assignment(message)
             case Continue():
                 return self, self._on_continue(message.round, message.part)
-            case LeaveOut() | Challenge() | Dispute():
+            case LeaveOut() | Challenge() | Dispute() | CoinRequest():
                 raise MessageError(f"{type(message).__name__}: after round {self.round}")
             case Finish():
                 return self._on_finish(message)
@@ -97,7 +98,7 @@ class ClientIterate(ClientPhase):
         if not sizes.any():
             raise MessageError("Assignment: every set is empty")
         if self._job.init == "labels" and (message.round == 1 or self._job.predict):
-            self._check_start(message.round, sets)
+            check_start(sets, self._peers, self._layout, self._left_out, round_=message.round)
         self._disclosure.check(message, sets)
         smallest = int(sizes[sizes > 0].min())
         self._context.limits.enforce(
@@ -119,12 +120,6 @@ class ClientIterate(ClientPhase):
             raise MessageError(
                 f"{type(message).__name__}: without other clients than this one was told are left out"
             )
-
-    def _check_start(self, round_: int, sets: Labels) -> None:
-        """The first sets, of a prediction all, are the start labels that each client has signed."""
-        for j, start in enumerate(self._peers.starts, 1):
-            if j not in self._left_out and start_digest(sets[self._layout.rows(j)]) != start:
-                raise SealError(f"Assignment: round {round_} has not the start labels that client {j} signed")
 
     def _close(self) -> None:
         """Nothing is shared or checked from the first question, or the result, on."""

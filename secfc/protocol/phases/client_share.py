@@ -2,9 +2,19 @@
 
 from secfc.array_types import Ints
 from secfc.errors import MessageError, ParameterError
+from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.mail import Mail
-from secfc.protocol.messages import Assignment, Challenge, Continue, Dispute, Finish, LeaveOut, Message
+from secfc.protocol.messages import (
+    Assignment,
+    Challenge,
+    CoinRequest,
+    Continue,
+    Dispute,
+    Finish,
+    LeaveOut,
+    Message,
+)
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
@@ -52,6 +62,7 @@ class ClientShare(ClientPhase):
             raise MessageError(f"Plan: {error}") from None
         context.limits.check_start(context.job, name=context.name, m=layout.m)
         self._context, self._peers = context, peers
+        self._told = False  # its value of the coin
         self.sharing = ClientSharing(context, peers, layout=layout, own=own)
         self.held = Held(
             planned=layout,
@@ -79,12 +90,24 @@ class ClientShare(ClientPhase):
                 return self, sharing.on_challenge(message)
             case Dispute():
                 return self, sharing.on_dispute(message)
+            case CoinRequest():
+                return self, self._on_coin(message)
+            case LeaveOut() if self._told:
+                raise MessageError(f"LeaveOut: of client {message.client}, after the coin")
             case LeaveOut():
                 self._context.refuse_without("LeaveOut", message.client)
                 return self, sharing.on_leave_out(message)
             case Assignment() | Finish():
                 return ClientIterate(self._context, self._peers, self.held).step(message)
         return self, self.held.take(message)
+
+    def _on_coin(self, message: CoinRequest) -> list[Message]:
+        """Tell its value of the coin. Nobody is left out from then on."""
+        if self._told or not self.sharing.seed:
+            raise MessageError("CoinRequest: a second one, or before shares were checked")
+        told = tell(message, self._context, self._peers, left_out=self.sharing.left_out)
+        self._told = True
+        return told
 
     def unreadable(self, sender: int) -> list[Message]:
         """Report it in place of the sender's shares, while these are awaited."""

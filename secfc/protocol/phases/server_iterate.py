@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues
@@ -15,7 +17,7 @@ from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
 from secfc.protocol.disclosure import server_side
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import CodedDistances, Message
+from secfc.protocol.messages import SEED_BYTES, CodedDistances, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Progress
@@ -48,6 +50,9 @@ class ServerIterate(ServerRounds):
         super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
         job, layout = context.job, self.layout
         kernels = context.kernels(layout.answer_residues(job))
+        seed = job.seed
+        if seed is None:
+            seed = int.from_bytes(context.secret.octets(SEED_BYTES), "little")
         self.search = context.search(
             m=layout.m,
             k=job.k,
@@ -55,7 +60,7 @@ class ServerIterate(ServerRounds):
             max_iter=job.max_iter,
             n_init=job.n_init,
             init=job.init,
-            rng=context.rng,
+            rng=np.random.default_rng(seed),
             kernels=kernels,
             within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
             start=introductions.start(layout) if job.init == "labels" else None,

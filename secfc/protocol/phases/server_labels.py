@@ -1,6 +1,6 @@
 """The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -8,12 +8,11 @@ from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.kmeans.label_search import Follows, LabelSearch
-from secfc.kmeans.plus_plus import Choices, candidates_of, draws
-from secfc.kmeans.start import random_partition
+from secfc.kmeans.plus_plus import Choices, candidates_of
+from secfc.protocol.choices import label_search
 from secfc.protocol.endorsing import statement
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.labels import label_search
 from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels, SpareMasks
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
 from secfc.protocol.phases.server_rounds import ServerRounds
@@ -26,7 +25,10 @@ from secfc.row_layout import WINDOW, Layout, RangeParts
 class ServerLabels(ServerRounds):
     """The rounds of a run whose trio opens labels, and its result.
 
-    Parameters and errors are those of `ServerRounds`.
+    Parameters and errors are those of `ServerRounds`, and:
+
+    values : mapping from comparer to bytes
+        Of the coin, where one is tossed.
     """
 
     search: LabelSearch
@@ -39,31 +41,24 @@ class ServerLabels(ServerRounds):
         planned: Layout,
         cheats: tuple[int, ...],
         unread: tuple[Pair, ...],
+        values: Mapping[int, bytes],
     ) -> None:
         super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
         job, layout = context.job, self.layout
         self.search = label_search(
-            job, introductions.start(layout) if job.init == "labels" else self._first_sets()
+            job,
+            m=layout.m,
+            transcript=introductions.transcript,
+            left_out=self._gathering.left_out,
+            values=values,
+            start=introductions.start(layout) if job.init == "labels" else None,
         )
-        self._draw()
+        self._coin = b"".join(values.values())
         self._evaluators = job.comparers[1:]
-        self._check_comparers()
+        self._gathering.require_comparers()
         self._check_silence()
         self._endorsements: tuple[bytes, ...] = ()  # of the present question
         self._clear()
-
-    def _first_sets(self) -> Labels:
-        """Sets that a start begins with."""
-        rng, m = self.context.rng, self.layout.m
-        if self._job.init == "k-means++":
-            return Choices(m=m, k=self._job.k, first=int(rng.integers(m))).sets
-        return random_partition(rng, m, self._job.k)
-
-    def _draw(self) -> None:
-        """Draw what the next candidates are found by, where some follow those that are asked about."""
-        choices = self.search.choices
-        drawing = choices is not None and not choices.last
-        self._draws = tuple(draws(self.context.rng, self._job.k)) if drawing else ()
 
     def _clear(self) -> None:
         # Labels and core, by part, of each evaluator.
@@ -113,28 +108,14 @@ class ServerLabels(ServerRounds):
                 return self, self._take(message)
             case Endorsement():
                 return self, self._on_endorsement(message)
-        raise MessageError(f"{type(message).__name__}: nobody answers the server with disclosure 'labels'")
+        raise MessageError(f"{type(message).__name__}: out of place in a round of 'labels'")
 
     def absent(self, client: int) -> ServerStep:
         """Go on without its answers; nobody takes the place of a comparer."""
         self._gathering.absent.add(client)
-        self._check_comparers()
+        self._gathering.require_comparers()
         self._gathering.require(len([j for j in self._gathering.members if j not in self._gathering.absent]))
         return self, []
-
-    def _check_comparers(self) -> None:
-        gathering = self._gathering
-        left = set(gathering.everybody) - gathering.absent
-        gone = [j for j in self._job.comparers if j not in left]
-        if not gone:
-            return
-        client, who = gone[0], gathering.describe()
-        if client in gathering.liars:
-            raise TooManyFaultsError(f"client {client} lies, who compares", clients=[client])
-        if client in gathering.silent:
-            raise TooManyFaultsError(f"client {client} compares and may be asked nothing; {who}")
-        lies = ", or answers do not agree" if self._job.max_liars and client == self._evaluators[0] else ""
-        raise TooManyFaultsError(f"client {client} is absent, who compares{lies}; {who}", clients=gone)
 
     def _check_silence(self) -> None:
         """The first evaluator does not know who is asked nothing: without these it can tell who lies."""
@@ -153,8 +134,6 @@ class ServerLabels(ServerRounds):
                 "gathering": self._gathering.standing(),
                 "search": self.search.standing(),
                 "endorsements": list(self._endorsements),
-                "draws": list(self._draws),
-                "generator": self.context.rng.bit_generator.state,
             }
         )
 
@@ -164,16 +143,18 @@ class ServerLabels(ServerRounds):
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
         self._endorsements = tuple(bytes(one) for one in standing["endorsements"])
-        self._draws = tuple(standing["draws"])
-        self.context.rng.bit_generator.state = standing["generator"]
         self._clear()
-        return self._assignments(self._endorsements, self._draws)
+        return self._questions()
 
     def ask(self) -> list[Message]:
         """Begin a round: its question, to everybody."""
         self._gathering.begin()
         self._clear()
-        return self._assignments(self._endorsements, self._draws)
+        return self._questions()
+
+    def _questions(self) -> list[Message]:
+        coin = self._coin if self._gathering.round == 1 else b""
+        return self._assignments(self._endorsements, self.search.draws, coin)
 
     def _evaluated(self, message: OpenedLabels | Endorsement) -> None:
         """Refuse what is of no evaluator, or of another round."""
@@ -263,9 +244,6 @@ class ServerLabels(ServerRounds):
         if follows is Follows.END:
             self.found = [self.search.found[self.search.best]]
             return self._finish(self.found[0], endorsements=self._endorsements)
-        if follows is Follows.START:
-            self.search.begin(self._first_sets())
-        self._draw()
         return self.ask()
 
     def _exclude_liars(self) -> None:
@@ -290,7 +268,7 @@ class ServerLabels(ServerRounds):
             )
         for liar in set(first) - gathering.liars.keys():
             gathering.exclude(liar, f"its answer in round {gathering.round} was wrong")
-        self._check_comparers()
+        self._gathering.require_comparers()
 
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended.

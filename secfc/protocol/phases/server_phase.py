@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
 from secfc.codes import Code
 from secfc.errors import TooManyFaultsError
 from secfc.kernels import Choose
@@ -31,7 +29,6 @@ class ServerContext:
 
     job: Job
     session: Session
-    rng: np.random.Generator
     secret: MaskSource
     prepares: bool
     salt: bytes | None

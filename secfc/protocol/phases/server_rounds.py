@@ -86,7 +86,7 @@ class ServerRounds(ServerPhase):
         """Stand where that says; the questions asked there."""
 
     def _assignments(
-        self, endorsements: tuple[bytes, ...] = (), draws: tuple[int, ...] = ()
+        self, endorsements: tuple[bytes, ...] = (), draws: tuple[int, ...] = (), coin: bytes = b""
     ) -> list[Message]:
         """The question of this round, to everybody."""
         gathering = self._gathering
@@ -100,6 +100,7 @@ class ServerRounds(ServerPhase):
                 responders=gathering.responders,
                 left_out=tuple(sorted(gathering.left_out)),
                 draws=draws,
+                coin=coin,
                 endorsements=endorsements,
             )
             for j in gathering.everybody

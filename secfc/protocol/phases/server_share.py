@@ -1,6 +1,8 @@
 """The phases *share* and *check* of the server: clients share their rows, and shares are compared."""
 
 from collections.abc import Collection
+from functools import partial
+from typing import Any
 
 from secfc.errors import MessageError
 from secfc.protocol.checks import ShareChecks
@@ -8,6 +10,7 @@ from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
+from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_labels import ServerLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
@@ -176,12 +179,18 @@ class ServerShare(ServerPhase):
         return self._begin(messages)
 
     def _begin(self, messages: list[Message]) -> ServerStep:
-        """Everybody who is in holds everything: ask for the first time."""
-        rounds = ServerLabels if self.context.job.disclosure == "labels" else ServerIterate
-        iterate = rounds(
-            self.context, self.introductions, planned=self.layout, cheats=self.cheats, unread=self.unread
-        )
-        return iterate, messages + iterate.ask()
+        """Everybody who is in holds everything: ask for the first time, or first for a coin."""
+        context, introductions = self.context, self.introductions
+        given: dict[str, Any] = {"planned": self.layout, "cheats": self.cheats, "unread": self.unread}
+        following: ServerIterate | ServerLabels | ServerCoin
+        if context.job.disclosure != "labels":
+            following = ServerIterate(context, introductions, **given)
+        elif context.job.tosses:
+            begin = partial(ServerLabels, context, introductions, **given)
+            following = ServerCoin(context, introductions, planned=self.layout, begin=begin)
+        else:
+            following = ServerLabels(context, introductions, **given, values={})
+        return following, messages + following.ask()
 
     def _continue(self, part: int) -> list[Message]:
         """Ask everybody for another part of its shares, if there is one."""

@@ -95,7 +95,6 @@ def assert_exact(made, lost=(), left_out=()):
             starts=None,
             names=[made.sites[at] for at in inside],
             limits=Limits(),
-            seed=agreement.seed,
         )
     )
     starts = np.split(here.start, np.cumsum([len(part) for part in rows])[:-1])

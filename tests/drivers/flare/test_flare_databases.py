@@ -42,9 +42,7 @@ def test_sites_read_their_rows_from_postgresql_and_parquet(organisations, postgr
     )
     assert done.exit_code == 0, done.output
     agreement = made.agreement
-    setup = Setup(
-        job=agreement.job, rows=made.rows, starts=None, names=made.sites, limits=Limits(), seed=agreement.seed
-    )
+    setup = Setup(job=agreement.job, rows=made.rows, starts=None, names=made.sites, limits=Limits())
     for name, labels in zip(made.sites, run_in_process(setup).labels, strict=True):
         np.testing.assert_array_equal(made.labels(name), labels)
     summary = made.folder / "job.summary.json"

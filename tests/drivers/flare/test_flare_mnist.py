@@ -36,9 +36,9 @@ def test_labels_of_mnist_equal_exact_lloyd(tmp_path, organisations_of, monkeypat
     assert summary["lost"] == {}
     for name in made.helpers:
         assert made.statement(name)["ended"] == "complete"
-    job, seed = made.agreement.job, made.agreement.seed
+    job = made.agreement.job
     names = list(made.sites)
-    here = run_in_process(Setup(job=job, rows=parties, starts=None, names=names, limits=Limits(), seed=seed))
+    here = run_in_process(Setup(job=job, rows=parties, starts=None, names=names, limits=Limits()))
     assert summary["result"]["n_iter"] == here.n_iter
     starts = np.split(here.start, [ROWS // 10, ROWS // 2])
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(parties)

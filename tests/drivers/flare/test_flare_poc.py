@@ -35,9 +35,7 @@ def assert_exact(made):
     agreement = made.agreement
     tables = [{str(at): column for at, column in enumerate(rows.T)} for rows in made.rows]
     rows = prepare(tables, agreement.preparation, t=agreement.job.t).rows
-    setup = Setup(
-        job=agreement.job, rows=rows, starts=None, names=made.sites, limits=Limits(), seed=agreement.seed
-    )
+    setup = Setup(job=agreement.job, rows=rows, starts=None, names=made.sites, limits=Limits())
     starts = np.split(run_in_process(setup).start, np.cumsum([len(part) for part in rows])[:-1])
     job = agreement.job
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)

@@ -80,7 +80,6 @@ class Consortium:
                 starts=None,
                 names=list(made.sites),
                 limits=Limits(),
-                seed=made.agreement.seed,
             )
         )
         starts = np.split(here.start, np.cumsum([len(part) for part in made.rows])[:-1])

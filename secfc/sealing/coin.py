@@ -1,0 +1,55 @@
+"""A coin that nobody chooses: parties commit to a value before they know the others', and tell it later.
+
+::
+
+    value(j)      = HKDF-SHA256(ephemeral private key of j, info = "secfc coin 1" | run (16))
+    commitment(j) = SHA-256("secfc commitment 1" | run | j (2) | value(j))
+    coin          = SHA-256("secfc toss 1" | transcript (32) | number (2) and value of each who tosses it
+                    | clients left out (2 each))
+
+Blum: *Coin flipping by telephone*, 1983. Commitments stand in signed introductions, so the transcript fixes
+all of them. One honest value makes the coin uniform; whoever tells a value last can only refuse to.
+"""
+
+import hashlib
+import struct
+from collections.abc import Collection, Mapping
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+COIN_BYTES = 32
+
+_VALUE = b"secfc coin 1"
+_COMMITMENT = b"secfc commitment 1"
+_TOSS = b"secfc toss 1"
+_NUMBER = struct.Struct("<H")
+
+
+def value_of(private: bytes, *, run: bytes) -> bytes:
+    """A party's value, 32 bytes, of a key that it uses in one run: started again, it has the same."""
+    return HKDF(algorithm=SHA256(), length=COIN_BYTES, salt=None, info=_VALUE + run).derive(private)
+
+
+def commitment_to(value: bytes, *, run: bytes, party: int) -> bytes:
+    """What binds a party to its value and hides it, 32 bytes."""
+    return hashlib.sha256(_COMMITMENT + run + _NUMBER.pack(party) + value).digest()
+
+
+def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[int]) -> int:
+    """The coin, a number of 256 bits.
+
+    Parameters
+    ----------
+    transcript : bytes of length 32
+    values : mapping from party to bytes of length 32
+        The same parties in every coin of a run.
+    left_out : collection of int
+        Clients whose rows are not in: what follows from the coin is about the rows of the others.
+    """
+    digest = hashlib.sha256(_TOSS + transcript)
+    for party, value in sorted(values.items()):
+        digest.update(_NUMBER.pack(party) + value)
+    for client in sorted(left_out):
+        digest.update(_NUMBER.pack(client))
+    return int.from_bytes(digest.digest(), "little")
