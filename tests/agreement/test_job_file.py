@@ -17,11 +17,10 @@ from secfc.params import Job
 
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     agreement = organisations.agreement
-    assert agreement.job == Job(n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]))
+    assert agreement.job == Job(n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7)
     assert agreement.names == ("north", "south", "west")
     assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
     assert agreement.limits == Limits()
-    assert agreement.seed == 7
     assert agreement.phases == ("identify", "share", "iterate", "reveal")
     session = agreement.session(bytes(16))
     assert session.agreement == agreement.digest
@@ -33,7 +32,7 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
     derived |= {"reveal_to", "comparers"}  # from the names of `reveal_centres` and `comparers`
     derived |= {"predict"}  # clusters of new rows are found by `secfc.predict` only
-    agreed = set(ClusteringSchema.model_fields) - {"seed", "reveal_centres", "comparers"}
+    agreed = set(ClusteringSchema.model_fields) - {"reveal_centres", "comparers"}
     assert agreed == {field.name for field in fields(Job)} - derived
     for field in fields(Job):
         if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
