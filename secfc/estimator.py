@@ -86,9 +86,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     ----------
     labels_ : list of ndarray of shape (m_j,), int32
         One array a party; a pandas Series where the party was a DataFrame.
-    inertia_ : float or None
-        Sum of squared distances of the rows to their centres, in the data's units squared; None with
-        disclosure "labels".
+    inertia_ : float
+        Sum of squared distances of the rows to their centres, in the data's units squared; with disclosure
+        "labels" only when it was opened (`reveal_inertia`).
     n_iter_ : int
     converged_ : bool
     cluster_centers_ : ndarray of shape (n_clusters, d), float64
@@ -115,7 +115,6 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     __delattr__ = object.__delattr__
 
     labels_: list[Any]
-    inertia_: float | None
     n_iter_: int
     converged_: bool
     cluster_centers_: Floats
@@ -159,7 +158,6 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         self._set_names(parties)
         self.result_ = result
         self.labels_ = result.labels
-        self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
         if hasattr(self, "cluster_centers_"):
             del self.cluster_centers_
@@ -168,6 +166,24 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         self.converged_ = result.converged
         self._counts = [member.rows.shape[0] for member in members]
         return self
+
+    @property
+    def inertia_(self) -> float:
+        """Sum of squared distances of the rows to their centres.
+
+        Raises
+        ------
+        AttributeError
+            Before a fit, or where nobody knows it.
+        """
+        if not hasattr(self, "result_"):
+            raise AttributeError(f"{type(self).__name__} has no inertia_ before fit")
+        if self.result_.inertia is None:
+            raise AttributeError(
+                "inertia_: with disclosure='labels' it is opened with reveal_inertia=True alone, which every "
+                "party must consent to"
+            )
+        return self.result_.inertia
 
     @available_if(lambda self: hasattr(self, "cluster_centers_"))  # type: ignore[untyped-decorator]
     def predict(self, X: ArrayLike) -> Labels:
@@ -247,13 +263,11 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         ------
         DataError
             When the parties have other shapes than those of the fit.
-        ParameterError
-            When the disclosure was "labels": nobody knows the inertia.
+        AttributeError
+            As `inertia_`.
         """
         check_is_fitted(self)
         self._check_parties(parties)
-        if self.inertia_ is None:
-            raise ParameterError("score: nobody knows the inertia with disclosure='labels'")
         return -self.inertia_
 
     def _check_parties(self, parties: Sequence[ArrayLike]) -> None:

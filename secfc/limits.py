@@ -37,12 +37,15 @@ class Limits:
         Whether the party consents to opening the centres of the final clusters to the clients that the job
         names; it refuses such a job otherwise. What it opens are sums over at least `smallest_set` rows, a
         recipient's own not counted.
+    reveal_inertia : bool
+        Whether the party consents to opening the inertia of the result where the disclosure is "labels"; it
+        refuses such a job otherwise. With others everybody is told it.
     predict : bool
         Whether the party consents to predicting the cluster of rows that no centre is made of; it refuses
         such a job otherwise. `smallest_set` holds for the sets that the centres are the means of.
     reveal_spread : int, optional
         Whether the party consents to opening the spreads of the final clusters too, and the rows of others
-        that a cluster has at least then, 10 or more. None, the default, is no consent.
+        that a cluster has at least then, 10 or more; the inertia too. None, the default, is no consent.
 
     Notes
     -----
@@ -54,12 +57,13 @@ class Limits:
     most_rows: int | None = None
     never_shared: tuple[str, ...] = ()
     reveal_centres: bool = False
+    reveal_inertia: bool = False
     predict: bool = False
     reveal_spread: int | None = None
 
     def __post_init__(self) -> None:
         check_positive("limits.smallest_set", self.smallest_set)
-        for name in ("reveal_centres", "predict"):
+        for name in ("reveal_centres", "reveal_inertia", "predict"):
             if not isinstance(given := getattr(self, name), bool):
                 raise ParameterError(f"limits.{name}: a bool is needed, {type(given).__name__} was given")
         object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
@@ -118,6 +122,11 @@ class Limits:
         if job.reveal_to and not self.reveal_centres:
             raise LimitError(
                 f"{name} does not consent to revealing centres (limits.reveal_centres)", code=Code.NO_CONSENT
+            )
+        if job.reveal_inertia and not self.reveal_inertia:
+            raise LimitError(
+                f"{name} does not consent to revealing the inertia (limits.reveal_inertia)",
+                code=Code.NO_CONSENT,
             )
         if job.predict and not self.predict:
             raise LimitError(f"{name} does not consent to predicting (limits.predict)", code=Code.NO_CONSENT)

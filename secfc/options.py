@@ -187,6 +187,14 @@ class AgreedClustering(Agreed):
     max_iter: int = option(
         300, "int", "Most iterations of a start.", least=1, help="Most iterations of a start."
     )
+    reveal_inertia: bool = option(
+        False,
+        "bool",
+        'With disclosure "labels", whether the inertia of the result is opened, to everybody; with others '
+        "everybody is told it anyway. Every party must consent by its `limits`. `reveal_spread` implies it.",
+        help="With --disclosure labels: everybody learns the inertia of the result.",
+        panel=OPENED,
+    )
     ids_cap: int | None = option(
         None,
         "int, optional",

@@ -16,6 +16,7 @@ from secfc.array_types import Ints, Labels
 from secfc.called_with import documented
 from secfc.codes import Code
 from secfc.comparing.bounded import bounded_residues
+from secfc.comparing.inertia import inertia_residues
 from secfc.comparing.minima import start_residues
 from secfc.comparing.question import comparison_residues
 from secfc.comparing.scores import score_residues
@@ -195,6 +196,7 @@ class Job(AgreedClustering):
         self._check_recipients()
         self._check_predict()
         self._check_spread()
+        self._check_inertia()
         self._check_threshold()
         if self.max_rounds > MAX_ROUNDS:
             raise ParameterError(f"max_iter, n_init: {self.max_rounds} rounds, {MAX_ROUNDS} can be numbered")
@@ -276,6 +278,18 @@ class Job(AgreedClustering):
         if self.ids_cap is not None:
             raise ParameterError("reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)")
 
+    def _check_inertia(self) -> None:
+        if not isinstance(self.reveal_inertia, bool):
+            raise ParameterError(
+                f"reveal_inertia: a bool is needed, {type(self.reveal_inertia).__name__} was given"
+            )
+        if self.reveal_inertia and self.disclosure != "labels":
+            raise ParameterError(
+                f"reveal_inertia: only with disclosure 'labels'; with {self.disclosure!r} all are told it"
+            )
+        if self.reveal_inertia and self.predict:
+            raise ParameterError("reveal_inertia: a prediction has no inertia")
+
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
             return
@@ -325,6 +339,22 @@ class Job(AgreedClustering):
         return segment_width(self.d, self.ell)
 
     @property
+    def opens_inertia(self) -> bool:
+        """Whether the trio opens the inertia: spreads imply it."""
+        revealed = self.reveal_inertia or self.reveal_spread is not None
+        return self.disclosure == "labels" and revealed
+
+    @property
+    def tells_inertia(self) -> bool:
+        """Whether everybody is told the inertia."""
+        return self.disclosure != "labels" or self.opens_inertia
+
+    @property
+    def scores_starts(self) -> bool:
+        """Whether the trio keeps what starts ended with."""
+        return self.n_init > 1 or self.opens_inertia
+
+    @property
     def sums_revealed(self) -> int:
         """Numbers for each column of a segment and each cluster that a client tells: sums, and of squares."""
         return 1 if self.reveal_spread is None else 2
@@ -362,6 +392,8 @@ class Job(AgreedClustering):
         needed = comparison_residues(self.radius, sizes, core=self.init == "separation")
         if self.init == "k-means++" and sizes.max() == 1:  # maybe candidates
             needed = max(needed, start_residues(self.radius, m))
+        if self.opens_inertia:
+            needed = max(needed, inertia_residues(self.radius, sizes, m))
         return max(needed, self.score_residues(m)) if self.n_init > 1 else needed
 
     def score_residues(self, m: int) -> int:

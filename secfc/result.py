@@ -27,12 +27,12 @@ class Result:
     converged : bool
         Whether two assignments in a row were equal; False at `max_iter`.
     inertia : float or None
-        Sum of squared distances of the quantised rows to their centres, in the data's units squared; None
-        with disclosure "labels", which tells nobody.
+        Sum of squared distances of the quantised rows to their centres, in the data's units squared. With
+        disclosure "labels" None, or where it was opened (`reveal_inertia`) within one in 2**52.
     sizes : ndarray of shape (k,), int64
         Rows of each cluster.
     history : ndarray of shape (n_iter,), float64
-        Inertia of each iteration; empty likewise.
+        Inertia of each iteration; empty with disclosure "labels".
     start : list of ndarray of shape (m_j,), int32
         The sets whose means were the first centres (-1: in no set), one array a party.
     ids : list of list, or None
@@ -46,8 +46,8 @@ class Result:
         Population standard deviations of each column in each cluster, in the data's units, if they were
         revealed (`reveal_spread`); NaN for a cluster without rows.
     near_ties : int or None
-        Comparisons of the best start that floating point could not decide and exact integers did; None
-        likewise.
+        Comparisons of the best start that floating point could not decide and exact integers did; None with
+        disclosure "labels".
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
     distance_counts : ndarray of shape (24,), int64

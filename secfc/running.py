@@ -279,6 +279,8 @@ def _setup(
         reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
         **agreed,
     )
+    if job.reveal_inertia:
+        check_consent("reveal_inertia", members, limits)
     for member in members:
         check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
     layout = Layout(tuple(member.rows.shape[0] for member in members))

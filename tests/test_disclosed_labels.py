@@ -68,6 +68,77 @@ def test_no_distance_is_in_the_result():
     assert kinds >= {"MaskedAnswer", "MaskedDistances", "Compared", "OpenedLabels", "Endorsement"}
 
 
+CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "options", [{}, {"t": 2}, {"max_liars": 1}, {"n_init": 3}, {"init": "separation"}, PLUS_PLUS], ids=str
+)
+def test_by_consent_the_inertia_is_that_of_distances(tmp_path, options):
+    told = run(**options | {"max_liars": 0}, disclosure="distances")
+    for more in ({}, {"driver": "multiprocess", "storage": tmp_path}):
+        result = run(**options, **CONSENT, **more)
+        assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
+        assert (result.history.tolist(), result.near_ties) == ([], None)
+        assert_same(result, told)
+
+
+def test_with_ids_too():
+    ids = [[f"{j}-{i}" for i in range(len(part))] for j, part in enumerate(ROWS)]
+    result, told = (run(ids=ids, **more) for more in (CONSENT, {"disclosure": "distances"}))
+    assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
+
+
+def test_spreads_imply_the_inertia():
+    limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
+    result = run(k=2, reveal_centres=[0], reveal_spread=True, limits=limits)
+    told = run(k=2, disclosure="distances")
+    assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
+    within = (result.cluster_std**2 * result.sizes[:, np.newaxis]).sum()
+    assert result.inertia == pytest.approx(within)
+
+
+def test_without_the_consent_of_one_nothing_is_sent(monkeypatch):
+    made = []
+    monkeypatch.setattr(Server, "__init__", lambda *given, **named: made.append(1))
+    limits = [secfc.Limits(reveal_inertia=j != 3) for j in range(5)]
+    with pytest.raises(
+        secfc.LimitError, match=r"^reveal_inertia: parties\[3\] did not consent .*nothing was"
+    ):
+        run(reveal_inertia=True, limits=limits)
+    assert made == []
+
+
+def test_a_client_that_does_not_consent_refuses_by_itself():
+    job = Job(n=3, k=1, t=1, ell=1, d=2, bound=1.0, disclosure="labels", reveal_inertia=True)
+    with pytest.raises(secfc.LimitError, match=r"^client 2 does not consent to revealing the inertia"):
+        secfc.Limits().check_consent(job, name="client 2")
+    secfc.Limits(reveal_inertia=True).check_consent(job, name="client 2")
+
+
+@pytest.mark.parametrize("disclosure", ["distances", "coded"])
+def test_others_tell_the_inertia_in_any_case_so_the_option_is_refused(disclosure):
+    with pytest.raises(ParameterError, match=r"^reveal_inertia: only with disclosure 'labels'"):
+        run(disclosure=disclosure, **CONSENT)
+    with pytest.raises(ParameterError, match=r"^reveal_inertia: a bool is needed, int was given"):
+        run(**CONSENT | {"reveal_inertia": 1})
+
+
+def test_a_model_has_an_inertia_only_where_it_was_opened():
+    given = {"t": 1, "ell": 1, "random_state": 2, "disclosure": "labels"}
+    model = secfc.SecureKMeans(4, **given)
+    with pytest.raises(AttributeError, match="no inertia_ before fit"):
+        _ = model.inertia_
+    model.fit(ROWS)
+    assert not hasattr(model, "inertia_")
+    for ask in (lambda: model.inertia_, lambda: model.score(ROWS)):
+        with pytest.raises(AttributeError, match=r"^inertia_: .* reveal_inertia=True"):
+            ask()
+    opened = secfc.SecureKMeans(4, **given, **CONSENT).fit(ROWS)
+    assert opened.inertia_ == -opened.score(ROWS) == opened.result_.inertia
+
+
 def test_a_prediction_has_the_labels_of_distances():
     result = run()
     new, limits = [part[:7] + 0.25 for part in ROWS], secfc.Limits(predict=True)
@@ -89,7 +160,8 @@ def test_the_page_has_no_inertia_and_no_distances(tmp_path):
     for text, there in zip(pages, (False, True), strict=True):
         assert ('id="distances"' in text) == there
         assert ('id="convergence"' in text) == there
-        assert ("</b> inertia" in text) == there
+        assert ("<b>not opened</b> inertia" in text) == (not there)
+        assert "</b> inertia" in text
         assert ("too close for floating point" in text) == there
     assert "None" not in pages[0]
     assert "nan" not in re.sub(r"<[^>]*>", " ", pages[0]).split()
@@ -184,9 +256,10 @@ class TestTheCommand:
             done = secfc_command("run", *ARGUMENTS, *COLUMNS, *options, cwd=files)
             assert done.returncode == 0, done.stderr
             there = disclosure == "distances"
-            assert ("inertia" in done.stdout + done.stderr) == there
+            assert ("inertia not opened" in done.stdout) == (not there)
             assert "None" not in done.stdout
-            assert ("</b> inertia" in (files / f"{disclosure}.html").read_text(encoding="utf-8")) == there
+            page = (files / f"{disclosure}.html").read_text(encoding="utf-8")
+            assert ("<b>not opened</b> inertia" in page) == (not there)
         for name in "abc":
             one, other = (
                 read_labels(files / mode / f"{name}.labels.csv") for mode in ("labels", "distances")
@@ -202,3 +275,16 @@ class TestTheCommand:
         assert summary == json.loads((files / "result" / "summary.json").read_text())
         assert "NaN" not in done.stdout
         assert (summary["result"]["inertia"], summary["result"]["near_ties"]) == (None, None)
+
+    def test_by_consent_it_has_the_inertia(self, files):
+        arguments = ("run", *ARGUMENTS, *COLUMNS, "--disclosure", "labels", "--reveal-inertia")
+        refused = secfc_command(*arguments, "--consent", "a,b", "--out", "result", cwd=files)
+        assert refused.returncode == 2, refused.stderr
+        assert "c.csv did not consent (limits.reveal_inertia)" in " ".join(refused.stderr.split())
+        report = ("--report", "r.html", "--out", "result")
+        done = secfc_command(*arguments, "--consent", "all", *report, cwd=files)
+        assert done.returncode == 0, done.stderr
+        inertia = json.loads((files / "result" / "summary.json").read_text())["result"]["inertia"]
+        assert inertia > 0
+        assert f"inertia {inertia:.6g}" in done.stdout
+        assert f"<b>{inertia:.6g}</b> inertia" in (files / "r.html").read_text(encoding="utf-8")

@@ -42,6 +42,7 @@ DEFAULTS = {
     "resume": None,
     "driver": "in-process",
     "max_liars": 0,
+    "reveal_inertia": False,
     "comparison": "end",
     "comparers": None,
     "deadline": None,

@@ -13,7 +13,7 @@ from secfc.options import Disclosure
 from secfc.params import SMALLEST_SPREAD
 from secfc.sources.query import Origin, Query
 
-_CONSENTS = {"reveal_centres", "reveal_spread", "open_statistics"}
+_CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics"}
 """Limits without which a job reveals nothing."""
 
 
@@ -39,6 +39,7 @@ class OwnLimitsSchema(FileSchema):
     most_precision: int | None = Field(default=None, ge=1)
     disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
     reveal_centres: list[str] = Field(default=[])
+    reveal_inertia: bool = False
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     open_statistics: int | None = Field(default=None, ge=1)
     columns: list[str] | None = Field(default=None, min_length=1)
@@ -165,6 +166,8 @@ class Site:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
             told = f"the job reveals centres to {', '.join(strangers)}"
             broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
+        if job.reveal_inertia and not refuses.reveal_inertia:
+            broken.append(("reveal_inertia", "the job reveals the inertia; no consent was given"))
         if job.reveal_spread is not None:
             told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
             if refuses.reveal_spread is None:

@@ -7,6 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from secfc.choose import HEADINGS, Choice, choose_members
+from secfc.cli.consent import comparing, consenting
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import members_of
 from secfc.cli.options import Choosing, names_of
@@ -14,7 +15,7 @@ from secfc.cli.render import console, faults_line, log_file, our_warnings, thres
 from secfc.errors import ParameterError
 from secfc.options import ChooseOptions
 from secfc.outputs import check_file
-from secfc.tables import read_tables, row_ids
+from secfc.tables import party_names, read_tables, row_ids
 
 
 def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path | None) -> None:
@@ -28,6 +29,8 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
     if plot is not None:
         _check_plot(plot)  # not after minutes of work
     options.check()
+    names = party_names(files)
+    opened = consenting(options, names) | comparing(options, names)
     tables = read_tables(
         files,
         columns=names_of(options.columns),
@@ -36,7 +39,7 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
     )
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
-        given = options.options(ChooseOptions, ids=ids)
+        given = options.options(ChooseOptions, ids=ids, **opened)
         choice = choose_members(members_of(tables), given, ks=ks, t=options.t, ell=options.ell)
     if plot is not None:
         try:

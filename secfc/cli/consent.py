@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from secfc.cli.options import Revealing, names_of
+from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.limits import Limits
 
@@ -33,7 +33,7 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
     return sorted(found)
 
 
-def comparing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
+def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
     """The argument of `secfc.run` that says who compares, in the order given.
 
     Raises
@@ -62,27 +62,47 @@ def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
         Options that do not go together, no party of that name, or a number that cannot be.
     """
     if options.reveal_centres is None:
-        for option, given in (("--reveal-spread", options.reveal_spread), ("--consent", options.consent)):
-            if given:
-                raise ParameterError(f"{option}: only with --reveal-centres")
-        return {}
-    to, limits = (
-        positions("--reveal-centres", options.reveal_centres, names),
-        [options.refusals()] * len(names),
-    )
-    for given in names_of(options.consent or ""):
+        if options.reveal_spread:
+            raise ParameterError("--reveal-spread: only with --reveal-centres")
+        return consenting(options, names)
+    to = positions("--reveal-centres", options.reveal_centres, names)
+    consented = consenting(options, names, centres=True)
+    return {"reveal_centres": to, "reveal_spread": options.reveal_spread} | consented
+
+
+def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:
+    """Each party's limits with its consent to what is opened.
+
+    Parameters
+    ----------
+    options : ClusteringFiles
+    names : sequence of str
+    centres : bool
+        Whether these are.
+
+    Raises
+    ------
+    ParameterError
+        Nothing is opened, no party of that name, or a number that cannot be.
+    """
+    limits = [options.refusals()] * len(names)
+    if options.consent is None:
+        return {"limits": limits}
+    if not centres and not options.reveal_inertia:
+        raise ParameterError("--consent: only with --reveal-centres or --reveal-inertia")
+    for given in names_of(options.consent):
         name, separator, rows = given.partition("=")
         for at in positions("--consent", name, names):
-            limits[at] = _consenting(limits[at], names[at], rows if separator else None)
-    return {"reveal_centres": to, "reveal_spread": options.reveal_spread, "limits": limits}
+            limits[at] = replace(limits[at], reveal_centres=centres, reveal_inertia=options.reveal_inertia)
+            if separator:
+                limits[at] = _to_spreads(limits[at], names[at], rows)
+    return {"limits": limits}
 
 
-def _consenting(limits: Limits, name: str, rows: str | None) -> Limits:
-    if rows is None:
-        return replace(limits, reveal_centres=True)
+def _to_spreads(limits: Limits, name: str, rows: str) -> Limits:
     if not rows.isascii() or not rows.isdigit():
         raise ParameterError(f"--consent: {name}={rows}: a number of rows is needed")
     try:
-        return replace(limits, reveal_centres=True, reveal_spread=int(rows))
+        return replace(limits, reveal_spread=int(rows))
     except ParameterError as error:
         raise ParameterError(f"--consent: {name}={rows}: {error}") from None

@@ -67,7 +67,7 @@ def _comparison(result: Result, pooled: PooledComparison, classes: Ints) -> Tabl
         table.add_row(
             name,
             f"{agreement:.3f}",
-            "" if inertia is None else f"{inertia:.6g}",
+            "not opened" if inertia is None else f"{inertia:.6g}",
             str(n_iter),
             f"{seconds:.2f}",
             identical,

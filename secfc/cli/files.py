@@ -111,9 +111,9 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
     out = console()
     out.print(threshold_line(result.job))
     end = "converged" if result.converged else "stopped at max_iter"
-    inertia = "" if result.inertia is None else f"inertia {result.inertia:.6g}, "
+    inertia = "not opened" if result.inertia is None else f"{result.inertia:.6g}"
     out.print(
-        f"{end} after {result.n_iter} iterations, {inertia}"
+        f"{end} after {result.n_iter} iterations, inertia {inertia}, "
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"
     )
     faults_line(out, result.faults, list(map(str, files)))

@@ -75,6 +75,7 @@ def show(file: JobFile) -> None:
                 if task.reveal_spread is None
                 else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
             ),
+            ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
             ("membership", _membership(task)),
             *_preparation(agreement),
             ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),

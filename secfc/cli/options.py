@@ -128,7 +128,7 @@ class Running(Execution, Refusing):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
-    """What is clustered and how."""
+    """What is clustered and how, who compares, and who consents."""
 
     columns: Annotated[
         list[str] | None,
@@ -152,6 +152,24 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
     compare_rounds: Annotated[
         bool, typer.Option("--compare-rounds", help="Parties compare each assignment before they answer.")
     ] = False
+    compared_by: Annotated[
+        str | None,
+        typer.Option(
+            "--comparers",
+            help="With --disclosure labels: the three parties that compare, by the names of their files, "
+            "dealer first, separated by commas; 'helper' is one without rows. By default the first three "
+            "where t = 1, else the first and two helpers.",
+        ),
+    ] = None
+    consent: Annotated[
+        str | None,
+        typer.Option(
+            help="Parties that consent to what is opened, or 'all'; NAME=ROWS consents to spreads too, of "
+            "clusters with at least so many rows of others, 10 or more. Separated by commas. You speak for "
+            "all of them here; across organisations each says it in its own site file.",
+            rich_help_panel=OPENED,
+        ),
+    ] = None
 
     @property
     def goes_on(self) -> bool:
@@ -185,17 +203,8 @@ class Choosing(ClusteringFiles):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Revealing(ClusteringFiles):
-    """Also, who compares, and what is opened in the end, to whom, and who consents."""
+    """Also, what is opened in the end, and to whom."""
 
-    compared_by: Annotated[
-        str | None,
-        typer.Option(
-            "--comparers",
-            help="With --disclosure labels: the three parties that compare, by the names of their files, "
-            "dealer first, separated by commas; 'helper' is one without rows. By default the first three "
-            "where t = 1, else the first and two helpers.",
-        ),
-    ] = None
     reveal_centres: Annotated[
         str | None,
         typer.Option(
@@ -205,12 +214,3 @@ class Revealing(ClusteringFiles):
         ),
     ] = None
     reveal_spread: bool = again(RevealOptions, "reveal_spread")
-    consent: Annotated[
-        str | None,
-        typer.Option(
-            help="Parties that consent to that, or 'all'; NAME=ROWS consents to spreads too, of clusters "
-            "with at least so many rows of others, 10 or more. Separated by commas. You speak for all of "
-            "them here; across organisations each says it in its own site file.",
-            rich_help_panel=OPENED,
-        ),
-    ] = None

@@ -1,7 +1,7 @@
 """Which of two starts ended better: their scores (`secfc.kmeans.score`) of masked distances.
 
-A score is linear. So evaluators compute it of y and the dealer of r, part by part, and what they find modulo
-each prime is a score and its mask. Each of the three keeps that of the best start so far. Two are compared by
+A score is linear. So evaluators compute it of y and the dealer of r, and what they find modulo each prime is
+a score and its mask. Each of the three keeps the sums of the best start so far. Two scores are compared by
 the roles of `secfc.comparing.trio`.
 """
 
@@ -38,28 +38,22 @@ def score_residues(radius: int, rows: int) -> int:
     return primes_above(limit, what=f"scores of {rows} rows")
 
 
-def add_to_score(
-    score: Floats, own: PackedResidues, *, labels: Labels, sizes: Ints, rows: int, primes: tuple[int, ...]
-) -> Floats:
-    """A score with that of another part of the rows: masked of an evaluator, a mask of the dealer.
+def add_to_sums(sums: Floats, own: PackedResidues, *, labels: Labels, primes: tuple[int, ...]) -> Floats:
+    """Sums over the rows of each label with another part's: masked of an evaluator, masks of the dealer.
 
     Parameters
     ----------
-    score : ndarray of shape (P,), float64
+    sums : ndarray of shape (P, k), float64
         Of the parts so far; zeros at first.
     own : PackedResidues
         y or r of each row of the part to the centre of its label (`own_column`), shape (P, 1, n), canonical.
     labels : ndarray of shape (n,), int32
         Opened labels of these rows.
-    sizes : ndarray of shape (k,), int64
-        |S_h| of the sets that the distances are to.
-    rows : int
-        m, all rows of the run.
     primes : tuple of int
 
     Returns
     -------
-    ndarray of shape (P,), float64
+    ndarray of shape (P, k), float64
         Canonical.
 
     Raises
@@ -70,14 +64,38 @@ def add_to_score(
     expected = len(primes), 1, labels.size
     if own.shape != expected:
         raise MessageError(f"residues of shape {own.shape} given, {expected} needed")
-    weights = score_weights(sizes, rows)
-    added = np.empty((len(primes), 1))
-    for index, (plane, p) in enumerate(zip(own.planes(), primes, strict=True)):
-        # Below 2**24 times 2**29 rows, so exact.
-        sums = np.bincount(labels, weights=unpack(plane[0]), minlength=sizes.size).astype(np.float64)
+    # Below 2**24 times 2**29 rows, so exact.
+    added = [
+        reduce(np.bincount(labels, weights=unpack(plane[0]), minlength=sums.shape[1]).astype(np.float64), p)
+        for plane, p in zip(own.planes(), primes, strict=True)
+    ]
+    return reduced(sums + np.array(added), primes)
+
+
+def masked_score(sums: Floats, *, sizes: Ints, rows: int, primes: tuple[int, ...]) -> Floats:
+    """The score that such sums have.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (P or more, k), float64
+        As `add_to_sums` returns them.
+    sizes : ndarray of shape (k,), int64
+        |S_h| of the sets that the distances are to.
+    rows : int
+        m, all rows of the run.
+    primes : tuple of int
+        P of them.
+
+    Returns
+    -------
+    ndarray of shape (P,), float64
+        Canonical.
+    """
+    weights, found = score_weights(sizes, rows), np.empty((len(primes), 1))
+    for index, p in enumerate(primes):
         of_sets = np.array([[float(centred(one, p))] for one in weights])
-        added[index] = matmul(reduce(sums, p)[np.newaxis], of_sets, p)[0]
-    return reduced(score[:, np.newaxis] + added, primes)[:, 0]
+        found[index] = matmul(sums[index : index + 1], of_sets, p)[0]
+    return reduced(found, primes)[:, 0]
 
 
 def scores_compared(
@@ -88,7 +106,7 @@ def scores_compared(
     Parameters
     ----------
     first, second : ndarray of shape (P,), float64
-        As `add_to_score` returns them; the start that was drawn first is the first.
+        As `masked_score` returns them; the start that was drawn first is the first.
     primes : tuple of int
         Those of all scores, `score_residues` says how many.
     """

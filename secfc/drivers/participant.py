@@ -242,6 +242,7 @@ class Participant:
                     self.agreement.limits,
                     most_rows=self._site.refuses.most_rows,
                     reveal_centres=True,
+                    reveal_inertia=True,
                     reveal_spread=self.agreement.job.reveal_spread,
                 ),
                 start=rows.start,

@@ -114,7 +114,8 @@ class Figures:
     Attributes
     ----------
     n_iter, converged, inertia, history, near_ties
-        Inertia in the data's units squared. None, and no history, with disclosure "labels".
+        Inertia in the data's units squared. With disclosure "labels" there is no history, near_ties is None,
+        and the inertia is too where it was not opened.
     faults : Faults
     histogram : list of int
         Rows by distance to their centre, in equal bins up to `largest`, in the data's units; empty likewise.
@@ -232,7 +233,7 @@ class ServerReport(Figures):
             counts=list(server.layout.counts),
             n_iter=clustering.n_iter,
             converged=clustering.converged,
-            inertia=job.in_data_units(measured.inertia) if measured else None,
+            inertia=job.in_data_units(measured.inertia) if measured else clustering.opened,
             history=[job.in_data_units(inertia) for inertia in measured.history] if measured else [],
             near_ties=measured.near_ties if measured else None,
             faults=server.faults,
@@ -302,7 +303,7 @@ def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
         "k": clustering.k,
         "n_iter": clustering.n_iter,
         "converged": clustering.converged,
-        "inertia": job.in_data_units(measured.inertia) if measured else None,
+        "inertia": job.in_data_units(measured.inertia) if measured else clustering.opened,
         "sizes": set_sizes(clustering.labels, clustering.k).tolist(),
         **measures,
     }

@@ -144,6 +144,11 @@ class LabelSearch:
         """All labels of this round."""
         return self._labels
 
+    @property
+    def opened(self) -> float | None:
+        """The inertia of the best start so far, where it was opened."""
+        return self.found[self.best].opened if self.found else None
+
     def choose(self, candidate: int, drawn: Iterable[int]) -> Follows:
         """Choose a candidate, by its number, and ask about the rows drawn next; see `Choices.choose`."""
         choices = self.choices

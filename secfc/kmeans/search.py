@@ -46,6 +46,8 @@ class LabelResult:
     n_iter : int
         As scikit-learn counts: the last iteration included, which changes no label or moves no centre.
     converged : bool
+    opened : float or None
+        The inertia in the data's units squared, where the trio opened it.
     """
 
     start: Labels = field(repr=False)
@@ -53,6 +55,7 @@ class LabelResult:
     k: int
     n_iter: int = 0
     converged: bool = False
+    opened: float | None = None
 
 
 @dataclass(kw_only=True)

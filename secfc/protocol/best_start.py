@@ -1,23 +1,40 @@
-"""Scores of starts at one of the trio, to find the best start."""
+"""How starts ended at one of the trio, to find the best start and its inertia."""
 
-from secfc.array_types import Floats
+from dataclasses import dataclass, field
+
+from secfc.array_types import Floats, Ints
 
 
-class Scores:
-    """Scores of starts at one of the trio: masked at evaluators, masks at the dealer.
+@dataclass(frozen=True, kw_only=True)
+class EndedStart:
+    """Sums of D over the rows of each label: masked at evaluators, masks at the dealer.
 
     Attributes
     ----------
-    best, last : ndarray of shape (P,), float64, or None
-        Of the best start so far, and of the last one while it is compared with that.
+    sums : ndarray of shape (P, k), float64
+    sizes : ndarray of shape (k,), int64
+        Rows of the sets that the distances are to.
+    """
+
+    sums: Floats = field(repr=False)
+    sizes: Ints = field(repr=False)
+
+
+class Starts:
+    """Starts that have ended.
+
+    Attributes
+    ----------
+    best, last : EndedStart or None
+        The best one so far, and the last one while it is compared with that.
     """
 
     def __init__(self) -> None:
-        self.best: Floats | None = None
-        self.last: Floats | None = None
+        self.best: EndedStart | None = None
+        self.last: EndedStart | None = None
 
     def __repr__(self) -> str:
-        return "Scores()"
+        return "Starts()"
 
     def settle(self, *, better: bool) -> None:
         """Keep the better one."""

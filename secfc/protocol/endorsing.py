@@ -27,7 +27,7 @@ def statement(
     """
     if follows is Follows.END:
         best = search.found[search.best]
-        ended = best.n_iter, best.converged
+        ended = best.n_iter, best.converged, best.opened
         return endorsed(session, Said.RESULT, best.labels, round_=0, left_out=left_out, ended=ended)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
     said = Said.START if follows is Follows.START else said
@@ -79,7 +79,9 @@ def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, se
 
 
 def _verify(message: Assignment | Finish, said: Said, labels: Labels, *, job: Job, session: Session) -> None:
-    ended = (message.n_iter, message.converged) if isinstance(message, Finish) else (0, False)
+    ended: tuple[int, bool, float | None] = (0, False, None)
+    if isinstance(message, Finish):
+        ended = message.n_iter, message.converged, message.inertia
     draws = () if isinstance(message, Finish) else message.draws
     signed = endorsed(
         session,

@@ -1,24 +1,27 @@
 """A round of disclosure "labels" that opens labels, at one client.
 
 The trio compares the sets of each row, part by part. Then come the core, the farthest rows of emptied
-clusters and, where a start has ended, its score.
+clusters and, where a start has ended, its score. By consent the inertia of the best start follows the last.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator, own_column
+from secfc.comparing.inertia import InertiaDealer, InertiaEvaluator, WeighedSums
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
-from secfc.comparing.scores import add_to_score, scores_compared
+from secfc.comparing.scores import add_to_sums, masked_score, scores_compared
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
+from secfc.protocol.best_start import EndedStart
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Message
 from secfc.protocol.trio_round import Asked, Kept, TrioRound
@@ -41,11 +44,14 @@ class LabelsAsked(Asked):
         from any other.
     rows : ndarray of int64
         Those whose label is opened, ascending.
+    opens_inertia : bool
+        Whether the inertia is opened if the start ends, as no other follows.
     """
 
     champions: bool
     core: bool
     rows: Ints
+    opens_inertia: bool
 
 
 class LabelRound(TrioRound):
@@ -65,13 +71,15 @@ class LabelRound(TrioRound):
         Likewise whether `find_best` found the start that has ended better than those before.
     scored : bool
         At the dealer: whether it knows that too.
+    inertia : Fraction or None
+        At an evaluator: what `find_inertia` opened, in squared quantised units.
     """
 
     _asked: LabelsAsked
 
     def __init__(self, context: ClientContext, peers: Peers, asked: LabelsAsked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
-        self._scores = kept.scores
+        self._starts = kept.starts
         self._first = np.int32(np.flatnonzero(asked.sizes)[0])
         # Of the rows of a part that are asked about, while it is compared: at the dealer r, at evaluators y.
         self._held: dict[int, PackedResidues] = {}
@@ -83,6 +91,12 @@ class LabelRound(TrioRound):
         self.farthest: Ints | None = None
         self.better: bool | None = None
         self.scored = False
+        self.inertia: Fraction | None = None
+
+    @property
+    def opens_inertia(self) -> bool:
+        """Whether the inertia follows the last start, which has ended."""
+        return self._asked.opens_inertia
 
     @property
     def complete(self) -> bool:
@@ -116,37 +130,55 @@ class LabelRound(TrioRound):
     def find_best(self, labels: Labels) -> list[Message]:
         """At an evaluator, when a start has ended: begin to compare its score with the best one's."""
         slot, parts = self._slots.score, range(self._slots.parts)
-        self._scores.last = self._score(labels, [self._own[part] for part in parts])
+        self._starts.last = self._ended_start(labels, [self._own[part] for part in parts])
         messages = self._tell(slot, labels)
-        if self._scores.best is None:
+        if self._starts.best is None:
             self.better = True
-            self._scores.settle(better=True)
+            self._starts.settle(better=True)
             return messages
-        question, masked = scores_compared(self._scores.best, self._scores.last, self._score_primes)
-        return messages + self._compare(slot, Evaluator, question, masked)
+        return messages + self._compare(slot, Evaluator, *self._scores())
 
-    @property
-    def _score_primes(self) -> tuple[int, ...]:
-        return primes_of(self._job.score_residues(self._asked.sets.size))
+    def find_inertia(self) -> list[Message]:
+        """At an evaluator, when the best start is known: begin to open its inertia."""
+        slot = self._slots.inertia
+        assert self._as is not None
+        keys = self._keys(Comparer.DEALER, slot)
+        return self._open(slot, InertiaEvaluator(self._as, self._weighed(), keys))
 
-    def _score(self, labels: Labels, own: Sequence[PackedResidues]) -> Floats:
-        """The score of this round's labels, of y or r of all rows and their sets, part by part."""
-        primes, at = self._score_primes, 0
-        score = np.zeros(len(primes))
+    def _open(self, slot: int, role: Role) -> list[Message]:
+        self._arena(slot)
+        return self._play(slot, role, role.begin())
+
+    def _weighed(self) -> WeighedSums:
+        """What the inertia of the best start is made of."""
+        best = self._starts.best
+        assert best is not None
+        return WeighedSums(
+            sums=best.sums,
+            sizes=best.sizes,
+            rows=self._asked.sets.size,
+            radius=self._job.radius,
+            primes=primes_of(len(best.sums)),
+        )
+
+    def _scores(self) -> tuple[Question, PackedResidues]:
+        """What is compared of the best start and the last one."""
+        rows, starts = self._asked.sets.size, (self._starts.best, self._starts.last)
+        primes = primes_of(self._job.score_residues(rows))
+        best, last = (
+            masked_score(one.sums, sizes=one.sizes, rows=rows, primes=primes) for one in starts if one
+        )
+        return scores_compared(best, last, primes)
+
+    def _ended_start(self, labels: Labels, own: Sequence[PackedResidues]) -> EndedStart:
+        """The sums of this round's labels, of y or r of all rows and their sets, part by part."""
+        primes, sizes, at = self._primes, self._asked.sizes, 0
+        sums = np.zeros((len(primes), sizes.size))
         for residues in own:
             _, _, rows = residues.shape
-            few = PackedResidues.empty((len(primes), 1, rows))
-            few.planes()[:] = residues.planes()[: len(primes)]
-            score = add_to_score(
-                score,
-                few,
-                labels=labels[at : at + rows],
-                sizes=self._asked.sizes,
-                rows=labels.size,
-                primes=primes,
-            )
+            sums = add_to_sums(sums, residues, labels=labels[at : at + rows], primes=primes)
             at += rows
-        return score
+        return EndedStart(sums=sums, sizes=sizes)
 
     def _tell(self, slot: int, labels: Labels) -> list[Message]:
         """Tell the dealer labels, which it needs to go on."""
@@ -161,7 +193,7 @@ class LabelRound(TrioRound):
         if part is not None:
             return self._asked.core and part in self._held and part not in self._roles
         if slot == slots.outcome:
-            return self._scores.last is not None and not self.scored
+            return self._starts.last is not None and not self.scored
         return (
             slot in (slots.farthest, slots.score)
             and self._begun == slots.parts
@@ -183,9 +215,7 @@ class LabelRound(TrioRound):
             raise CheatError("the evaluators told the dealer different labels", code=Code.BAD_MESSAGE)
         labels = np.frombuffer(data, dtype=_LABEL).astype(np.int32)
         if slot == self._slots.outcome:
-            self._scores.settle(better=bool(labels[0]))
-            self.scored = True
-            return []
+            return self._settle_start(better=bool(labels[0]))
         if labels.max() >= self._asked.sizes.size:
             raise CheatError("the evaluators told the dealer labels of no set", code=Code.BAD_MESSAGE)
         if part is not None:
@@ -196,14 +226,19 @@ class LabelRound(TrioRound):
 
     def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
         """At the dealer: deal for the comparison of a start that has ended with the best one."""
-        self._scores.last = self._score(labels, [self._masks_again(labels)])
-        if self._scores.best is None:
-            self._scores.settle(better=True)
-            self.scored = True
+        self._starts.last = self._ended_start(labels, [self._masks_again(labels)])
+        if self._starts.best is None:
+            return self._settle_start(better=True)
+        return self._deal(slot, Dealer, *self._scores())
+
+    def _settle_start(self, *, better: bool) -> list[Message]:
+        """At the dealer: it knows which start is better; deal for the inertia of the best if it is opened."""
+        self._starts.settle(better=better)
+        self.scored = True
+        if not self._asked.opens_inertia:
             return []
-        return self._deal(
-            slot, Dealer, *scores_compared(self._scores.best, self._scores.last, self._score_primes)
-        )
+        slot = self._slots.inertia
+        return self._open(slot, InertiaDealer(self._weighed(), self._keys(Comparer.E0, slot)))
 
     def _masks_again(self, labels: Labels) -> PackedResidues:
         """At the dealer: r of all rows and their sets, drawn again so that they need not be kept."""
@@ -250,12 +285,14 @@ class LabelRound(TrioRound):
         """Keep what was opened; the core follows labels where it is asked for."""
         if isinstance(role, FarthestEvaluator):
             self.farthest = role.rows
+        if isinstance(role, InertiaEvaluator):
+            self.inertia = role.inertia
         if not isinstance(role, Evaluator):
             return []
         part = self._slots.part_of_core(slot)
         if slot == self._slots.score:
             self.better = bool(role.labels[0])
-            self._scores.settle(better=self.better)
+            self._starts.settle(better=self.better)
             return self._tell(self._slots.outcome, role.labels)
         if part is not None:
             self.cores[part] = role.core

@@ -13,7 +13,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
-from secfc.protocol.best_start import Scores
+from secfc.protocol.best_start import Starts
 from secfc.protocol.choices import label_search, values_in
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.consistency import ConsistencyCheck
@@ -42,6 +42,7 @@ class _Step(Enum):
     OPEN = auto()
     FIND_FARTHEST = auto()
     FIND_BEST = auto()
+    FIND_INERTIA = auto()
     ENDORSED = auto()
 
 
@@ -87,7 +88,7 @@ class ClientLabels(ClientCoded):
             own_secret=own_secret,
             weights=Weights(self._job),
             kernels=kernels,
-            scores=Scores(),
+            starts=Starts(),
             liars=Liars(check=ConsistencyCheck(self._job, context.masks, kernels)),
         )
         self._first: LabelSearch | None = None  # an evaluator's, before the first question is asked
@@ -96,6 +97,7 @@ class ClientLabels(ClientCoded):
         self._rows: tuple[int, ...] = ()  # what an endorsement says of the next sets
         self._follows = Follows.QUESTION
         self._asks = Said.START
+        self._starts_begun = 0
         # Questions of the present start.
         self._candidates_asked = self._labels_asked = 0
         self._minima: Minima | None = None
@@ -156,6 +158,7 @@ class ClientLabels(ClientCoded):
         self._step, begins = _Step.OPEN, self._asks is Said.START
         candidates = self._about_candidates(self._asks)
         if begins:
+            self._starts_begun += 1
             self._candidates_asked = self._labels_asked = 0
         self._candidates_asked += candidates
         self._labels_asked += not candidates
@@ -188,6 +191,7 @@ class ClientLabels(ClientCoded):
             champions=self._labels_asked > 1 or (job.init == "labels" and not job.predict),
             core=job.init == "separation" and self._labels_asked == _CORE_QUESTION,
             rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
+            opens_inertia=job.opens_inertia and self._starts_begun == job.n_init,
             **common,
         )
         self._current = LabelRound(self._context, self._peers, asked, self._kept)
@@ -239,10 +243,10 @@ class ClientLabels(ClientCoded):
         while True:
             letter = self._mail.take(self._ready)
             if letter is None:
-                following = self._follow(current)
-                if not following:
+                step = self._step
+                messages += self._follow(current)
+                if self._step is step:
                     return messages
-                messages += following
                 continue
             try:
                 messages += self._round_of(letter.message).take(letter)
@@ -276,11 +280,17 @@ class ClientLabels(ClientCoded):
                 labels, self._rows = search.labels.copy(), tuple(farthest.tolist())
                 self._follows = search.end_round(farthest)
                 self._step = _Step.FIND_BEST
-                scored = self._job.n_init > 1 and self._follows is not Follows.QUESTION
+                scored = self._job.scores_starts and self._follows is not Follows.QUESTION
                 return current.find_best(labels) if scored else self._endorse(search)
             case _Step.FIND_BEST if current.better is not None:
                 if current.better:
                     search.best = len(search.found) - 1
+                if not current.opens_inertia:
+                    return self._endorse(search)
+                self._step = _Step.FIND_INERTIA
+                return current.find_inertia()
+            case _Step.FIND_INERTIA if current.inertia is not None:
+                search.found[search.best].opened = self._job.in_data_units(current.inertia)
                 return self._endorse(search)
         return []
 
@@ -297,6 +307,7 @@ class ClientLabels(ClientCoded):
                 round=self._round,
                 signature=self._context.identity.sign(signed),
                 best=search.best,
+                inertia=search.opened,
                 rows=self._rows,
                 liars=tuple(sorted(self._kept.liars.found)),
             )

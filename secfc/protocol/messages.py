@@ -620,6 +620,7 @@ class Endorsement(ToServer):
 
     `rows` are those that go to emptied clusters, in the order of these; about candidates of a start the
     one that is chosen, and those that are asked about next. `best` is the best start so far, counted from 0.
+    `inertia` is that of the result, where it is opened, else None.
     The first evaluator also names the clients that it found lying, ascending.
     """
 
@@ -630,12 +631,14 @@ class Endorsement(ToServer):
     body = Body(
         signature=octets(SIGNATURE_BYTES),
         best=COUNT,
+        inertia=REAL,
         liars=clients(lambda of: of.job.max_liars),
         rows=numbers(lambda of: of.job.k + 1),
     )
 
     signature: bytes = field(repr=False)
     best: int = 0
+    inertia: float | None = None
     rows: tuple[int, ...] = field(default=(), repr=False)
     liars: tuple[int, ...] = ()
 

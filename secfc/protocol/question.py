@@ -4,6 +4,7 @@ import hashlib
 import struct
 from collections.abc import Collection
 from enum import Enum
+from math import nan
 
 from secfc.array_types import Labels
 from secfc.sealing.handshake import Session
@@ -46,7 +47,7 @@ def endorsed(
     round_: int,
     left_out: Collection[int],
     draws: tuple[int, ...] = (),
-    ended: tuple[int, bool] = (0, False),
+    ended: tuple[int, bool, float | None] = (0, False, None),
 ) -> bytes:
     """What both evaluators sign: that a question or the result follows from what they opened.
 
@@ -61,8 +62,9 @@ def endorsed(
     left_out : collection of int
     draws : tuple of int, optional
         Of the question.
-    ended : tuple of int and bool, optional
-        Of the result: iterations, and whether it converged.
+    ended : tuple of int, bool and float or None, optional
+        Of the result: iterations, whether it converged, and the inertia where it is opened.
     """
-    place = struct.pack("<BIIB", said.value, round_, *ended)
+    n_iter, converged, inertia = ended
+    place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)
     return _ENDORSED + session.agreement + session.run + place + question_digest(labels, (), left_out, draws)

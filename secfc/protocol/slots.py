@@ -40,9 +40,14 @@ class Slots:
         return self.score + 1
 
     @property
+    def inertia(self) -> int:
+        """The inertia of the result, where it is opened."""
+        return self.outcome + 1
+
+    @property
     def least(self) -> int:
         """Which candidate of a start is chosen."""
-        return self.outcome + 1
+        return self.inertia + 1
 
     @property
     def draw(self) -> int:

@@ -8,7 +8,7 @@ and shares of these are added (docs/protocol.md, "Spreads by consent").
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import isqrt
+from math import isclose, isqrt
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
 from secfc.protocol.messages import Finish
 from secfc.randomness import MaskSource
+
+_OPENED_ERROR = 2.0**-51
+"""Of an inertia that the trio opened, and of the float that it is compared with."""
 
 _ROOT_BITS = 128
 """Bits after the point of a square root: many more than a float64 keeps."""
@@ -159,21 +162,21 @@ def check_inertia(
     job : Job
     sizes : ndarray of shape (k,), int64
     result : Finish
-        Whose inertia is that of exact distances, correctly rounded; without one nothing is compared.
+        Whose inertia is that of exact distances, correctly rounded, or was opened.
 
     Raises
     ------
     TooManyFaultsError
         They contradict each other.
     """
-    if result.inertia is None:
-        return
+    assert result.inertia is not None  # it is implied by spreads
     within = Fraction(0)
     for h in np.flatnonzero(sizes).tolist():
         within += sum(line[h] for line in squares)
         within -= Fraction(sum(line[h] ** 2 for line in sums), int(sizes[h]))
     found = job.in_data_units(within)
-    if found > result.inertia or (found != result.inertia and result.converged and sizes.all()):
+    same = isclose(found, result.inertia, rel_tol=_OPENED_ERROR if job.opens_inertia else 0.0)
+    if not same and (found > result.inertia or (result.converged and sizes.all())):
         raise TooManyFaultsError(
             "spreads: sums of squares have another inertia than the distances: some client's share or answer "
             "is wrong"

@@ -18,7 +18,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
-from secfc.protocol.best_start import Scores
+from secfc.protocol.best_start import Starts
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import Letter, RoundMessage
@@ -79,7 +79,7 @@ class Kept:
         What the dealer's masks of its own answer follow from; nobody else has it.
     weights : Weights
     kernels : Kernels
-    scores : Scores
+    starts : Starts
     liars : Liars
         At the first evaluator: who answered wrongly.
     """
@@ -87,7 +87,7 @@ class Kept:
     own_secret: bytes
     weights: Weights
     kernels: Kernels
-    scores: Scores
+    starts: Starts
     liars: Liars
 
 

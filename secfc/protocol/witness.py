@@ -42,9 +42,9 @@ def quorum(job: Job, planned: int) -> int:
 def check_outcome(finish: Finish, job: Job) -> None:
     """Raise MessageError unless a search can end so; an inertia too large for a float is infinite."""
     inertia = finish.inertia
-    known = inertia is None if job.disclosure == "labels" else inertia is not None and inertia >= 0.0
-    if finish.n_iter > job.max_iter or not known:
-        needed = "no sum of squares" if job.disclosure == "labels" else "a sum of squares"
+    known = inertia >= 0.0 if inertia is not None else not job.tells_inertia
+    if finish.n_iter > job.max_iter or not known or (inertia is not None) != job.tells_inertia:
+        needed = "a sum of squares" if job.tells_inertia else "no sum of squares"
         raise MessageError(
             f"Finish: 0 to {job.max_iter} iterations and {needed} are needed, "
             f"{finish.n_iter} and {inertia} were sent"

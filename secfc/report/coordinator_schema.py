@@ -124,7 +124,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         counts, rows = result.counts, sum(result.sizes)
         measured = job.disclosure != "labels"  # nobody knows a distance with that
         for key, holds in (
-            ("inertia", (result.inertia is not None) == measured),
+            ("inertia", (result.inertia is not None) == job.tells_inertia),
             ("near_ties", (result.near_ties is not None) == measured),
             ("history", bool(result.history) == measured),
             ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),

@@ -221,7 +221,7 @@ def summary_table(result: "Result") -> str:
         ("clusters", f"{job.k} of {sizes} rows"),
         ("iterations", f"{result.n_iter}, {end}"),
         *([("faults", faults)] if faults else []),
-        *([] if result.inertia is None else [("inertia", f"{result.inertia:.6g}")]),
+        ("inertia", "not opened" if result.inertia is None else f"{result.inertia:.6g}"),
         (
             "costs",
             f"{bytes_text(sum(phase.sent_bytes for phase in result.costs.phases))} in "

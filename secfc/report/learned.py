@@ -34,7 +34,7 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
             "the number of IDs in all and a keyed hash of each, and the cluster of every ID in each of "
             f"{rounds} rounds; not who holds it"
         )
-    inertia = "" if job.disclosure == "labels" else "; the inertia"
+    inertia = "; the inertia" if job.tells_inertia else ""
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}{inertia}"),
         *_opened(opened),

@@ -10,6 +10,7 @@ import pytest
 
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import read_site
+from secfc.codes import Code
 from secfc.errors import DataError, LimitError, ParameterError
 
 
@@ -112,6 +113,20 @@ def test_a_job_that_reveals_spreads_without_the_sites_consent_is_refused(organis
     ):
         read_site(path).check(organisations.agreement)
     path = organisations.write_site("south", more='[limits]\nreveal_centres = ["west"]\nreveal_spread = 12\n')
+    read_site(path).check(organisations.agreement)
+
+
+@pytest.mark.parametrize("limits", ["", "reveal_inertia = false"])
+def test_a_job_that_reveals_the_inertia_without_the_sites_consent_is_refused(organisations, limits):
+    wanted = 'k = 2\ndisclosure = "labels"\nreveal_inertia = true'
+    organisations.replace(organisations.job, "k = 2", wanted)
+    path = organisations.write_site("south", more=f"[limits]\n{limits}\n")
+    with pytest.raises(
+        LimitError, match=r"limits\.reveal_inertia: the job reveals the inertia; no consent was given$"
+    ) as caught:
+        read_site(path).check(organisations.agreement)
+    assert caught.value.code is Code.NO_CONSENT
+    path = organisations.write_site("south", more="[limits]\nreveal_inertia = true\n")
     read_site(path).check(organisations.agreement)
 
 

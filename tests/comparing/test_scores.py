@@ -10,7 +10,7 @@ from support.kernel_samples import laws
 from support.trio import Trio, packed
 
 from secfc.comparing.farthest import own_column
-from secfc.comparing.scores import add_to_score, score_residues, scores_compared
+from secfc.comparing.scores import add_to_sums, masked_score, score_residues, scores_compared
 from secfc.errors import MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
@@ -42,14 +42,13 @@ class Ended:
 
     def of(self, values):
         """What one of the three adds up."""
-        total = np.zeros(len(self.primes))
+        total = np.zeros((len(self.primes), self.sizes.size))
         for start in range(0, self.labels.size, self.step):
             part = slice(start, start + self.step)
             labels = self.labels[part]
             own = own_column(packed(values[:, part], self.primes), labels)
-            shared = {"sizes": self.sizes, "rows": self.labels.size, "primes": self.primes}
-            total = add_to_score(total, own, labels=labels, **shared)
-        return total
+            total = add_to_sums(total, own, labels=labels, primes=self.primes)
+        return masked_score(total, sizes=self.sizes, rows=self.labels.size, primes=self.primes)
 
 
 def second_is_less(first, second):
@@ -126,17 +125,14 @@ def test_more_rows_or_precision_than_the_primes_bear_are_refused():
 def test_residues_of_another_shape_are_refused():
     own, primes = packed(np.zeros((1, 3), dtype=object), primes_of(2)), primes_of(2)
     with pytest.raises(MessageError, match=r"residues of shape \(2, 1, 3\) given, \(2, 1, 4\) needed"):
-        add_to_score(
-            np.zeros(2), own, labels=np.zeros(4, dtype=np.int32), sizes=np.array([1]), rows=4, primes=primes
-        )
+        add_to_sums(np.zeros((2, 1)), own, labels=np.zeros(4, dtype=np.int32), primes=primes)
 
 
 def test_sums_of_the_largest_residues_are_exact():
     primes, m = primes_of(8), 100_000
     own = packed(np.full((1, m), -1, dtype=object), primes)
     labels = np.zeros(m, dtype=np.int32)
-    found = add_to_score(
-        np.array(primes) - 1.0, own, labels=labels, sizes=np.array([m]), rows=m, primes=primes
-    )
-    expected = -m * ((1 << score_bits(m)) // m**2) - 1
+    sums = add_to_sums(np.array(primes)[:, np.newaxis] - 1.0, own, labels=labels, primes=primes)
+    found = masked_score(sums, sizes=np.array([m]), rows=m, primes=primes)
+    expected = -(m + 1) * ((1 << score_bits(m)) // m**2)
     assert found.tolist() == [expected % p for p in primes]

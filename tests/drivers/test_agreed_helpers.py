@@ -52,6 +52,10 @@ def labels(made, name):
 def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organisations, hidden):
     if hidden:
         organisations.hide()
+    else:
+        organisations.replace(organisations.job, "k = 2", "k = 2\nreveal_inertia = true")
+        for name in NAMES:
+            organisations.write_site(name, more="[limits]\nreveal_inertia = true\n")
     organisations.sign()
     run(organisations)
     found = {name: labels(organisations, name) for name in NAMES}
@@ -70,6 +74,8 @@ def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organi
         assert "helper 5 with client 1 or helper 4" in text
     if not hidden:
         here = organisations.simulated()
+        told = json.loads((organisations.folder / "summary.json").read_text())["coordinator"]["result"]
+        assert told["inertia"] == here.inertia > 0
         for name, own in zip(NAMES, here.labels, strict=True):
             assert found[name] == {f"{name}-{at}": one for at, one in enumerate(own)}
 

@@ -21,6 +21,7 @@ from support.sweeps import sweep
 
 from secfc import keystream
 from secfc.comparing.draw import DrawDealer, DrawEvaluator
+from secfc.comparing.inertia import InertiaDealer, InertiaEvaluator
 from secfc.comparing.masking import BearerMasks, MaskDealer
 from secfc.comparing.role import Role
 from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
@@ -75,6 +76,8 @@ def inputs_of(role):
             return role._found.opening.columns.tobytes() if role._found.opening else b""
         case DrawDealer() | DrawEvaluator():
             return role._search._sums.tobytes() + repr(role._search._draws).encode()
+        case InertiaDealer() | InertiaEvaluator():
+            return repr((role._sums.weights, role._sums.doubled)).encode()
     return next(
         getattr(role, name).tobytes() for name in ("_masks", "_masked", "_entries") if hasattr(role, name)
     )
@@ -287,6 +290,7 @@ PURPOSES = {
     "opened start": COMPARED | STARTED,
     "opened starts": COMPARED | STARTED,
     "scored starts": COMPARED,
+    "opened inertia": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "union": MASKED | UNION | {"SeriesInput.values"},

@@ -12,6 +12,7 @@ from support.wire import Wire
 from secfc import keystream
 from secfc.comparing.keys import Keys
 from secfc.errors import CheatError
+from secfc.limits import Limits
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.messages import Assignment
 from secfc.protocol.states import State
@@ -50,7 +51,9 @@ class Holders:
 
         monkeypatch.setattr(TrioRound, "__init__", make)
         for kind, name in [(TrioRound, name) for name in ("begin", "leave", "take")] + [
-            (LabelRound, "find_farthest")
+            (LabelRound, "find_farthest"),
+            (LabelRound, "find_best"),
+            (LabelRound, "find_inertia"),
         ]:
             monkeypatch.setattr(kind, name, self._placed(getattr(kind, name)))
 
@@ -137,6 +140,21 @@ def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_ro
     # Minima of three questions but the first, by part; a candidate of each; draws after all but the last.
     for purpose, count in (("nearer wires", 2 * parts), ("least wires", 3), ("drawn 0 wires", 2)):
         assert len({uses[0][1] for uses in holders.uses.values() if uses[0][2] == purpose}) == count
+
+
+@pytest.mark.parametrize("comparers", COMPARERS)
+@pytest.mark.parametrize("n_init", [1, 3])
+def test_the_inertia_is_opened_with_one_key_that_nothing_else_uses(holders, comparers, n_init):
+    more = {"reveal_inertia": True, "limits": Limits(reveal_inertia=True)}
+    net, (dealer, first, _) = wired(comparers, n_init=n_init, **more), comparers
+    net.run()
+    assert net.server.outcome.opened > 0
+    found = [uses for uses in holders.uses.values() if uses[0][2] == "inertia shares"]
+    assert [[one[0] for one in uses] for uses in found] in ([[dealer, first]], [[first, dealer]])
+    assert all(uses[0][1:] == uses[1][1:] for uses in found)
+    # Masks of answers are drawn again where a start ends, the same: none of them is sent again.
+    again = {uses[0][2] for uses in holders.uses.values() if len(uses) > 2}
+    assert again == {"answers"}
 
 
 def test_rows_moved_to_emptied_clusters_are_found_with_keys_of_their_own(holders):

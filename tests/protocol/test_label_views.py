@@ -19,7 +19,7 @@ from benchmarks.privacy.coalition import encoding_matrix
 from benchmarks.privacy.modular import row_reduced
 from benchmarks.privacy.view import watch
 from secfc import keystream
-from secfc.comparing import batch, masking, matches
+from secfc.comparing import batch, inertia, masking, matches
 from secfc.comparing import keys as keys_module
 from secfc.comparing.keys import Keys
 from secfc.field.fixed_point import quantise
@@ -28,6 +28,7 @@ from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
+from secfc.limits import Limits
 from secfc.payload import Payload
 from secfc.protocol.client import Client
 from secfc.protocol.label_packing import PackedLabels, labels_of
@@ -91,6 +92,8 @@ class Net:
         self.wires = defaultdict(dict)  # place to shares of each evaluator
         self.halves = defaultdict(dict)
         self.last = None  # key of the residues drawn last
+        self.dealt = {}  # of the inertia, by E0's key: what the dealer shares, and shares of E0 and E1
+        self.last_bits = None
 
     def masks_of(self, number, inner):
         return Masks(inner, self.of_shares.get(number, {}))
@@ -125,6 +128,7 @@ def net_of(monkeypatch):
         def fill(self, out):
             super().fill(out)
             self._moved(out)
+            now["net"].last_bits = self.key
 
         def add(self, words):
             net = now["net"]
@@ -171,6 +175,14 @@ def net_of(monkeypatch):
         net.keep(net.plain, net.last, (found + halves).reshape(-1))
         return found
 
+    shares_of_e1 = inertia.shares_of_e1
+
+    def shared(secrets, of_e0, bits):
+        found, net = shares_of_e1(secrets, of_e0, bits), now["net"]
+        net.dealt[net.last_bits] = secrets, of_e0, found, bits
+        return found
+
+    monkeypatch.setattr(inertia, "shares_of_e1", shared)
     monkeypatch.setattr(Keys, "key", key)
     monkeypatch.setattr(keys_module, "BitStream", Bits)
     monkeypatch.setattr(masking, "ResidueStream", Residues)
@@ -192,11 +204,11 @@ def net_of(monkeypatch):
 
 
 def told(net):
-    """What is opened: labels, of a start by separation its core, rows that move, the best start; the end."""
+    """What is opened: labels, a core, rows that move, the best start, by consent the inertia; the end."""
     opened = [
         (message.labels.tolist(), message.core)
         if isinstance(message, OpenedLabels)
-        else (message.rows, message.best)
+        else (message.rows, message.best, message.inertia)
         for message in net.seen
         if isinstance(message, OpenedLabels | Endorsement)
     ]
@@ -285,6 +297,8 @@ def moved_keys(first, now, coalition, comparers):
             found[used] = change(first.plain[used], now.plain[used])
         elif purpose == "choice" and evaluators[1] in coalition:  # it is dealt what these are taken from
             found[used] = change(now.plain[used], first.plain[used])
+        elif purpose == "shares":
+            found[used] = changed_shares(first.dealt[used], now.dealt[used])
         elif purpose == "answers" and used in now.plain:
             found[used] = change(first.plain[used], now.plain[used])
     return found
@@ -293,6 +307,13 @@ def moved_keys(first, now, coalition, comparers):
 def change(of, to):
     """By which a mask hides the one as it hid the other: of bits or of residues."""
     return of ^ to if of.dtype == np.uint64 else of - to
+
+
+def changed_shares(first, now):
+    """By which E0's shares change, so that those that E1 is dealt stay."""
+    _, of_e0, of_e1, bits = first
+    moved = [(one - dealt) % (1 << bits) ^ e0 for one, e0, dealt in zip(now[0], of_e0, of_e1, strict=True)]
+    return np.frombuffer(b"".join(one.to_bytes(bits // 8, "little") for one in moved), dtype=np.uint64)
 
 
 def with_the_same_labels(net_of, first, rows, given, coalition, width):
@@ -308,11 +329,11 @@ def with_the_same_labels(net_of, first, rows, given, coalition, width):
     raise AssertionError("no such rows were found")
 
 
-def coupled(net_of, rows, given, coalition, *, width=0.02):
+def coupled(net_of, rows, given, coalition, *, width=0.02, others=None):
     """Two runs' views, the second of other rows."""
     first = net_of(rows, given)
     job = first.run.job
-    others = with_the_same_labels(net_of, first, rows, given, coalition, width)
+    others = others or with_the_same_labels(net_of, first, rows, given, coalition, width)
     for j, (one, other) in enumerate(zip(rows, others, strict=True), 1):
         assert j in coalition or (quantise(one, job.exponent) != quantise(other, job.exponent)).any()
     clients = [j for j in sorted(coalition) if 1 <= j <= job.n]
@@ -404,6 +425,60 @@ def test_so_they_do_where_farthest_rows_move_to_emptied_clusters(net_of, seed, c
     seen, again, _ = coupled(net_of, emptied(seed), given, {SERVER, client}, width=0.01)
     assert again == seen
     assert any(dict(one[1:])["rows"] for one in seen if one[0] == "Endorsement")
+
+
+INERTIA = {"k": 2, "reveal_inertia": True, "limits": Limits(reveal_inertia=True), "bound": 12.0}
+
+
+def with_the_same_inertia(coalition):
+    """Rows about two centres, and others with the spreads of both exchanged; a coalition's are in between."""
+    rng, rows, others = np.random.default_rng(3), [], []
+    for j in range(1, 6):
+        one, two = (rng.integers(-20, 21, (2, 2, 2)) * [[[1]], [[3]]] / 64).tolist()
+        if j in coalition:
+            one = two
+        for made, near, far in ((rows, one, two), (others, two, one)):
+            made.append(np.concatenate([near, np.add(far, 5)]))
+    return rows, others
+
+
+@pytest.mark.parametrize("more", [{}, {"n_init": 2}, {"ell": 2}], ids=str)
+@pytest.mark.parametrize("client", range(1, 6))
+def test_by_consent_they_see_the_inertia_and_no_sum_of_a_cluster(net_of, more, client):
+    rows, others = with_the_same_inertia({client})
+    given = JOB | INERTIA | {"comparers": (4, 2, 5)} | more
+    seen, again, keys = coupled(net_of, rows, given, {SERVER, client}, others=others)
+    assert again == seen
+    assert bool(keys) == (client != 4)
+    finish = [dict(one[1:]) for one in seen if one[0] == "Finish"]
+    assert {one["inertia"] for one in finish} == {finish[0]["inertia"]} != {None}
+
+
+@pytest.mark.parametrize("two", list(combinations((4, 2, 5), 2)))
+def test_two_comparers_see_more_than_the_inertia(net_of, two):
+    rows, others = with_the_same_inertia(set(two))
+    given = JOB | INERTIA | {"comparers": (4, 2, 5)}
+    seen, again, _ = coupled(net_of, rows, given, set(two), others=others)
+    assert again != seen
+
+
+@pytest.mark.parametrize("kept", [64, 1000])
+@pytest.mark.parametrize("client", [2, 5])
+def test_evaluators_that_told_all_bits_would_show_sums_of_clusters(net_of, monkeypatch, client, kept):
+    """Of other sums with nearly the same inertia the first 64 bits are equal, and those behind differ."""
+    rows, others = with_the_same_inertia({client})
+    weights = inertia.WeighedSums.__init__
+
+    def unequal(weighed, **given):
+        monkeypatch.setattr(inertia, "KEPT", 64)
+        weights(weighed, **given)
+        monkeypatch.setattr(inertia, "KEPT", kept)
+        weighed.weights[0] += 1
+
+    monkeypatch.setattr(inertia.WeighedSums, "__init__", unequal)
+    given = JOB | INERTIA | {"comparers": (4, 2, 5)}
+    seen, again, _ = coupled(net_of, rows, given, {SERVER, client}, others=others)
+    assert (again == seen) == (kept == 64)
 
 
 def test_a_key_used_for_two_parts_would_be_seen(net_of, part_rows, monkeypatch):

@@ -11,6 +11,8 @@ from support.sweeps import tries
 from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
+from secfc.comparing.inertia import InertiaEvaluator
+from secfc.comparing.role import Comparer
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
@@ -78,6 +80,9 @@ def jobs(draw):
         }
     if start != "predict" and draw(st.booleans()):
         given |= {"reveal_to": (1, n), "limits": Limits(reveal_centres=True)}
+    if start != "predict" and draw(st.booleans()):
+        limits = replace(given.get("limits", Limits()), reveal_inertia=True)
+        given |= {"reveal_inertia": True, "limits": limits}
     helpers = draw(st.integers(0, 3))
     clients = draw(st.permutations(range(1, n + 1)))[: 3 - helpers]
     comparers = tuple(draw(st.permutations([*clients, *range(n + 1, n + 1 + helpers)])))
@@ -98,13 +103,16 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     part_rows(cut)
     rows, given, comparers = job
     net = Wire(rows, disclosure="labels", comparers=comparers, **given)
-    plain = Wire(rows, disclosure="distances", **given)
+    plain = Wire(rows, disclosure="distances", **given | {"reveal_inertia": False})
     net.run()
     plain.run()
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
     if not net.job.predict and net.job.init != "separation":  # whose core is a start with rows in no set
         assert_exact(net, np.concatenate(net.rows), given["seed"])
+    assert (net.server.outcome.opened is not None) == net.job.opens_inertia
+    if net.job.opens_inertia:
+        assert net.server.outcome.opened == net.job.in_data_units(plain.server.outcome.inertia)
 
 
 def assert_exact(net, pooled, seed):
@@ -116,6 +124,8 @@ def assert_exact(net, pooled, seed):
     )
     np.testing.assert_array_equal(best.labels, exact.labels_[0])
     assert (best.n_iter, best.converged) == (exact.n_iter_, exact.converged_)
+    if job.opens_inertia:
+        assert best.opened == pytest.approx(exact.inertia_, rel=2**-51)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -222,7 +232,7 @@ FORGED = {
     },
     "where somebody is left out": lambda net, one: {"endorsements": signed(net, one.sets, left_out=(3,))},
     "as a result": lambda net, one: {
-        "endorsements": signed(net, one.sets, said=Said.RESULT, round_=0, ended=(1, True))
+        "endorsements": signed(net, one.sets, said=Said.RESULT, round_=0, ended=(1, True, None))
     },
     "as candidates": lambda net, one: {"endorsements": signed(net, one.sets, said=Said.CANDIDATES)},
     "as a start": lambda net, one: {"endorsements": signed(net, one.sets, said=Said.START)},
@@ -287,6 +297,82 @@ def test_a_result_has_no_inertia(net, refuses, inertia):
     assert finish.inertia is None
     refuses(net.clients[1], replace(finish, inertia=inertia), MessageError, "no sum of squares are needed")
     net.deliver(finish)
+
+
+CONSENTED = {"reveal_inertia": True, "limits": Limits(reveal_inertia=True)}
+
+
+@pytest.fixture
+def opening(five):
+    """A run that opens the inertia."""
+    return five(**CONSENTED)
+
+
+@pytest.mark.parametrize("client", [*EVERYBODY])
+@pytest.mark.parametrize(
+    ("forged", "text"),
+    [
+        (lambda one: np.nextafter(one, np.inf), "client 2"),
+        (lambda one: 0.0, "client 2"),
+        (lambda one: None, "a sum of squares are needed"),
+        (lambda one: -one, "a sum of squares are needed"),
+    ],
+    ids=["another", "zero", "none", "negative"],
+)
+def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses, client, forged, text):
+    finish = opening.hold(Finish, recipient=client)
+    assert finish.inertia > 0
+    refuses(opening.clients[client], replace(finish, inertia=forged(finish.inertia)), MessageError, text)
+    opening.deliver(finish)
+    opening.run()
+    assert opening.server.state is State.DONE
+
+
+@pytest.mark.parametrize("inertia", [None, -1.0, 0.5])
+def test_evaluators_that_open_different_inertias_end_the_run(opening, inertia):
+    last = None
+    while last is None or last.inertia is None:
+        last = opening.hold(Endorsement, recipient=SERVER, sender=SECOND)
+        if last.inertia is None:
+            opening.deliver(last)
+    with pytest.raises(CheatError, match="found different inertias in round"):
+        go_on_with(opening, replace(last, inertia=inertia))
+
+
+def test_an_inertia_before_the_end_or_without_consent_ends_the_run(five):
+    for more in ({}, CONSENTED):
+        net = five(**more)
+        first = net.hold(Endorsement, recipient=SERVER, sender=SECOND)
+        with pytest.raises(CheatError, match="found different inertias in round 1, or one that cannot be"):
+            go_on_with(net, replace(first, inertia=1.0))
+
+
+@pytest.mark.parametrize("n_init", [1, 2])
+@pytest.mark.parametrize("at", [0, 1])
+def test_tampered_openings_of_the_inertia_end_the_run(five, n_init, at):
+    """What E0 tells E1 is changed before it is sealed: a bit that counts, or one beyond those asked for."""
+    net, told = five(n_init=n_init, **CONSENTED), []
+    exchanged = InertiaEvaluator._exchanged
+
+    def lying(role, steps):
+        def changed():
+            mine = next(steps)
+            while True:
+                if role.me is Comparer.E0:
+                    told.append(mine)
+                    mine = mine ^ np.uint64(1 << 40 if len(told) == at + 1 else 0)
+                try:
+                    mine = steps.send((yield mine))
+                except StopIteration:
+                    return
+
+        return exchanged(role, changed())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(InertiaEvaluator, "_exchanged", lying)
+        with pytest.raises(CheatError):
+            net.run()
+    assert len(told) > at
 
 
 @pytest.mark.parametrize("client", EVERYBODY)

@@ -105,7 +105,7 @@ class Organisations:
                 rows=list(self.rows.values()),
                 starts=None,
                 names=list(self.names),
-                limits=Limits(),
+                limits=Limits(reveal_inertia=True),
             )
         )
 

@@ -30,6 +30,12 @@ KINDS = {
     "opened start": {"disclosure": "labels", "init": "k-means++", "k": 3},
     "opened starts": {"disclosure": "labels", "init": "k-means++", "n_init": 2, "comparers": (3, 1, 2)},
     "scored starts": {"disclosure": "labels", "n_init": 3},
+    "opened inertia": {
+        "disclosure": "labels",
+        "n_init": 2,
+        "reveal_inertia": True,
+        "limits": Limits(reveal_inertia=True),
+    },
     "rounds": {"comparison": "rounds"},
     "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},

@@ -231,6 +231,9 @@ class ServerLabels(ServerRounds):
         else:
             follows = self.search.choose(*self._chosen(self.search.choices))
         self.search.best = self._best(ended=follows is not Follows.QUESTION)
+        inertia = self._inertia(ended=follows is Follows.END)
+        if inertia is not None:
+            self.search.found[self.search.best].opened = inertia
         session = self.context.session
         signed = statement(session, self.search, follows, round_=round_, left_out=left_out)
         for j in self._evaluators:
@@ -243,7 +246,8 @@ class ServerLabels(ServerRounds):
         self._exclude_liars()
         if follows is Follows.END:
             self.found = [self.search.found[self.search.best]]
-            return self._finish(self.found[0], endorsements=self._endorsements)
+            best = self.found[0]
+            return self._finish(best, best.opened, self._endorsements)
         return self.ask()
 
     def _exclude_liars(self) -> None:
@@ -284,6 +288,24 @@ class ServerLabels(ServerRounds):
             raise CheatError(
                 f"clients {self._evaluators[0]} and {self._evaluators[1]} found other starts the best in "
                 f"round {self._gathering.round}",
+                code=Code.BAD_MESSAGE,
+            )
+        return first
+
+    def _inertia(self, *, ended: bool) -> float | None:
+        """The inertia of the result, as both evaluators found; None where it is not opened.
+
+        Raises
+        ------
+        CheatError
+            They found different ones, or none that there can be.
+        """
+        first, second = (self._signed[j].inertia for j in self._evaluators)
+        opened = ended and self._job.opens_inertia
+        if first != second or (first is not None) != opened or (first is not None and first < 0):
+            raise CheatError(
+                f"clients {self._evaluators[0]} and {self._evaluators[1]} found different inertias in round "
+                f"{self._gathering.round}, or one that cannot be",
                 code=Code.BAD_MESSAGE,
             )
         return first
