@@ -1,5 +1,7 @@
 """A coordinator and sites in one process, and what a network and sites can do to them."""
 
+import threading
+
 import numpy as np
 
 from plaintext_baselines import ExactLloyd
@@ -23,6 +25,7 @@ class Network:
             name: callee_of(name=name, file=organisations.config(name)) for name in organisations.sites
         }
         self.calls, self._spoil = [], spoil
+        self._working = threading.Lock()  # sites do not share an interpreter elsewhere
         self._agreement = agreement = organisations.agreement
         self.coordinator = Coordinator(
             terms=RunTerms.of(agreement),
@@ -37,7 +40,8 @@ class Network:
         self.calls.append((name, decode_call(data).kind))
 
         def deliver():
-            return self.sites[name].answer(data)
+            with self._working:
+                return self.sites[name].answer(data)
 
         return deliver() if self._spoil is None else self._spoil(name, decode_call(data), deliver)
 
