@@ -95,9 +95,8 @@ def _changed(data, at, bits):
     return bytes(changed)
 
 
-def refused(net, pictured, role, data):
-    """Whether these bytes are refused with the one type of error, and nothing changed."""
-    before = pictured(role)
+def refused(net, pictured, role, data, *, before):
+    """Whether these bytes are refused with the one type of error, and the role is as in the picture."""
     try:
         message = net.decode(data)
         role.receive(message)
@@ -107,7 +106,10 @@ def refused(net, pictured, role, data):
     return False
 
 
-@pytest.mark.parametrize("most", sweep((2, 10**6), keep=(2,)), ids=("two of a type", "all"))
+most = pytest.mark.parametrize("most", sweep((2, 10**6), keep=(2,)), ids=("two of a type", "all"))
+
+
+@most
 def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictured, most):
     """Of `most` messages of each type to each recipient."""
     rng, net, kinds = random.Random(7), run, Counter()
@@ -115,7 +117,9 @@ def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictu
         message = net.take(links[0])
         data, role = bytes(net.encode(message)), net.role(message.recipient)
         kinds[type(message), message.recipient] += 1
-        copies = wrong(rng, message, data) if kinds[type(message), message.recipient] <= most else ()
+        copies, before = (), None
+        if kinds[type(message), message.recipient] <= most:
+            copies, before = wrong(rng, message, data), pictured(role)
         for what, changed in copies:
             if (
                 message.recipient in net.server.faults.left_out
@@ -130,19 +134,24 @@ def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictu
                 continue  # rows that it moves: test_labels.py
             if isinstance(message, Evidence) and what in UNSIGNED:
                 continue  # who shows what the dealer has not signed is found to lie: test_disputes.py
-            assert refused(net, pictured, role, changed), (type(message).__name__, what)
+            assert refused(net, pictured, role, changed, before=before), (type(message).__name__, what)
         net.deliver(message)
     assert net.server.state is State.DONE
     assert len({kind for kind, _ in kinds}) >= 8
 
 
-def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured):
-    rng, net, seen = random.Random(8), run, []
+@most
+def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured, most):
+    """Of `most` messages of each type to each recipient, and after each any other."""
+    rng, net, seen, kinds = random.Random(8), run, [], Counter()
     while links := net.pending():
         message = net.take(links[0])
         data, role = bytes(net.encode(message)), net.role(message.recipient)
         net.deliver(message)
         seen.append((message, data))
+        kinds[type(message), message.recipient] += 1
+        if kinds[type(message), message.recipient] > most:
+            continue
         for old, again in (seen[-1], rng.choice(seen)):
             if {old.sender, old.recipient} & set(net.server.faults.left_out):
                 continue
@@ -151,7 +160,7 @@ def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured):
                 continue
             if isinstance(old, IN_ROUNDS) and role.state in (State.COMPARE, State.DONE):
                 continue
-            assert refused(net, pictured, role, again), type(old).__name__
+            assert refused(net, pictured, role, again, before=pictured(role)), type(old).__name__
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -169,6 +178,7 @@ def test_messages_of_a_twin_run_are_refused(wire, pictured, seed):
     while links := net.pending():
         message = net.take(rng.choice(links))
         for one in rng.sample(sealed, 3):
-            assert refused(net, pictured, net.role(one.recipient), bytes(other.encode(one)))
+            role = net.role(one.recipient)
+            assert refused(net, pictured, role, bytes(other.encode(one)), before=pictured(role))
         net.deliver(message)
     assert net.server.state is State.DONE
