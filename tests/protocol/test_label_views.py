@@ -10,10 +10,11 @@ A mask that hid two numbers could not be moved for both. Two comparers have too 
 
 from collections import defaultdict
 from dataclasses import fields
-from itertools import combinations
+from itertools import combinations, cycle, product
 
 import numpy as np
 import pytest
+from support.sweeps import sweep
 
 from benchmarks.privacy.coalition import encoding_matrix
 from benchmarks.privacy.modular import row_reduced
@@ -361,8 +362,13 @@ JOB = {"k": 3, "t": 1, "ell": 1, "seed": 0, "disclosure": "labels", "bound": 6.0
 COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
 
 
-@pytest.mark.parametrize("comparers", COMPARERS)
-@pytest.mark.parametrize("client", range(1, 6))
+@pytest.mark.parametrize(
+    ("comparers", "client"),
+    sweep(
+        product(COMPARERS, range(1, 6)),
+        keep=[*product(COMPARERS[1:2], range(1, 6)), (COMPARERS[0], 1), (COMPARERS[2], 5)],
+    ),
+)
 def test_the_server_and_any_client_see_the_same_whatever_rows_have_these_labels(net_of, comparers, client):
     seen, again, keys = coupled(net_of, ROWS, JOB | {"comparers": comparers}, {SERVER, client})
     assert again == seen
@@ -392,23 +398,22 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
         assert again != seen
 
 
-@pytest.mark.parametrize("client", [1, 2, 5])
+OTHERS = {
+    "separation": {"init": "separation"},
+    "starts": {"n_init": 2},
+    "segments": {"ell": 2, "t": 1},
+    "one round": {"max_iter": 1},
+    "rounds": {"comparison": "rounds"},
+    "small parts": {},
+}
+
+
 @pytest.mark.parametrize(
-    "more",
-    [
-        {"init": "separation"},
-        {"n_init": 2},
-        {"ell": 2, "t": 1},
-        {"max_iter": 1},
-        {"comparison": "rounds"},
-        {"smallest_parts": True},
-    ],
-    ids=lambda more: next(iter(more)),
+    ("kind", "client"), sweep(product(OTHERS, (1, 2, 5)), keep=list(zip(OTHERS, cycle((1, 2, 5)))))
 )
-def test_so_they_do_in_other_jobs(net_of, part_rows, more, client):
-    more = dict(more)
-    part_rows(7 if more.pop("smallest_parts", False) else 100)
-    given = JOB | {"comparers": (4, 2, 5)} | more
+def test_so_they_do_in_other_jobs(net_of, part_rows, kind, client):
+    part_rows(7 if kind == "small parts" else 100)
+    given = JOB | {"comparers": (4, 2, 5)} | OTHERS[kind]
     seen, again, _ = coupled(net_of, ROWS, given, {SERVER, client})
     assert again == seen
 
@@ -418,8 +423,10 @@ def emptied(seed):
     return [rng.normal(size=(m, 1)).round(1) for m in (2, 3, 1, 2, 2)]
 
 
-@pytest.mark.parametrize("client", range(1, 6))
-@pytest.mark.parametrize("seed", [2, 8])
+@pytest.mark.parametrize(
+    ("seed", "client"),
+    sweep(product((2, 8), range(1, 6)), keep=lambda case: case[0] == (2, 8)[case[1] % 2]),
+)
 def test_so_they_do_where_farthest_rows_move_to_emptied_clusters(net_of, seed, client):
     given = JOB | {"comparers": (4, 2, 5), "k": 5}
     seen, again, _ = coupled(net_of, emptied(seed), given, {SERVER, client}, width=0.01)
