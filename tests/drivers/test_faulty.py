@@ -63,7 +63,7 @@ def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed, discl
     assert sorted(ending.labels) == list(range(1, 9))
 
 
-@pytest.mark.parametrize("at", sweep(range(30), keep=range(0, 30, 4)))
+@pytest.mark.parametrize("at", sweep(range(30), keep=range(0, 30, 6)))
 @pytest.mark.parametrize("more", [{}, {"disclosure": "labels", "comparers": (6, 3, 8)}], ids=["", "labels"])
 def test_a_client_that_crashes_anywhere_is_in_with_all_its_rows_or_with_none(eight, at, more):
     setup = eight(**more)

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from fuzz.harness import SCENARIOS, Harness, Moment, edited, random_input
+from support.sweeps import sweep
 
 from secfc import row_layout
 from secfc.errors import MessageError
@@ -35,7 +36,7 @@ def test_inputs_of_the_corpus_show_no_defect(harness, scenario):
     assert became["taken"] > 0
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", sweep(range(2), keep=(0,)))
 def test_memory_for_what_is_refused_is_bounded_by_what_was_received(harness, seed):
     rng = Random(seed)
     for _ in range(20):
