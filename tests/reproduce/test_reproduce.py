@@ -151,13 +151,13 @@ def test_the_better_half_is_by_score_and_rounded_up():
     assert best_half(runs, [3.0, 1.0, 2.0]).tolist() == [1.5, 15.0]
 
 
-@pytest.mark.parametrize("n", range(3, 120))
 @pytest.mark.parametrize("d", [1, 2, 5, 784])
-def test_the_threshold_fits_the_clients(n, d):
-    t, ell = threshold_for(n, d)
-    assert t >= 1 <= ell
-    assert 2 * (ell + t) - 1 <= n
-    assert d // ell > 2 or ell == 1
+def test_the_threshold_fits_the_clients(d):
+    for n in range(3, 120):
+        t, ell = threshold_for(n, d)
+        assert t >= 1 <= ell
+        assert 2 * (ell + t) - 1 <= n
+        assert d // ell > 2 or ell == 1
 
 
 def test_two_parties_are_joined_by_one_without_rows():
