@@ -136,6 +136,7 @@ class TestBadInput:
     def run(self, ids, **options):
         return secfc.run(self.ROWS, 2, 1, 1, ids=ids, **options)
 
+    @pytest.mark.processes
     @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
     def test_an_id_at_two_parties(self, driver):
         with pytest.raises(secfc.DuplicateIdError, match=r"ids: an ID is held more than once$") as error:

@@ -201,9 +201,12 @@ def test_every_benchmark_has_a_table_and_a_title():
     assert TABLES.keys() == TITLES.keys()
 
 
+@pytest.mark.processes
 def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of, monkeypatch):
     monkeypatch.setattr(resilience, "QUICK_RUNS", 1)
-    monkeypatch.setattr(resilience, "QUICK_COST_CASES", (Case(m=300, d=4, k=3, n=11, t=2, ell=2),))
+    monkeypatch.setattr(resilience, "CASE", Case(m=60, d=4, k=4, n=11, t=2, ell=2))
+    monkeypatch.setattr(resilience, "QUICK_COST_CASES", (Case(m=100, d=4, k=3, n=11, t=2, ell=2),))
+    monkeypatch.setattr(resilience, "QUICK_LABELS_CASES", (Case(m=60, d=4, k=4, n=3, t=1, ell=1),))
     rows = rows_of("resilience", "--quick")
     assert all(row["wrong"] == 0 or not row["within"] for row in rows)
     assert all(row["exact"] + row["stopped"] + row["wrong"] == row["runs"] for row in rows)

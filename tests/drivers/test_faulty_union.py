@@ -146,6 +146,7 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(
         assert "waits for nobody" not in str(ending.error)
 
 
+@pytest.mark.processes
 def test_a_process_per_party_checks_the_same(eight, part_rows):
     setup = eight()
     part_rows(100)  # other processes do not know of smaller parts
