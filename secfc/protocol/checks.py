@@ -15,6 +15,7 @@ from secfc.protocol.unread import cannot_be_honest
 from secfc.protocol.witness import quorum
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout
+from secfc.sealing.coin import check_seed
 
 UNION_IS_OPEN = (
     ". Before it starts again without a client: the union of the new run would show how many rows that "
@@ -30,7 +31,7 @@ class ShareChecks:
     ----------
     plan : SharePlan
     secret : MaskSource
-        Gives the seeds.
+        Gives the seeds where clients tell no values.
     planned : int
         Clients that the run began with.
 
@@ -63,8 +64,10 @@ class ShareChecks:
         """Clients that lied about shares, with the reason."""
         return self.recipients | self.dealers
 
-    def begin(self, layout: Layout, members: Collection[int]) -> list[Message]:
+    def begin(self, layout: Layout, members: Collection[int], values: bytes) -> list[Message]:
         """Everybody holds all rows of this layout: challenge the members to combine what they hold.
+
+        Where clients told values, the seed follows from these.
 
         Raises
         ------
@@ -72,12 +75,12 @@ class ShareChecks:
             Too few are left to confirm a seed to each other.
         """
         self._require(members)
-        return self._challenge(0, columns_of(layout, self._plan.parts), members)
+        return self._challenge(0, columns_of(layout, self._plan.parts), members, values)
 
-    def begin_part(self, part: int) -> list[Message]:
+    def begin_part(self, part: int, values: bytes) -> list[Message]:
         """Everybody holds this part: the same for it alone, of all clients."""
         clients = range(1, self._job.n + 1)
-        return self._challenge(part + 1, [(dealer, part) for dealer in clients], clients)
+        return self._challenge(part + 1, [(dealer, part) for dealer in clients], clients, values)
 
     def awaited(self, members: Collection[int]) -> tuple[int, ...]:
         """Of these clients, who has something to send for the oldest open check."""
@@ -143,12 +146,22 @@ class ShareChecks:
             )
 
     def _challenge(
-        self, round_: int, columns: list[tuple[int, int]], members: Collection[int]
+        self, round_: int, columns: list[tuple[int, int]], members: Collection[int], values: bytes
     ) -> list[Message]:
-        seed = self._secret.octets(SEED_BYTES)
+        if values:
+            seed = check_seed(self._plan.transcript, round_, values)
+        else:
+            seed = self._secret.octets(SEED_BYTES)
         self._open[round_] = Inquiry(self._plan, seed=seed, columns=columns, round_=round_)
         return [
-            Challenge(run=self._plan.session.run, sender=SERVER, recipient=j, round=round_, seed=seed)
+            Challenge(
+                run=self._plan.session.run,
+                sender=SERVER,
+                recipient=j,
+                round=round_,
+                seed=seed,
+                values=values,
+            )
             for j in members
         ]
 

@@ -72,6 +72,10 @@ class Peers:
         This one's value of a coin.
     commitments : dict of int to bytes
         Of all parties to theirs.
+    checks : list of bytes of length 32
+        This one's values of checks of shares.
+    checked : dict of int to bytes
+        Of all parties: commitments to their first ones.
     quorum : int
         Clients that must have the same challenge, or result, before this one acts on it.
     """
@@ -82,6 +86,8 @@ class Peers:
     starts: list[bytes | None]
     coin: bytes = field(repr=False)
     commitments: dict[int, bytes]
+    checks: list[bytes] = field(repr=False)
+    checked: dict[int, bytes]
     quorum: int
 
     @property

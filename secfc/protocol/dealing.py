@@ -70,6 +70,20 @@ def place_of(job: Job, column: Column) -> Column:
     return (0, column[1]) if by_part(job) else column
 
 
+def most_checks(job: Job) -> int:
+    """Checks of shares that a run can have, at least 1."""
+    if job.ids_cap is None or not by_part(job):
+        return 1
+    return Layout((job.ids_cap,) * job.n, common=True).parts(job).shares
+
+
+def check_after(job: Job, part: int, parts: int) -> int | None:
+    """Which check, counted from 0, comes when everybody holds this part; None if none does."""
+    if by_part(job):
+        return part
+    return 0 if part == parts - 1 else None
+
+
 def coefficients_of(transcript: bytes, seed: bytes, place: Column) -> MaskSource:
     """Where the coefficients for a place come from, prime after prime."""
     return MaskSource(hashlib.sha256(b"secfc check 2" + transcript + seed + _PLACE.pack(*place)).digest())

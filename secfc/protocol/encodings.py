@@ -37,7 +37,7 @@ _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
 _SHAPE = struct.Struct("<BII")  # primes, columns, rows
 # rows, digest of start labels, ephemeral key, signature
-_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
+_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
@@ -289,13 +289,18 @@ START = Encoding(
 
 
 def _pack_introduction(one: Introduction) -> bytes:
-    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.commitment, one.signature)
+    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.commitment, one.checks, one.signature)
 
 
 def _unpack_introduction(reader: Reader) -> Introduction:
-    rows, start, ephemeral, commitment, signature = reader.unpack(_INTRODUCTION)
+    rows, start, ephemeral, commitment, checks, signature = reader.unpack(_INTRODUCTION)
     return Introduction(
-        rows=rows, start=start, ephemeral=ephemeral, commitment=commitment, signature=signature
+        rows=rows,
+        start=start,
+        ephemeral=ephemeral,
+        commitment=commitment,
+        checks=checks,
+        signature=signature,
     )
 
 

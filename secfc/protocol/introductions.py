@@ -88,6 +88,10 @@ class Introductions:
         """A party's to its value of a coin."""
         return self._hellos[party].commitment
 
+    def checks(self, party: int) -> bytes:
+        """A party's to its first value of a check of shares."""
+        return self._hellos[party].checks
+
     def layout(self) -> Layout:
         """Which rows are whose, as the clients said."""
         rows = {j: one.rows for j, one in self._hellos.items()}

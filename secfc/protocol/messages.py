@@ -115,14 +115,18 @@ class Share(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ready(ToServer):
-    """The client holds this part of every other client's shares."""
+    """The client holds this part of every other client's shares.
+
+    With disclosure "labels" it also tells its value of the check that follows, if one does.
+    """
 
     number = 3
     phase = work = "share"
     states = frozenset({State.SHARE})
-    body = Body(part=COUNT)
+    body = Body(part=COUNT, value=counted(lambda of: COIN_BYTES))
 
     part: int
+    value: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -322,6 +326,7 @@ class Challenge(FromServer):
     """What coefficients of the check of shares follow from.
 
     With membership privacy each part is checked by itself, `round` is its number from 1; else 0, for all.
+    With disclosure "labels" the seed follows from the clients' values, zeros for one that is left out.
     """
 
     number = 15
@@ -329,9 +334,10 @@ class Challenge(FromServer):
     # With membership privacy parts are checked while others are shared.
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = alike = True
-    body = Body(seed=octets(SEED_BYTES))
+    body = Body(seed=octets(SEED_BYTES), values=counted(lambda of: COIN_BYTES * of.job.n))
 
     seed: bytes = field(repr=False)
+    values: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

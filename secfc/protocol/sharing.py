@@ -8,8 +8,9 @@ from secfc.field.packing import PackedResidues
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
+from secfc.protocol.check_values import CheckValues
 from secfc.protocol.context import ClientContext, Peers, SharePlan
-from secfc.protocol.dealing import Column, by_part, columns_of, combined, covers_of
+from secfc.protocol.dealing import Column, by_part, check_after, columns_of, combined, covers_of
 from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
@@ -94,6 +95,8 @@ class ClientSharing:
                 add=self._add,
                 unread=self.unread,
             )
+        self._values = CheckValues(job, context.session.run, peers.checked)
+        self._own_values = peers.checks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
         self.shared = 0
         self.announced = 0
@@ -189,6 +192,12 @@ class ClientSharing:
         CheatError
             The server signed another seed for another client.
         """
+        told = self._values.of(message, transcript=self._plan.transcript, left_out=self.left_out)
+        messages = self._challenged(message)
+        self._values.keep(told)
+        return messages
+
+    def _challenged(self, message: Challenge) -> list[Message]:
         if self._summed is not None:
             return self._summed.on_challenge(message, complete=self.announced)
         if message.round or not self.complete:
@@ -354,7 +363,12 @@ class ClientSharing:
         """Say so for each part that has come from every other client and been sent to them."""
         messages: list[Message] = []
         while not self.complete and self._holds(self.announced):
-            messages.append(Ready(run=self._run, sender=self._number, recipient=SERVER, part=self.announced))
+            part = self.announced
+            check = check_after(self._job, part, self.parts.shares) if self._values.told else None
+            value = b"" if check is None else self._own_values[check]
+            messages.append(
+                Ready(run=self._run, sender=self._number, recipient=SERVER, part=part, value=value)
+            )
             self.announced += 1
         return messages
 

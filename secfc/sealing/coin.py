@@ -7,6 +7,15 @@
     coin          = SHA-256("secfc toss 1" | transcript (32) | number (2) and value of each who tosses it
                     | clients left out (2 each))
 
+Values of the checks of shares are a chain, so that one commitment stands for all of them: the last is
+HKDF-SHA256(ephemeral private key, info = "secfc checks 1" | run), each before is the commitment to the next,
+and the introduction has that to the first. Their coin is
+
+::
+
+    seed = SHA-256("secfc check seed 1" | transcript | number of the check (4) | values of clients 1 to n,
+           zeros for one that is left out)
+
 Blum: *Coin flipping by telephone*, 1983. Commitments stand in signed introductions, so the transcript fixes
 all of them. One honest value makes the coin uniform; whoever tells a value last can only refuse to.
 """
@@ -21,6 +30,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 COIN_BYTES = 32
 
 _VALUE = b"secfc coin 1"
+_CHECKS = b"secfc checks 1"
+_SEED = b"secfc check seed 1"
 _COMMITMENT = b"secfc commitment 1"
 _TOSS = b"secfc toss 1"
 _NUMBER = struct.Struct("<H")
@@ -34,6 +45,20 @@ def value_of(private: bytes, *, run: bytes) -> bytes:
 def commitment_to(value: bytes, *, run: bytes, party: int) -> bytes:
     """What binds a party to its value and hides it, 32 bytes."""
     return hashlib.sha256(_COMMITMENT + run + _NUMBER.pack(party) + value).digest()
+
+
+def chain(private: bytes, *, run: bytes, party: int, count: int) -> list[bytes]:
+    """So many values for checks of shares, in the order in which they are told."""
+    last = HKDF(algorithm=SHA256(), length=COIN_BYTES, salt=None, info=_CHECKS + run).derive(private)
+    values = [last]
+    while len(values) < count:
+        values.append(commitment_to(values[-1], run=run, party=party))
+    return values[::-1]
+
+
+def check_seed(transcript: bytes, check: int, values: bytes) -> bytes:
+    """The seed of a check of shares, 32 bytes, of the values of all clients."""
+    return hashlib.sha256(_SEED + transcript + struct.pack("<I", check) + values).digest()
 
 
 def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[int]) -> int:

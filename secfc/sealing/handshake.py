@@ -3,7 +3,7 @@
 ::
 
     said(j)      = client j (2) | its rows (4) | digest of its start labels (32) | ephemeral key (32)
-                   | commitment to its value of a coin (32, `secfc.sealing.coin`)
+                   | commitments to its values of a coin and of checks (32 each, `secfc.sealing.coin`)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
 
@@ -23,7 +23,7 @@ from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channel
-from secfc.sealing.coin import commitment_to, value_of
+from secfc.sealing.coin import chain, commitment_to, value_of
 from secfc.sealing.identity import Identity, Roster
 
 DIGEST_BYTES = 32
@@ -83,6 +83,8 @@ class Introduction:
         X25519 public key, used in this run only.
     commitment : bytes of length 32
         To its value of a coin (`secfc.sealing.coin`).
+    checks : bytes of length 32
+        Likewise to its first value of a check of shares.
     signature : bytes of length 64
         Of its identity, over all of this, the session and its number.
     """
@@ -91,6 +93,7 @@ class Introduction:
     start: bytes = field(repr=False)
     ephemeral: bytes = field(repr=False)
     commitment: bytes = field(repr=False)
+    checks: bytes = field(repr=False)
     signature: bytes = field(repr=False)
 
     def verify(self, session: Session, client: int) -> None:
@@ -128,7 +131,7 @@ def transcript_of(session: Session, present: Mapping[int, Introduction]) -> byte
 
 
 def _said(client: int, one: Introduction) -> bytes:
-    return _CLIENT_ROWS.pack(client, one.rows) + one.start + one.ephemeral + one.commitment
+    return _CLIENT_ROWS.pack(client, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
 
 
 def _statement(session: Session, said: bytes) -> bytes:
@@ -153,6 +156,8 @@ class Handshake:
         Start labels.
     ephemeral : bytes of length 32, optional
         The private key; a fresh one by default. A client that is started again passes that of its log.
+    checks : int
+        How many there can be.
 
     Attributes
     ----------
@@ -160,6 +165,8 @@ class Handshake:
         To be sent.
     coin : bytes of length 32
         Its value of a coin, which follows from the ephemeral key.
+    checks : list of bytes of length 32
+        Likewise its values of checks of shares.
 
     Raises
     ------
@@ -176,6 +183,7 @@ class Handshake:
         rows: int,
         start: Labels | None,
         ephemeral: bytes | None = None,
+        checks: int = 1,
     ) -> None:
         if session.roster.keys[number - 1] != identity.public:
             raise ParameterError(f"client {number}: its identity is not the one pinned in the roster")
@@ -185,12 +193,15 @@ class Handshake:
             if ephemeral is None
             else X25519PrivateKey.from_private_bytes(ephemeral)
         )
-        self.coin = value_of(self._ephemeral.private_bytes_raw(), run=session.run)
+        private, run = self._ephemeral.private_bytes_raw(), session.run
+        self.coin = value_of(private, run=run)
+        self.checks = chain(private, run=run, party=number, count=checks)
         said = Introduction(
             rows=rows,
             start=start_digest(start),
             ephemeral=self._ephemeral.public_key().public_bytes_raw(),
-            commitment=commitment_to(self.coin, run=session.run, party=number),
+            commitment=commitment_to(self.coin, run=run, party=number),
+            checks=commitment_to(self.checks[0], run=run, party=number),
             signature=b"",
         )
         signature = identity.sign(_statement(session, _said(number, said)))

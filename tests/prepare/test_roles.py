@@ -93,7 +93,7 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
     # As docs/protocol.md says, with two columns.
-    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (437 + 91 * 2)
+    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (469 + 91 * 2)
 
 
 def test_introductions_tell_nothing_of_rows(wire):
@@ -255,7 +255,7 @@ def test_early_messages_that_do_not_open_count_as_not_sent(wire):
 def signed(net, number, **changes):
     """A client's introduction, changed and signed by it all the same."""
     one = replace(net.parties[number]._introductions[number], **changes)
-    said = struct.pack("<HI", number, one.rows) + one.start + one.ephemeral + one.commitment
+    said = struct.pack("<HI", number, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
     head = b"secfc introduction 1" + net.session.run + net.session.agreement
     return replace(one, signature=net.identities[number - 1].sign(head + said))
 

@@ -61,7 +61,7 @@ def signed(kind, data):
 def bodies(kind, k, room):
     """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
     bits = max(1, (k - (kind in (messages.Finish, messages.OpenedLabels))).bit_length())
-    before = {messages.Hello: 32 + 164, messages.Finish: 13, messages.OpenedLabels: 4}.get(kind, 0)
+    before = {messages.Hello: 32 + 196, messages.Finish: 13, messages.OpenedLabels: 4}.get(kind, 0)
     if kind in (messages.Hello, messages.Assignment, messages.Finish, messages.OpenedLabels):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
         count = min(count, 1 << 29)
@@ -81,6 +81,10 @@ def bodies(kind, k, room):
         yield bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little") + b"".join(reports)
     elif kind is messages.Endorsement:
         yield bytes(64 + 4) + bytes([1, 0]) + bytes(room - 70)  # one liar
+    elif kind is messages.Ready:
+        yield bytes(4) + (room - 8).to_bytes(4, "little") + bytes(room - 8)
+    elif kind is messages.Challenge:
+        yield bytes(32) + (room - 36).to_bytes(4, "little") + bytes(room - 36)
     elif kind is messages.CoinRequest:
         yield ((room - 2) // 2).to_bytes(2, "little") + bytes(room - 2)
     elif kind is messages.UnionOpening:

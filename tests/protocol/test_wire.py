@@ -89,7 +89,7 @@ SEALED = bytes(range(100, 128))
 SIGNED = bytes(range(64)), bytes(range(64, 128))
 """Endorsements of both evaluators."""
 MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
-INTRODUCTION = 4 + 32 + 32 + 32 + 64
+INTRODUCTION = 4 + 32 + 32 + 32 + 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 START = HEADER + 32 + INTRODUCTION
 """Where the start labels of a Hello begin, with their count: after the agreement and the introduction."""
@@ -111,9 +111,16 @@ def packed(shape, fill=b"\x01\x02\x03"):
 
 
 def introduction(rows):
-    start, ephemeral, commitment, signature = (bytes([rows + 1]) * size for size in (32, 32, 32, 64))
+    start, ephemeral, commitment, checks, signature = (
+        bytes([rows + 1]) * size for size in (32, 32, 32, 32, 64)
+    )
     return Introduction(
-        rows=rows, start=start, ephemeral=ephemeral, commitment=commitment, signature=signature
+        rows=rows,
+        start=start,
+        ephemeral=ephemeral,
+        commitment=commitment,
+        checks=checks,
+        signature=signature,
     )
 
 
@@ -133,9 +140,11 @@ def examples():
         "Plan": Plan(**down, introductions=tuple(map(introduction, (4, 0, 3)))),
         "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, sealed=Sealed(payload=SEALED)),
         "Ready": Ready(**up, part=2),
+        "Ready with value": Ready(**up, part=2, value=bytes(range(32))),
         "LeaveOut": LeaveOut(**down, client=2),
         "Continue": Continue(**down, round=7, part=3),
         "Challenge": Challenge(**down, seed=bytes(range(32))),
+        "Challenge with values": Challenge(**down, seed=bytes(range(32)), values=bytes(range(96))),
         "Report": Report(**up, residues=packed((2, 2, 3)), signature=bytes(range(64))),
         "Dispute": Dispute(**down, reports=tuple(signed_report(client) for client in (1, 3, 4))),
         "Evidence": Evidence(**up, dealer=2, part=5, payload=bytes(range(42)), signature=bytes(range(64))),
@@ -224,6 +233,7 @@ introductions = st.builds(
     start=st.binary(min_size=32, max_size=32),
     ephemeral=st.binary(min_size=32, max_size=32),
     commitment=st.binary(min_size=32, max_size=32),
+    checks=st.binary(min_size=32, max_size=32),
     signature=st.binary(min_size=64, max_size=64).map(lambda one: b"\x01" + one[1:]),  # not of nobody
 )
 
@@ -271,7 +281,9 @@ def messages(draw):
         size = 3 * int(np.prod(shape))
         payload = draw(st.binary(min_size=size, max_size=size))
         body = {"part": draw(st.integers(0, U32)), "residues": PackedResidues(shape=shape, payload=payload)}
-    elif kind in (Ready, Continue, UnionContinue):
+    elif kind is Ready:
+        body = {"part": draw(st.integers(0, U32)), "value": draw(st.binary(max_size=32))}
+    elif kind in (Continue, UnionContinue):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
@@ -294,7 +306,7 @@ def messages(draw):
     elif kind in (Witness, UnionCheck, CentreShare, Echo):
         body = {"sealed": Sealed(payload=draw(st.binary(min_size=16, max_size=80)))}
     elif kind is Challenge:
-        body = {"seed": draw(st.binary(min_size=32, max_size=32))}
+        body = {"seed": draw(st.binary(min_size=32, max_size=32)), "values": draw(st.binary(max_size=96))}
     elif kind is Report:
         report = draw(signed_reports())
         body = {"residues": report.residues, "signature": report.signature}
@@ -377,11 +389,18 @@ def test_header_is_laid_out_as_documented():
     assert data[:HEADER] == b"SFC2" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
 
 
-@pytest.mark.parametrize(("name", "number", "part"), [("Ready", 3, 2), ("Continue", 4, 3)])
-def test_ready_and_continue_hold_the_part_alone(name, number, part):
+@pytest.mark.parametrize(
+    ("name", "number", "body"),
+    [
+        ("Ready", 3, bytes([2, 0, 0, 0]) + bytes(4)),
+        ("Ready with value", 3, bytes([2, 0, 0, 0]) + bytes([32, 0, 0, 0]) + bytes(range(32))),
+        ("Continue", 4, bytes([3, 0, 0, 0])),
+    ],
+)
+def test_ready_and_continue_hold_the_part_and_a_value_if_one_is_told(name, number, body):
     data = encode(examples()[name], k=3)
     assert data[4] == number
-    assert data[HEADER:] == bytes([part, 0, 0, 0])
+    assert data[HEADER:] == body
 
 
 def test_sealed_bytes_follow_the_part():
@@ -392,14 +411,14 @@ def test_sealed_bytes_follow_the_part():
 
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
-    said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 32 + 64)
+    said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 32 + 32 + 64)
     assert data[HEADER:] == AGREEMENT + said + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said
 
 
 def test_a_plan_holds_the_introductions_alone():
     data = encode(examples()["Plan"], k=3)
-    assert data[HEADER:] == b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 160 for rows in (4, 0, 3))
+    assert data[HEADER:] == b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 192 for rows in (4, 0, 3))
 
 
 def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():

@@ -65,6 +65,7 @@ class Group:
             + said.start
             + said.ephemeral
             + said.commitment
+            + said.checks
         )
         return replace(said, signature=self.identities[client - 1].sign(statement))
 
@@ -98,7 +99,7 @@ def test_every_pair_of_clients_has_a_channel(group):
 def test_statement_and_transcript_are_what_their_documentation_says(group):
     assert group.sign(2) == group.introductions[1]
     said = b"".join(
-        struct.pack("<HI", j, one.rows) + one.start + one.ephemeral + one.commitment
+        struct.pack("<HI", j, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
         for j, one in enumerate(group.introductions, 1)
     )
     expected = hashlib.sha256(b"secfc transcript 1" + RUN + group.session.agreement + said).digest()
@@ -250,6 +251,7 @@ def test_an_ephemeral_key_of_small_order_is_refused_though_signed(group, point, 
         {"start": bytes(32)},
         {"ephemeral": X25519PrivateKey.generate().public_key().public_bytes_raw()},
         {"commitment": bytes(32)},
+        {"checks": bytes(32)},
     ],
     ids=lambda changes: next(iter(changes)),
 )

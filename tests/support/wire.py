@@ -24,7 +24,7 @@ from secfc.payload import Payload
 from secfc.protocol import sharing
 from secfc.protocol.client import Client
 from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.dealing import columns_of, covers_of
+from secfc.protocol.dealing import columns_of, covers_of, most_checks
 from secfc.protocol.decoding import Decoder
 from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
@@ -197,6 +197,7 @@ class Wire:
                 rows=hello.introduction.rows,
                 start=hello.start,
                 ephemeral=self._given[j]["ephemeral"],
+                checks=most_checks(self.job),
             )
         self.introductions = [one.introduction for one in self._handshakes.values()]
         self._plan(self.introductions)
@@ -246,7 +247,9 @@ class Wire:
         """A client's introduction, changed and signed by it all the same."""
         said = replace(self.introductions[number - 1], **changes)
         head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
-        signature = self.identities[number - 1].sign(head + said.start + said.ephemeral + said.commitment)
+        signature = self.identities[number - 1].sign(
+            head + said.start + said.ephemeral + said.commitment + said.checks
+        )
         return replace(said, signature=signature)
 
     def signed(self, hello: Hello, *, rows: int | None = None, start: Any = None) -> Hello:

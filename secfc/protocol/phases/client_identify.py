@@ -3,6 +3,7 @@
 from secfc.array_types import Floats
 from secfc.errors import MessageError
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.dealing import most_checks
 from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import SERVER, Hello, Message, Plan, Share, UnionDeal
 from secfc.protocol.own_rows import OwnRows
@@ -50,6 +51,7 @@ class ClientIdentify(ClientPhase):
             rows=rows.shape[0] if ids is None else 0,
             start=context.start,
             ephemeral=ephemeral,
+            checks=most_checks(context.job),
         )
         self.early_shares, self._early_deals = EarlyShares(), EarlyDeals()
 
@@ -100,6 +102,8 @@ class ClientIdentify(ClientPhase):
             transcript=transcript_of(context.session, present),
             coin=self.handshake.coin,
             commitments={j: one.commitment for j, one in present.items()},
+            checks=self.handshake.checks,
+            checked={j: one.checks for j, one in present.items()},
             starts=[None if one is None else one.start for one in clients],
             quorum=quorum(job, len(present) - job.helpers),
         )

@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any
 
 from secfc.errors import MessageError
+from secfc.protocol.check_values import CheckValues
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.context import SharePlan
-from secfc.protocol.dealing import covers_of
+from secfc.protocol.dealing import check_after, covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
 from secfc.protocol.phases.server_coin import ServerCoin
@@ -18,6 +19,7 @@ from secfc.protocol.states import State
 from secfc.protocol.unread import apart, open_pairs
 from secfc.protocol.withholding import Carried
 from secfc.row_layout import WINDOW, Layout
+from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerShare(ServerPhase):
@@ -58,6 +60,10 @@ class ServerShare(ServerPhase):
         self._parts = plan.parts
         self.ready = dict.fromkeys(range(1, context.job.n + 1), 0)
         planned = len(context.gathering.members)
+        clients = range(1, context.job.n + 1)
+        commitments = {j: introductions.checks(j) for j in clients if j not in context.gathering.left_out}
+        self._values = CheckValues(context.job, context.session.run, commitments)
+        self._said: dict[int, dict[int, bytes]] = {}  # values by check, then client
         self.checks = ShareChecks(plan, secret=context.secret, planned=planned)
 
     @property
@@ -138,6 +144,13 @@ class ServerShare(ServerPhase):
                 f"Ready: part {message.part} from client {message.sender}, which is at part {held} of "
                 f"{self._parts.shares}"
             )
+        check = check_after(self.context.job, held, self._parts.shares) if self._values.told else None
+        if len(message.value) != (0 if check is None else COIN_BYTES):
+            raise MessageError(f"Ready: {len(message.value)} bytes of a value from client {message.sender}")
+        if check is not None:
+            self._values.check(message.sender, message.value)
+            self._values.keep({message.sender: message.value})
+            self._said.setdefault(check, {})[message.sender] = message.value
         before = self._least_ready
         self.ready[message.sender] += 1
         return self._shared(before, [])
@@ -147,7 +160,7 @@ class ServerShare(ServerPhase):
         after = self._least_ready
         for part in range(before, after):
             if self.checks.by_part:
-                messages += self.checks.begin_part(part)
+                messages += self.checks.begin_part(part, self._values_of(part))
             else:
                 messages += self._continue(part + WINDOW)
         if after < self._parts.shares:
@@ -157,8 +170,15 @@ class ServerShare(ServerPhase):
             return self._begin(messages)
         self._state = State.CHECK
         if not self.checks.by_part:
-            messages += self.checks.begin(self.layout.without(gathering.left_out), gathering.members)
+            layout = self.layout.without(gathering.left_out)
+            messages += self.checks.begin(layout, gathering.members, self._values_of(0))
         return self, messages
+
+    def _values_of(self, check: int) -> bytes:
+        """What the clients that are in told for a check, zeros for others; nothing where none are told."""
+        told, members = self._said.pop(check, {}), self.context.gathering.members
+        every = (told[j] if j in members else bytes(COIN_BYTES) for j in range(1, self.context.job.n + 1))
+        return b"".join(every) if told else b""
 
     def _checked(self, messages: list[Message]) -> ServerStep:
         """When no share is disputed any more, go on without those who lied about shares."""

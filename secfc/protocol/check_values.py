@@ -1,0 +1,69 @@
+"""What the seed of a check of shares follows from with disclosure "labels": a value of every client.
+
+A client tells its value when it holds what is checked, so when all is told nobody can deal by the seed any
+more. Introductions commit clients to their values, so nobody chooses one by those of others.
+"""
+
+from collections.abc import Collection, Mapping
+
+from secfc.errors import MessageError
+from secfc.params import Job
+from secfc.protocol.messages import Challenge
+from secfc.sealing.coin import COIN_BYTES, check_seed, commitment_to
+
+
+class CheckValues:
+    """The clients' values that were told, at the server or a client.
+
+    Parameters
+    ----------
+    job : Job
+    run : bytes of length 16
+    commitments : mapping from party to bytes of length 32
+        To the first value of each.
+
+    Attributes
+    ----------
+    told : bool
+        Whether clients tell any in this job.
+    """
+
+    def __init__(self, job: Job, run: bytes, commitments: Mapping[int, bytes]) -> None:
+        self.told = job.disclosure == "labels"
+        self._n, self._run = job.n, run
+        self._last = dict(commitments)  # value, or commitment to the first one, by client
+
+    def __repr__(self) -> str:
+        return f"CheckValues(n={self._n})"
+
+    def check(self, client: int, value: bytes) -> None:
+        """Raise MessageError unless a value is a client's next."""
+        if commitment_to(value, run=self._run, party=client) != self._last[client]:
+            raise MessageError(f"client {client} told another value for a check than it is committed to")
+
+    def keep(self, values: Mapping[int, bytes]) -> None:
+        """Note values that were told, by client."""
+        self._last |= values
+
+    def of(self, challenge: Challenge, *, transcript: bytes, left_out: Collection[int]) -> dict[int, bytes]:
+        """The values of a challenge, by client.
+
+        Raises
+        ------
+        MessageError
+            They are not those of all clients that are in, or the seed does not follow from them.
+        """
+        given, count = challenge.values, self._n if self.told else 0
+        if len(given) != COIN_BYTES * count:
+            raise MessageError(f"Challenge: {len(given)} bytes of clients' values, {count} are needed")
+        if not self.told:
+            return {}
+        values = {j: given[COIN_BYTES * (j - 1) :][:COIN_BYTES] for j in range(1, count + 1)}
+        for client, value in values.items():
+            if client not in left_out:
+                self.check(client, value)
+            elif any(value):
+                raise MessageError(f"Challenge: a value of client {client}, which is left out")
+        if challenge.seed != check_seed(transcript, challenge.round, given):
+            raise MessageError("Challenge: the seed does not follow from the clients' values")
+        return {j: value for j, value in values.items() if j not in left_out}
