@@ -36,7 +36,7 @@ Most = Callable[[Bounds], int]
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
 _SHAPE = struct.Struct("<BII")  # primes, columns, rows
-# rows, digest of start labels, ephemeral key, signature
+# rows, digest of start labels, ephemeral key, commitments, signature
 _INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _ELEMENT_BYTES = 8

@@ -3,8 +3,10 @@
 `Processes` compares every piece of every stream and every answer that is sent again with what it was.
 """
 
+from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +43,24 @@ def test_killed_around_calls_parties_send_the_same_bytes(setup_of, tmp_path, kin
     assert run.run() > 1
     assert len(plan) - len(run.plan) > 4
     assert_same(run.outcome(), run_in_process(setup))
+
+
+@pytest.mark.parametrize("kind", ["opened labels", "helpers", "random"])
+def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_path, kind):
+    setup = setup_of(**KINDS[kind] | {"seed": None})
+    run = Restarting(setup, tmp_path, {at: KILLS[at // 7 % len(KILLS)] for at in range(1, 400, 7)})
+    assert run.run() > 1
+    found = run.outcome()
+    counts = [len(part) for part in setup.rows]
+    again = replace(
+        setup,
+        job=replace(setup.job, init="labels", n_init=1),
+        starts=np.split(found.start, np.cumsum(counts)[:-1]),
+    )
+    whole = run_in_process(again)
+    for mine, theirs in zip(found.labels, whole.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert found.n_iter == whole.n_iter
 
 
 @given(data=st.data())
