@@ -4,7 +4,7 @@ import html
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -43,13 +43,13 @@ class Candidate:
     k : int
     inertia : float
         In the data's units squared.
-    silhouette : float
+    silhouette : float or None
         Simplified silhouette, 0 to 1: of every row the distance to its own centre against that to the next.
-        Greater is better.
+        Greater is better. None with disclosure "labels".
     calinski_harabasz : float
         Greater is better.
-    davies_bouldin : float
-        Less is better.
+    davies_bouldin : float or None
+        Less is better. None likewise.
     n_iter : int
     converged : bool
     sizes : ndarray of shape (k,), int64
@@ -63,9 +63,9 @@ class Candidate:
 
     k: int
     inertia: float
-    silhouette: float
+    silhouette: float | None
     calinski_harabasz: float
-    davies_bouldin: float
+    davies_bouldin: float | None
     n_iter: int
     converged: bool
     sizes: Ints = field(repr=False)
@@ -81,7 +81,8 @@ class Choice:
     candidates : tuple of Candidate
         By ascending k.
     best : int
-        The k of greatest simplified silhouette, the least of equals; the clients are told its labels.
+        The k of greatest simplified silhouette, with disclosure "labels" of greatest Calinski-Harabasz, the
+        least of equals; the clients are told its labels.
     knee : int or None
         The k at which the inertia curve bends most.
     faults : Faults
@@ -126,9 +127,8 @@ class Choice:
         """For each measure the k it is best at."""
         marked: dict[str, int | None] = {}
         for name, sign in (("silhouette", 1), ("calinski_harabasz", 1), ("davies_bouldin", -1)):
-            defined = [one for one in self if isfinite(getattr(one, name))]
-            best = max(defined, key=lambda one: sign * getattr(one, name), default=None)
-            marked[name] = None if best is None else best.k
+            defined = [(sign * value, one.k) for one in self if _is_defined(value := getattr(one, name))]
+            marked[name] = max(defined, key=lambda one: one[0])[1] if defined else None
         return marked
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Choice:
                     "k": one.k,
                     "inertia": one.inertia,
                     **{
-                        name: value if isfinite(value := getattr(one, name)) else None
+                        name: value if _is_defined(value := getattr(one, name)) else None
                         for name in ("silhouette", "calinski_harabasz", "davies_bouldin")
                     },
                     "n_iter": one.n_iter,
@@ -198,7 +198,7 @@ class Choice:
         )
         marked = self._marked() | {"inertia": self.knee}
         for axes, (name, title) in zip(figure.subplots(2, 2).flat, shown, strict=True):
-            values = [getattr(one, name) for one in self]
+            values = [nan if (value := getattr(one, name)) is None else value for one in self]
             axes.plot(ks, values, "o-", color="#2a6f97", markersize=4)
             best = marked[name]
             if best is not None:
@@ -236,7 +236,8 @@ def choose_k(call: _Choose) -> Choice:
     """Cluster with every k of a range on one sharing, and compare the clusterings.
 
     Everything comes from the distances that iterations give anyway: the server learns no more of a run with k
-    than in `secfc.run`, but it learns it for every k.
+    than in `secfc.run`, but it learns it for every k. With disclosure "labels" it learns the
+    inertia of each k and of one cluster, if every party consents (`reveal_inertia`).
 
     Parameters
     ----------
@@ -289,7 +290,7 @@ def choose_members(
         parts = [member.align(part) for member, part in zip(members, own, strict=True)]
         sizes = np.array(figures["sizes"], dtype=np.int64)
         candidates.append(Candidate(**(figures | {"sizes": sizes}), labels=parts))
-    best = max(candidates, key=lambda one: one.silhouette if isfinite(one.silhouette) else -np.inf)
+    best = max(candidates, key=_suitability)
     return Choice(
         candidates=tuple(candidates),
         best=best.k,
@@ -300,6 +301,17 @@ def choose_members(
     )
 
 
-def _cell(value: float, best: bool) -> str:
+def _is_defined(value: float | None) -> bool:
+    return value is not None and isfinite(value)
+
+
+def _suitability(candidate: Candidate) -> float:
+    value = candidate.calinski_harabasz if candidate.silhouette is None else candidate.silhouette
+    return value if isfinite(value) else -inf
+
+
+def _cell(value: float | None, best: bool) -> str:
+    if value is None:
+        return "- "
     text = f"{value:.4g}" if value < _WHOLE else f"{value:.0f}"
     return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "

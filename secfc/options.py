@@ -191,7 +191,8 @@ class AgreedClustering(Agreed):
         False,
         "bool",
         'With disclosure "labels", whether the inertia of the result is opened, to everybody; with others '
-        "everybody is told it anyway. Every party must consent by its `limits`. `reveal_spread` implies it.",
+        "everybody is told it anyway. Every party must consent by its `limits`. `reveal_spread` implies it; "
+        "`choose_k` needs it, and opens that of each k and of one cluster to the server.",
         help="With --disclosure labels: everybody learns the inertia of the result.",
         panel=OPENED,
     )

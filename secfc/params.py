@@ -234,8 +234,6 @@ class Job(AgreedClustering):
                 f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap, "
                 f"{comparers} were given"
             )
-        if self.compared:
-            raise ParameterError(f"disclosure: 'labels' takes one k; compared={self.compared} was given")
 
     def _check_compared(self) -> None:
         for k in self.compared:
@@ -246,6 +244,11 @@ class Job(AgreedClustering):
             raise ParameterError(f"compared: ascending numbers up to k={self.k} are needed")
         if self.compared and self.init == "labels":
             raise ParameterError("init: given start labels are of one k, several are compared")
+        if self.compared and not self.tells_inertia:
+            raise ParameterError(
+                "reveal_inertia: with disclosure 'labels' several k are compared by their inertia, which is "
+                "opened with reveal_inertia=True alone, if every party consents"
+            )
 
     def _check_recipients(self) -> None:
         for client in self.reveal_to:
@@ -337,6 +340,17 @@ class Job(AgreedClustering):
     def width(self) -> int:
         """Columns of a segment."""
         return segment_width(self.d, self.ell)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Clusters of each start, in order.
+
+        Where several k are compared one cluster comes first: its inertia is the sum of squares about the mean
+        of all rows.
+        """
+        if not self.compared:
+            return (self.k,) * self.n_init
+        return 1, *(k for k in self.compared if k > 1 for _ in range(self.n_init))
 
     @property
     def opens_inertia(self) -> bool:

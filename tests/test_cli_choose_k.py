@@ -84,3 +84,19 @@ def test_help_groups_what_parties_refuse_and_has_an_example(files):
         assert option in shown
     assert "What every party refuses" in shown
     assert "Example: secfc choose-k a.csv b.csv c.csv" in shown
+
+
+def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
+    labels, plain = ("--disclosure", "labels"), candidates()
+    found = candidates(*labels, "--reveal-inertia", "--consent", "all", "--comparers", "b,e,helper")
+    for one, other in zip(found["candidates"], plain["candidates"], strict=True):
+        assert one["sizes"] == other["sizes"]
+        assert one["inertia"] == pytest.approx(other["inertia"])
+        assert (one["silhouette"], one["davies_bouldin"]) == (None, None)
+    done = choose(*labels, "--reveal-inertia", "--consent", "all")
+    assert f"the Calinski-Harabasz measure is best at k = {found['best']}" in done.output
+    refused = choose(*labels)
+    assert refused.exit_code == 2
+    assert "reveal_inertia=True alone, if every party consents" in " ".join(refused.output.split())
+    refused = choose(*labels, "--reveal-inertia", "--consent", "a,b,c,d")
+    assert "e.csv did not consent" in refused.output

@@ -218,9 +218,51 @@ def test_liars_are_looked_for_too():
         run(max_liars=1, disclosure="distances")
 
 
-def test_several_k_are_refused_with_labels():
-    with pytest.raises(ParameterError, match=r"^disclosure: 'labels' takes one k; compared=\(2, 3\)"):
-        secfc.choose_k(ROWS, [2, 3], 1, 1, disclosure="labels")
+class TestSeveralK:
+    def choose(self, ks=(2, 4), **more):
+        given = {"seed": 3, "n_init": 2, "disclosure": "labels"} | CONSENT
+        return secfc.choose_k(ROWS, ks, 1, 1, **given | more)
+
+    @pytest.mark.parametrize("init", ["k-means++", "random", "separation"])
+    @pytest.mark.parametrize("ks", [(2, 4), (1, 3), (1,), (5,)])
+    def test_are_what_they_are_with_distances(self, init, ks):
+        ours = self.choose(ks, init=init)
+        plain = self.choose(ks, init=init, disclosure="distances", reveal_inertia=False)
+        for one, other in zip(ours, plain, strict=True):
+            assert (one.k, one.n_iter, one.sizes.tolist()) == (other.k, other.n_iter, other.sizes.tolist())
+            for mine, theirs in zip(one.labels, other.labels, strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+            assert one.inertia == pytest.approx(other.inertia, rel=2**-51)
+            expected = other.calinski_harabasz
+            assert one.calinski_harabasz == pytest.approx(expected, rel=1e-12, nan_ok=True)
+            assert (one.silhouette, one.davies_bouldin) == (None, None)
+        assert ours.knee == plain.knee
+        scores = {one.k: one.calinski_harabasz for one in plain if one.k > 1} or {1: 0.0}
+        assert ours.best == max(scores, key=scores.get)
+        shares = [[one.kind for one in run.costs.messages].count("Share") for run in (ours, plain)]
+        assert shares[0] == shares[1]
+
+    def test_their_table_has_no_other_measures(self):
+        choice = self.choose()
+        assert [row[2].strip() for row in choice.rows()] == ["-", "-"]
+        assert [row[3].endswith("*") for row in choice.rows()] == [one.k == choice.best for one in choice]
+        assert {one["silhouette"] for one in choice.to_dict()["candidates"]} == {None}
+        choice.plot()
+
+    @pytest.mark.processes
+    @pytest.mark.parametrize("more", [{"max_liars": 1}, {"comparers": (4, 5, 6)}], ids=str)
+    def test_by_processes_and_helpers_too(self, tmp_path, more):
+        one, other = self.choose(), self.choose(driver="multiprocess", storage=tmp_path, **more)
+        assert [found.inertia for found in one] == pytest.approx(
+            [found.inertia for found in other], rel=2**-51
+        )
+        assert one.best == other.best
+
+    def test_need_consent(self):
+        with pytest.raises(ParameterError, match=r"^reveal_inertia: with disclosure 'labels' several k are"):
+            self.choose(reveal_inertia=False)
+        with pytest.raises(secfc.LimitError, match=r"^reveal_inertia: .* did not consent"):
+            self.choose(limits=None)
 
 
 @pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 7), (1, 2, 3, 4)])

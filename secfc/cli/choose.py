@@ -54,7 +54,8 @@ def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path 
     faults_line(out, choice.faults, list(map(str, files)))
     out.print(choice_table(choice))
     knee = "there is no knee" if choice.knee is None else f"the knee of the inertia is at k = {choice.knee}"
-    out.print(f"* best of its column; the silhouette is best at k = {choice.best}, {knee}")
+    measure = "silhouette" if choice[choice.best].silhouette is not None else "Calinski-Harabasz measure"
+    out.print(f"* best of its column; the {measure} is best at k = {choice.best}, {knee}")
 
 
 def choice_table(choice: Choice) -> Table:

@@ -298,7 +298,7 @@ class ServerReport(Figures):
 def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
     """What there is to say of a clustering, as JSON takes it."""
     measured = clustering if isinstance(clustering, SearchResult) else None
-    measures = asdict(measured.measures) if measured and measured.measures else {}
+    measures = asdict(clustering.measures) if clustering.measures else {}
     return {
         "k": clustering.k,
         "n_iter": clustering.n_iter,

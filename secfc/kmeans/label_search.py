@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
+from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.plus_plus import Choices, draws
-from secfc.kmeans.search import LabelResult
+from secfc.kmeans.search import LabelResult, suitability
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.params import Start
@@ -40,15 +41,20 @@ class Follows(Enum):
 
 
 class LabelSearch:
-    """Runs `n_init` starts of Lloyd's algorithm on labels that somebody else opens.
+    """Runs starts of Lloyd's algorithm on labels that somebody else opens.
 
     `sets` asks for the nearest mean of every row; `add` takes labels, some rows at a time, and `end_round`
-    tells what follows. `found` has the results of the starts that have ended, `best` is the best of these.
+    tells what follows. `found` has the results of the starts that have ended, `best` is the best of these
+    with as many clusters as the last.
     Where `choices` are there, `sets` asks about candidates instead, and `choose` takes what was opened.
 
     Parameters
     ----------
-    m, k, max_iter, n_init : int
+    m, max_iter : int
+    starts : tuple of int
+        Clusters of each start, in order.
+    compared : tuple of int
+        Numbers of clusters that are compared, () for one alone. One cluster is compared by its inertia alone.
     init : {"random", "separation", "k-means++", "labels"}
         "separation": the first two questions make the start, of cores. "k-means++": the first ones choose its
         rows, and `sets` is a single row.
@@ -73,15 +79,15 @@ class LabelSearch:
         self,
         *,
         m: int,
-        k: int,
+        starts: tuple[int, ...],
         max_iter: int,
         rng: np.random.Generator,
-        n_init: int = 1,
+        compared: tuple[int, ...] = (),
         init: Start = "random",
         predict: bool = False,
         start: Labels | None = None,
     ) -> None:
-        self._m, self._k, self._max_iter, self._starts_left = m, k, max_iter, n_init
+        self._m, self._starts, self._compared, self._max_iter = m, starts, compared, max_iter
         self._rng, self._given = rng, start
         first = {"separation": _Step.FIRST_OF_START, "k-means++": _Step.CANDIDATES}.get(init, _Step.ITERATE)
         self._first = _Step.PREDICT if predict else first
@@ -92,8 +98,9 @@ class LabelSearch:
         self._begin()
 
     def _begin(self) -> None:
-        self._starts_left -= 1
-        self._step, self.moved = self._first, self._m
+        self._k = self._starts[len(self.found)]
+        alone = self._compared and self._k == 1
+        self._step, self.moved = _Step.ITERATE if alone else self._first, self._m
         self.choices: Choices | None = None
         if self._step is _Step.CANDIDATES:
             self.choices = Choices(m=self._m, k=self._k, first=int(self._rng.integers(self._m)))
@@ -145,9 +152,37 @@ class LabelSearch:
         return self._labels
 
     @property
-    def opened(self) -> float | None:
-        """The inertia of the best start so far, where it was opened."""
-        return self.found[self.best].opened if self.found else None
+    def k(self) -> int:
+        """Clusters of the present start."""
+        return self._k
+
+    @property
+    def first_of_k(self) -> bool:
+        """Whether no start before the last that has ended has as many clusters."""
+        return self.found[-1].k not in self._starts[: len(self.found) - 1]
+
+    @property
+    def last_of_k(self) -> bool:
+        """Whether none behind it has."""
+        return self.found[-1].k not in self._starts[len(self.found) :]
+
+    def results(self) -> list[LabelResult]:
+        """At the end the best clustering with each k that is compared; else the best of all."""
+        if not self._compared:
+            return [self.found[self.best]]
+        bests = {one.k: one for one in self.found if one.opened is not None}
+        total = bests[1].opened
+        for one in bests.values():
+            assert one.opened is not None
+            assert total is not None
+            clusters = np.unique(one.labels).size
+            ratio = calinski_harabasz(one.opened, total=total, k=clusters, m=self._m)
+            one.measures = Measures(calinski_harabasz=ratio)
+        return [bests[k] for k in self._compared]
+
+    def result(self) -> LabelResult:
+        """At the end what clients are told: of several k the most suitable, the least of equals."""
+        return max(self.results(), key=suitability) if self._compared else self.found[self.best]
 
     def choose(self, candidate: int, drawn: Iterable[int]) -> Follows:
         """Choose a candidate, by its number, and ask about the rows drawn next; see `Choices.choose`."""
@@ -207,7 +242,7 @@ class LabelSearch:
 
     def _ended(self, run: LabelResult) -> Follows:
         self.found.append(run)
-        if not self._starts_left:
+        if len(self.found) == len(self._starts):
             return Follows.END
         self._begin()
         return Follows.START
@@ -222,7 +257,6 @@ class LabelSearch:
             "choices": None if self.choices is None else self.choices.standing(),
             "draws": list(self.draws),
             "generator": self._rng.bit_generator.state,
-            "starts_left": self._starts_left,
             "current": vars(self.current),
             "found": [vars(one) for one in self.found],
             "best": self.best,
@@ -233,10 +267,10 @@ class LabelSearch:
         self.sets, self._previous = standing["sets"], standing["previous"]
         self._step, self.moved = _Step[standing["step"]], standing["moved"]
         self._labels, self.choices = self.sets.copy(), None
+        self._k = standing["current"]["k"]
         if standing["choices"] is not None:
             self.choices = Choices(m=self._m, k=self._k, first=0)
             self.choices.stand(standing["choices"])
         self.draws, self._rng.bit_generator.state = tuple(standing["draws"]), standing["generator"]
-        self._starts_left, self.best = standing["starts_left"], standing["best"]
-        self.current = LabelResult(**standing["current"])
+        self.best, self.current = standing["best"], LabelResult(**standing["current"])
         self.found = [LabelResult(**one) for one in standing["found"]]

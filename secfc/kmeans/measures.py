@@ -76,14 +76,12 @@ class RoundSums:
         present = np.flatnonzero(rows)
         k, m = present.size, labels.size
         if not 2 <= k < m:
-            return Measures(silhouette=nan, calinski_harabasz=nan, davies_bouldin=nan)
+            return Measures(calinski_harabasz=nan, silhouette=nan, davies_bouldin=nan)
         silhouette = float(width[rows > 1].sum() / m)  # 0 for a row alone, as in the silhouette
-        within = inertia / (m - k)
-        ratio = (total - inertia) / (k - 1) / within if within > 0 else 1.0  # as scikit-learn
         spread = own[present] / rows[present]
         return Measures(
             silhouette=silhouette,
-            calinski_harabasz=float(ratio),
+            calinski_harabasz=calinski_harabasz(inertia, total=total, k=k, m=m),
             davies_bouldin=_davies_bouldin(spread, self._centre_distances(between, present)),
         )
 
@@ -107,24 +105,46 @@ def _davies_bouldin(spread: Floats, distance: Floats) -> float:
     return float(ratio.max(axis=1).mean())
 
 
+def calinski_harabasz(inertia: float, *, total: float, k: int, m: int) -> float:
+    """The ratio of the variance between k clusters with rows to that within; nan as `Measures` says.
+
+    Parameters
+    ----------
+    inertia : float
+        Sum of squared distances to the own centre.
+    total : float
+        To the mean of all m rows.
+    """
+    if not 2 <= k < m:
+        return nan
+    within = inertia / (m - k)
+    return float((total - inertia) / (k - 1) / within) if within > 0 else 1.0  # as scikit-learn
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measures:
     """Measures of a clustering; nan with fewer than two clusters, or as many as rows.
 
     Attributes
     ----------
-    silhouette : float
-        Simplified silhouette, 0 to 1, the mean of (b - a) / b: a, b distances to the nearest and second
-        nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better.
     calinski_harabasz : float
         Greater is better.
-    davies_bouldin : float
-        Less is better. Exact where the distances are to the means of the labels, that is after convergence.
+    silhouette : float or None
+        Simplified silhouette, 0 to 1, the mean of (b - a) / b: a, b distances to the nearest and second
+        nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None where nobody knows them.
+    davies_bouldin : float or None
+        Less is better. None likewise. Exact where the distances are to the means of the labels, that is after
+        convergence.
     """
 
-    silhouette: float
     calinski_harabasz: float
-    davies_bouldin: float
+    silhouette: float | None = None
+    davies_bouldin: float | None = None
+
+    @property
+    def chosen_by(self) -> float:
+        """What clusterings of several k are compared by; greater is better."""
+        return self.calinski_harabasz if self.silhouette is None else self.silhouette
 
 
 def histogram(distances: Floats) -> tuple[list[int], float]:

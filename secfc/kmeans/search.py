@@ -48,6 +48,8 @@ class LabelResult:
     converged : bool
     opened : float or None
         The inertia in the data's units squared, where the trio opened it.
+    measures : Measures or None
+        Where several k are compared.
     """
 
     start: Labels = field(repr=False)
@@ -56,6 +58,7 @@ class LabelResult:
     n_iter: int = 0
     converged: bool = False
     opened: float | None = None
+    measures: Measures | None = None
 
 
 @dataclass(kw_only=True)
@@ -74,8 +77,6 @@ class SearchResult(LabelResult):
         Comparisons that floats could not decide.
     histogram : tuple of list of int and float
         Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
-    measures : Measures or None
-        Where several k are compared.
     """
 
     inertia: Fraction = Fraction(0)
@@ -83,7 +84,6 @@ class SearchResult(LabelResult):
     history: list[Fraction] = field(default_factory=list)
     near_ties: int = 0
     histogram: tuple[list[int], float] = ([], 0.0)
-    measures: Measures | None = None
 
 
 class Search:
@@ -330,9 +330,9 @@ def _from_plain(plain: dict[str, Any]) -> SearchResult:
     return SearchResult(**plain | {"histogram": (counts, largest), "measures": measures})
 
 
-def silhouette(clustering: SearchResult) -> float:
+def suitability(clustering: LabelResult) -> float:
     """What clusterings of several k are compared by; nan counts as the least."""
-    value = nan if clustering.measures is None else clustering.measures.silhouette
+    value = nan if clustering.measures is None else clustering.measures.chosen_by
     return -inf if isnan(value) else value
 
 

@@ -36,6 +36,12 @@ class Starts:
     def __repr__(self) -> str:
         return "Starts()"
 
+    def end(self) -> EndedStart:
+        """The best one, behind which starts with another number of clusters follow, or none."""
+        best, self.best = self.best, None
+        assert best is not None
+        return best
+
     def settle(self, *, better: bool) -> None:
         """Keep the better one."""
         if better:

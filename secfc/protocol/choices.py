@@ -97,9 +97,9 @@ def label_search(
     seed = toss(transcript, values, left_out) if job.tosses else job.seed
     return LabelSearch(
         m=m,
-        k=job.k,
+        starts=job.starts,
+        compared=job.compared,
         max_iter=job.max_iter,
-        n_init=job.n_init,
         init=job.init,
         predict=job.predict,
         rng=np.random.default_rng(seed),

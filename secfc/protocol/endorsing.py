@@ -26,7 +26,7 @@ def statement(
     left_out : collection of int
     """
     if follows is Follows.END:
-        best = search.found[search.best]
+        best = search.result()
         ended = best.n_iter, best.converged, best.opened
         return endorsed(session, Said.RESULT, best.labels, round_=0, left_out=left_out, ended=ended)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
@@ -65,7 +65,7 @@ def check_endorsed(message: Assignment | Finish, labels: Labels, *, job: Job, se
     possible = [Said.LABELS]
     if job.init == "k-means++":
         possible.append(Said.CANDIDATES)
-    if job.n_init > 1:
+    if job.n_init > 1 or job.compared:
         possible.append(Said.START)
     *others, last = possible
     for said in others:

@@ -45,7 +45,7 @@ class LabelsAsked(Asked):
     rows : ndarray of int64
         Those whose label is opened, ascending.
     opens_inertia : bool
-        Whether the inertia is opened if the start ends, as no other follows.
+        Whether the inertia is opened if the start ends, as no other with as many clusters follows.
     """
 
     champions: bool
@@ -150,9 +150,8 @@ class LabelRound(TrioRound):
         return self._play(slot, role, role.begin())
 
     def _weighed(self) -> WeighedSums:
-        """What the inertia of the best start is made of."""
-        best = self._starts.best
-        assert best is not None
+        """What the inertia of the best start is made of; starts with other numbers of clusters may follow."""
+        best = self._starts.end()
         return WeighedSums(
             sums=best.sums,
             sizes=best.sizes,

@@ -143,9 +143,17 @@ class ClientLabels(ClientCoded):
             )
         self._first = search if self._evaluates else None
 
-    def _about_candidates(self, said: Said) -> bool:
-        """Whether a question is about candidates of a start."""
-        return said is Said.CANDIDATES or (said is Said.START and self._job.init == "k-means++")
+    def _about_candidates(self, said: Said, sets: Labels) -> bool:
+        """Whether a question is about candidates of a start; none choose the one cluster of a comparison."""
+        begins = said is Said.START and self._job.init == "k-means++"
+        alone = bool(self._job.compared) and not sets.any()
+        return said is Said.CANDIDATES or (begins and not alone)
+
+    @property
+    def _k(self) -> int:
+        """Clusters of the present start, as a comparer knows, which is asked every question."""
+        starts = self._job.starts
+        return starts[min(self._starts_begun, len(starts)) - 1]
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """The result follows from opened labels."""
@@ -156,7 +164,7 @@ class ClientLabels(ClientCoded):
         super().ask(message, sets, sizes, residues)
         self._mail.round = message.round
         self._step, begins = _Step.OPEN, self._asks is Said.START
-        candidates = self._about_candidates(self._asks)
+        candidates = self._about_candidates(self._asks, sets)
         if begins:
             self._starts_begun += 1
             self._candidates_asked = self._labels_asked = 0
@@ -172,7 +180,7 @@ class ClientLabels(ClientCoded):
             "round": message.round,
             "digest": question_digest(sets, (), self._left_out, message.draws),
             "sets": sets,
-            "sizes": sizes,
+            "sizes": sizes[: self._k] if self._compares else sizes,
             "members": self._members,
             "parts": self._parts,
             "residues": residues,
@@ -187,11 +195,12 @@ class ClientLabels(ClientCoded):
             self._current = StartRound(self._context, self._peers, candidates_asked, self._kept)
             return True
         self._minima = None
+        separates = job.init == "separation" and not (job.compared and self._k == 1)
         asked = LabelsAsked(
             champions=self._labels_asked > 1 or (job.init == "labels" and not job.predict),
-            core=job.init == "separation" and self._labels_asked == _CORE_QUESTION,
+            core=separates and self._labels_asked == _CORE_QUESTION,
             rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
-            opens_inertia=job.opens_inertia and self._starts_begun == job.n_init,
+            opens_inertia=job.opens_inertia and self._k not in job.starts[self._starts_begun :],
             **common,
         )
         self._current = LabelRound(self._context, self._peers, asked, self._kept)
@@ -290,11 +299,11 @@ class ClientLabels(ClientCoded):
                 self._step = _Step.FIND_INERTIA
                 return current.find_inertia()
             case _Step.FIND_INERTIA if current.inertia is not None:
-                search.found[search.best].opened = self._job.in_data_units(current.inertia)
-                return self._endorse(search)
+                inertia = search.found[search.best].opened = self._job.in_data_units(current.inertia)
+                return self._endorse(search, inertia)
         return []
 
-    def _endorse(self, search: LabelSearch) -> list[Message]:
+    def _endorse(self, search: LabelSearch, inertia: float | None = None) -> list[Message]:
         """Sign what follows from this round."""
         self._step = _Step.ENDORSED
         session = self._context.session
@@ -307,7 +316,7 @@ class ClientLabels(ClientCoded):
                 round=self._round,
                 signature=self._context.identity.sign(signed),
                 best=search.best,
-                inertia=search.opened,
+                inertia=inertia,
                 rows=self._rows,
                 liars=tuple(sorted(self._kept.liars.found)),
             )

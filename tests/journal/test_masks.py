@@ -291,6 +291,7 @@ PURPOSES = {
     "opened starts": COMPARED | STARTED,
     "scored starts": COMPARED,
     "opened inertia": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
+    "several k, opened": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "union": MASKED | UNION | {"SeriesInput.values"},

@@ -112,7 +112,8 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
         assert_exact(net, np.concatenate(net.rows), given["seed"])
     assert (net.server.outcome.opened is not None) == net.job.opens_inertia
     if net.job.opens_inertia:
-        assert net.server.outcome.opened == net.job.in_data_units(plain.server.outcome.inertia)
+        told = net.job.in_data_units(plain.server.outcome.inertia)
+        assert net.server.outcome.opened == pytest.approx(told, rel=2**-51)
 
 
 def assert_exact(net, pooled, seed):
@@ -326,6 +327,35 @@ def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses
     opening.deliver(finish)
     opening.run()
     assert opening.server.state is State.DONE
+
+
+@pytest.mark.parametrize("client", EVERYBODY)
+def test_of_several_k_clients_are_told_the_one_that_both_evaluators_chose(five, refuses, client):
+    net = five(compared=(2, 3), n_init=2, init="k-means++", **CONSENTED)
+    finish = net.hold(Finish, recipient=client)
+    found = net.server.found
+    assert [one.k for one in found] == [2, 3]
+    assert finish.inertia == max(found, key=lambda one: one.measures.calinski_harabasz).opened
+    (other,) = (one for one in found if one.opened != finish.inertia)
+    for forged in ({"labels": other.labels}, {"inertia": other.opened}, {"n_iter": finish.n_iter + 1}):
+        refuses(net.clients[client], replace(finish, **forged), SealError, f"client {FIRST}")
+    net.deliver(finish)
+
+
+def test_of_several_k_an_inertia_is_opened_where_the_last_start_of_each_has_ended(five):
+    net, told = five(compared=(2, 3), n_init=2, **CONSENTED), []
+
+    def look(message):
+        if isinstance(message, Endorsement) and message.sender == SECOND:
+            told.append((len(net.server.phase.search.found), message.inertia))
+        return False
+
+    net.run(drop=look)
+    assert [ended for ended, inertia in told if inertia is not None] == [0, 2, 4]
+    opened = [one.opened for one in net.server.phase.search.found]
+    assert [sum(one is not None for one in opened[low:high]) for low, high in ((0, 1), (1, 3), (3, 5))] == [
+        1
+    ] * 3
 
 
 @pytest.mark.parametrize("inertia", [None, -1.0, 0.5])

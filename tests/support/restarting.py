@@ -48,6 +48,12 @@ KINDS = {
         "limits": Limits(reveal_centres=True, reveal_spread=10),
     },
     "several k": {"compared": (2, 3)},
+    "several k, opened": {
+        "compared": (2, 3),
+        "disclosure": "labels",
+        "reveal_inertia": True,
+        "limits": Limits(reveal_inertia=True),
+    },
     "union": {"ids": True, "counts": (3, 4, 2)},
     "union, liars": {"ids": True, "counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},

@@ -11,7 +11,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.search import Search, silhouette
+from secfc.kmeans.search import Search, suitability
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
@@ -189,7 +189,7 @@ class ServerIterate(ServerRounds):
 
     def _end(self) -> list[Message]:
         # Of several k the one whose simplified silhouette is greatest, the least of equals.
-        best = max(self.search.found, key=silhouette)
+        best = max(self.search.found, key=suitability)
         self.found = self.search.found
         return self._finish(best, self._job.in_data_units(best.inertia))
 

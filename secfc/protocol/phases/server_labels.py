@@ -231,7 +231,7 @@ class ServerLabels(ServerRounds):
         else:
             follows = self.search.choose(*self._chosen(self.search.choices))
         self.search.best = self._best(ended=follows is not Follows.QUESTION)
-        inertia = self._inertia(ended=follows is Follows.END)
+        inertia = self._inertia(ended=follows is not Follows.QUESTION and self.search.last_of_k)
         if inertia is not None:
             self.search.found[self.search.best].opened = inertia
         session = self.context.session
@@ -245,8 +245,7 @@ class ServerLabels(ServerRounds):
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
         self._exclude_liars()
         if follows is Follows.END:
-            self.found = [self.search.found[self.search.best]]
-            best = self.found[0]
+            self.found, best = self.search.results(), self.search.result()
             return self._finish(best, best.opened, self._endorsements)
         return self.ask()
 
@@ -283,7 +282,9 @@ class ServerLabels(ServerRounds):
             They found different ones, or another.
         """
         first, second = (self._signed[j].best for j in self._evaluators)
-        possible = {self.search.best, len(self.search.found) - 1 if ended else self.search.best}
+        possible, last = {self.search.best}, len(self.search.found) - 1
+        if ended:
+            possible = {last} if self.search.first_of_k else {self.search.best, last}
         if first != second or first not in possible:
             raise CheatError(
                 f"clients {self._evaluators[0]} and {self._evaluators[1]} found other starts the best in "
@@ -340,7 +341,7 @@ class ServerLabels(ServerRounds):
         first, second = (self._signed[j].rows for j in self._evaluators)
         chosen, drawn = first[:1], first[1:]
         taken, m = {*choices.chosen, *chosen}, self.layout.m
-        most = 0 if choices.last else candidates_of(self._job.k)
+        most = 0 if choices.last else candidates_of(self.search.k)
         possible = (
             first == second
             and set(chosen) & set(choices.candidates)
