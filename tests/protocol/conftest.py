@@ -57,7 +57,9 @@ def gullible(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def believe(self: ClientLabels, message: Assignment, sets: Labels) -> None:
         job = self._job
-        search = LabelSearch(m=sets.size, k=job.k, max_iter=job.max_iter, rng=np.random.default_rng(job.seed))
+        search = LabelSearch(
+            m=sets.size, starts=job.starts, max_iter=job.max_iter, rng=np.random.default_rng(job.seed)
+        )
         checked(self, replace(message, sets=search.sets), search.sets)
         if self._first is not None:
             self._first.sets = sets

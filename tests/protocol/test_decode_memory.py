@@ -80,7 +80,7 @@ def bodies(kind, k, room):
         reports = (bytes([j, 0]) + bytes(64) + bytes(3 * rows) for j in range(1, 6))
         yield bytes([1, 1, 0, 0, 0]) + rows.to_bytes(4, "little") + b"".join(reports)
     elif kind is messages.Endorsement:
-        yield bytes(64 + 4) + bytes([1, 0]) + bytes(room - 70)  # one liar
+        yield bytes(64 + 4 + 8) + bytes([1, 0]) + bytes(room - 78)  # one liar
     elif kind is messages.Ready:
         yield bytes(4) + (room - 8).to_bytes(4, "little") + bytes(room - 8)
     elif kind is messages.Challenge:

@@ -816,7 +816,7 @@ class TestTheTrio:
         net.run(drop=drop)
         sealed = net.seal(DEALER, SECOND, place_of(0, 99), bytes(8), Compared.purpose, round_=1)
         message = replace(net.message(Compared, sender=DEALER, recipient=SECOND, at=(1, 0)), part=99)
-        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 13"):
+        with pytest.raises(CheatError, match=f"client {DEALER}: Compared: part 99, there are 14"):
             net.deliver(replace(message, sealed=sealed))
 
 

@@ -352,7 +352,7 @@ def again(net, union):
     other = union()
     other.identities, other.session = net.identities, net.session
     other.coordinator, other.signer = net.coordinator, net.signer
-    other.server = Server(job=other.job, session=other.session, rng=np.random.default_rng(0))
+    other.server = Server(job=other.job, session=other.session)
     other.clients = {number: other.client(number) for number in other.clients}
     other.replace_client(1)
     return other
