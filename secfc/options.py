@@ -148,13 +148,13 @@ class Agreed:
         help="Bits of a row relative to the bound.",
     )
     disclosure: Disclosure = option(
-        "distances",
-        '{"distances", "coded", "labels"}',
-        'What the server receives. "distances": answers under masks that cancel in their sum, which leave it '
-        'the distances alone. "coded": every client\'s coded distances, as in the paper, from which it can '
-        'compute more than distances. "labels": labels alone, which three parties find together; no two of '
-        'these three may collude (docs/threat-model.md). `max_liars` > 0 needs "coded" or "labels".',
-        help="What the server receives: distances, coded distances or labels.",
+        "labels",
+        '{"labels", "distances", "coded"}',
+        'What the server receives. "labels": labels alone, which three parties find together; no two of '
+        'these three may collude (docs/threat-model.md). "distances": answers under masks that cancel in '
+        'their sum, which leave it the distances alone. "coded": every client\'s coded distances, as in the '
+        'paper, from which it can compute more than distances. `max_liars` > 0 needs "labels" or "coded".',
+        help="What the server receives: labels, distances or coded distances.",
     )
     max_liars: int = option(
         0,

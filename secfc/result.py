@@ -53,7 +53,7 @@ class Result:
     distance_counts : ndarray of shape (24,), int64
         Rows by distance to their centre, in equal bins; empty likewise.
     distance_edges : ndarray of shape (25,), float64
-        Ends of the bins, from 0 to the largest distance, in the data's units.
+        Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
     costs : Costs
         Messages, bytes and CPU seconds per phase and role.
     job : Job

@@ -326,6 +326,7 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
 
 
 def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership | None) -> Result:
+    bins = len(outcome.histogram)
     return Result(
         labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
         n_iter=outcome.n_iter,
@@ -341,7 +342,7 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership |
         near_ties=outcome.near_ties,
         faults=outcome.faults,
         distance_counts=np.array(outcome.histogram, dtype=np.int64),
-        distance_edges=np.linspace(0.0, outcome.largest, len(outcome.histogram) + 1),
+        distance_edges=np.linspace(0.0, outcome.largest, bins + 1 if bins else 0),
         costs=outcome.costs,
         job=job,
         run_id=outcome.run_id,

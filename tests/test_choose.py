@@ -22,7 +22,9 @@ POOLED = np.vstack(PARTIES)
 
 
 def choose(parties=PARTIES, ks=range(2, 7), **arguments):
-    return secfc.choose_k(parties, ks, **{"t": 1, "ell": 1, "seed": 0, "n_init": 3} | arguments)
+    return secfc.choose_k(
+        parties, ks, **{"t": 1, "ell": 1, "seed": 0, "n_init": 3, "disclosure": "distances"} | arguments
+    )
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def test_a_process_per_party_gives_the_same(choice):
 
 
 def test_clients_are_told_the_labels_of_the_best(choice):
-    parts = secfc.choose_k(PARTIES, [4], 1, 1, seed=0).candidates[0].labels
+    parts = choose(ks=[4], n_init=1).candidates[0].labels
     assert [len(part) for part in parts] == [30, 21, 17]
 
 
@@ -157,7 +159,7 @@ def test_table_marks_the_best_and_the_knee(choice):
 def test_the_table_of_the_command_fits_in_80_columns():
     rng = np.random.default_rng(5)
     parties = [rng.normal(size=(40, 2)) * 1e9 + rng.integers(3, size=(40, 1)) * 9e12 for _ in range(3)]
-    choice = secfc.choose_k(parties, range(9, 12), t=1, ell=1, n_init=1, seed=0)
+    choice = choose(parties, range(9, 12), n_init=1)
     out = Console(width=80, file=io.StringIO(), record=True)
     out.print(choice_table(choice))
     text = out.export_text()
@@ -201,7 +203,7 @@ def test_histogram_has_every_row_and_ends_with_the_farthest():
 
 
 def test_a_result_has_the_distances_to_the_centres():
-    result = secfc.run(PARTIES, 4, 1, 1, init="k-means++", seed=0)
+    result = secfc.run(PARTIES, 4, 1, 1, init="k-means++", seed=0, disclosure="distances")
     labels = np.concatenate(result.labels)
     centres = np.array([POOLED[labels == h].mean(axis=0) for h in range(4)])
     own = np.linalg.norm(POOLED - centres[labels], axis=1)

@@ -437,6 +437,8 @@ CHOOSE = (
     1,
     "--to",
     4,
+    "--disclosure",
+    "distances",
 )
 
 

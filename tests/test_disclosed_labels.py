@@ -61,7 +61,7 @@ def test_no_distance_is_in_the_result():
     assert result.inertia is None
     assert result.near_ties is None
     assert result.history.tolist() == []
-    assert result.distance_counts.tolist() == []
+    assert result.distance_counts.tolist() == result.distance_edges.tolist() == []
     assert "inertia=None" in repr(result)
     kinds = {record.kind for record in result.costs.messages}
     assert "CodedDistances" not in kinds

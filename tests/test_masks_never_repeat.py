@@ -78,13 +78,13 @@ def records(monkeypatch):
 
 
 def run(parties=FIVE, **options):
-    return secfc.run(parties, 3, 1, 1, **{"seed": 3} | options)
+    return secfc.run(parties, 3, 1, 1, **{"seed": 3, "disclosure": "distances"} | options)
 
 
 def lost_responders():
     """Masked rounds that are asked again, of others."""
     setup = Setup(
-        job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0, seed=3),
+        job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0, seed=3, disclosure="distances"),
         rows=FIVE,
         starts=None,
         names=list("abcde"),
@@ -116,7 +116,7 @@ SCENES = {
         reveal_spread=True,
         limits=Limits(reveal_centres=True, reveal_spread=10),
     ),
-    "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3),
+    "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3, disclosure="distances"),
     "lost responders": lost_responders,
     "preparing": prepared,
 }

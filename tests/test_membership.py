@@ -36,7 +36,9 @@ def assert_exact_on_the_union(parties, k, result, **options):
     rows, start, labels = in_union_order(parties, result)
     exact = ExactLloyd(k, init=[start], **options).fit([rows])
     np.testing.assert_array_equal(labels, exact.labels_[0])
-    assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
+    assert result.n_iter == exact.n_iter_
+    if result.job.disclosure != "labels":
+        assert result.inertia == exact.inertia_
 
 
 @tries(0.4)
@@ -54,12 +56,12 @@ def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(ow
 
 
 @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2), (24, 4, 2)])
-@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
-def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels):
+@pytest.mark.parametrize(("kernels", "disclosure"), [("numpy", "distances"), ("compiled", "labels")])
+def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclosure):
     monkeypatch.setenv("SECFC_KERNELS", kernels)
     rows = np.random.default_rng(n).normal(size=(80, 5)).round(1)
     parties = np.array_split(rows, n)
-    result = secfc.run(parties, 3, t, ell, ids=named(parties), seed=1)
+    result = secfc.run(parties, 3, t, ell, ids=named(parties), seed=1, disclosure=disclosure)
     assert_exact_on_the_union(parties, 3, result)
 
 

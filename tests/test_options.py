@@ -34,7 +34,7 @@ DEFAULTS = {
     "ids": None,
     "id_key": None,
     "ids_cap": None,
-    "disclosure": "distances",
+    "disclosure": "labels",
     "reveal_centres": None,
     "reveal_spread": False,
     "limits": None,

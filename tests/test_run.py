@@ -26,6 +26,10 @@ def run(parties=ROWS, k=4, **arguments):
     return secfc.run(parties, k, **{"t": 1, "ell": 1, "seed": 0} | arguments)
 
 
+def run_with_distances(parties=ROWS, k=4, **arguments):
+    return run(parties, k, disclosure="distances", **arguments)
+
+
 def lists(result):
     return [part.tolist() for part in result.labels]
 
@@ -166,7 +170,7 @@ def test_the_bound_of_a_simulation_is_the_largest_norm():
 
 
 def test_rows_that_are_all_zero_are_one_cluster():
-    result = run([np.zeros((2, 2))] * 3, 2, init=[[0, 1]] * 3)
+    result = run_with_distances([np.zeros((2, 2))] * 3, 2, init=[[0, 1]] * 3)
     assert (lists(result), result.inertia) == ([[0, 0]] * 3, 0.0)
 
 
@@ -205,21 +209,21 @@ def test_sizes_count_the_labels():
 
 
 def test_history_holds_an_inertia_per_iteration_and_never_rises():
-    result = run()
+    result = run_with_distances()
     assert len(result.history) == result.n_iter
     assert all(later <= earlier for earlier, later in pairwise(result.history))
     assert result.history[-1] == result.inertia
 
 
 def test_inertia_is_that_of_the_labels():
-    result, pooled = run(), np.concatenate(ROWS)
+    result, pooled = run_with_distances(), np.concatenate(ROWS)
     labels = np.concatenate(result.labels)
     means = np.stack([pooled[labels == h].mean(axis=0) for h in range(4)])
     assert result.inertia == pytest.approx(((pooled - means[labels]) ** 2).sum(), rel=1e-6)
 
 
 def test_inertia_is_in_the_units_of_the_data():
-    one, thousand = run(), run([1000 * rows for rows in ROWS])
+    one, thousand = run_with_distances(), run_with_distances([1000 * rows for rows in ROWS])
     assert lists(one) == lists(thousand)
     assert thousand.inertia == pytest.approx(1e6 * one.inertia, rel=1e-6)
 
@@ -230,7 +234,7 @@ def test_one_cluster_holds_all_rows():
 
 
 def test_as_many_clusters_as_rows_are_possible():
-    result = run(k=27)
+    result = run_with_distances(k=27)
     assert (sorted(pooled_labels(result)), result.inertia) == (list(range(27)), 0.0)
 
 
@@ -265,7 +269,7 @@ def test_read_only_inputs_are_accepted():
 
 @pytest.mark.parametrize("init", ["random", "separation"])
 def test_equal_seeds_give_equal_results(init):
-    one, other = run(init=init, seed=6), run(init=init, seed=6)
+    one, other = (run_with_distances(init=init, seed=6) for _ in range(2))
     assert lists(one) == lists(other)
     assert one.history.tolist() == other.history.tolist()
     assert one.costs.messages == other.costs.messages
@@ -284,10 +288,10 @@ def test_n_init_returns_the_best_start():
     rng = np.random.default_rng(3)
     ends = np.cumsum([len(rows) for rows in ROWS])[:-1]
     starts = [np.split(random_partition(rng, 27, 4), ends) for _ in range(8)]
-    alone = [run(init=start) for start in starts]
+    alone = [run_with_distances(init=start) for start in starts]
     best = min(alone, key=lambda result: result.inertia)
     assert len({result.inertia for result in alone}) > 1
-    together = run(n_init=8, seed=3)
+    together = run_with_distances(n_init=8, seed=3)
     assert together.inertia == best.inertia
     assert lists(together) == lists(best)
     assert together.history.tolist() == best.history.tolist()
@@ -312,7 +316,7 @@ def test_max_iter_ends_a_run_with_a_warning_and_converged_false():
 
 def test_max_iter_is_followed_by_one_more_assignment():
     with pytest.warns(secfc.ConvergenceWarning):
-        result = run(max_iter=2)
+        result = run_with_distances(max_iter=2)
     assert max(message.round for message in result.costs.messages) == 3
     assert result.inertia <= result.history[-1]
 
@@ -368,12 +372,12 @@ def test_progress_is_called_with_rounds_that_never_fall():
 def test_progress_passes_through_the_phases_in_order():
     seen = []
     run(progress=lambda now: seen.append(now.phase))
-    assert list(dict.fromkeys(seen)) == ["identify", "share", "iterate", "reveal"]
+    assert list(dict.fromkeys(seen)) == ["identify", "share", "check", "iterate", "reveal"]
 
 
 def test_progress_ends_with_no_row_moved_and_the_final_inertia():
     seen = []
-    result = run(progress=seen.append)
+    result = run_with_distances(progress=seen.append)
     assert (seen[-1].moved, seen[-1].iteration) == (0, result.n_iter)
     assert seen[-1].inertia == result.inertia
 
@@ -433,8 +437,8 @@ def test_every_error_derives_from_secfc_error():
 def test_checks_change_nothing_of_an_honest_run(options):
     rng = np.random.default_rng(3)
     parties = [rng.normal(size=(m, 3)) for m in (4, 0, 6, 5, 3)]
-    plain = secfc.run(parties, 3, 1, 1, seed=2)
-    checked = secfc.run(parties, 3, 1, 1, seed=2, **options)
+    plain = secfc.run(parties, 3, 1, 1, seed=2, disclosure="distances")
+    checked = secfc.run(parties, 3, 1, 1, seed=2, **{"disclosure": "distances"} | options)
     for ours, theirs in zip(checked.labels, plain.labels, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert checked.inertia == plain.inertia

@@ -85,6 +85,7 @@ def setup_of(case: EngineCase) -> Setup:
             bound=bound,
             max_iter=case.max_iter,
             seed=SEED,
+            disclosure="distances",
         ),
         rows=np.array_split(rows, case.n),
         starts=None,

@@ -132,6 +132,7 @@ def measure_membership(
                     seed=0,
                     driver="multiprocess",
                     storage=name,
+                    disclosure="distances",
                     **options,
                 )
 

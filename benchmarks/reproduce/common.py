@@ -162,7 +162,16 @@ def secure_run(
             # `max_iter` may be meant to end the run: then both have done the same number of iterations.
             warnings.simplefilter("ignore", secfc.ConvergenceWarning)
             warnings.simplefilter("ignore", SklearnConvergenceWarning)
-            result = secfc.run(joined, k, t, ell, init="separation", seed=number, max_iter=max_iter)
+            result = secfc.run(
+                joined,
+                k,
+                t,
+                ell,
+                init="separation",
+                seed=number,
+                max_iter=max_iter,
+                disclosure="distances",
+            )
             exact = ExactLloyd(k, init="separation", random_state=number, max_iter=max_iter).fit(joined)
         found = np.concatenate([np.asarray(own, dtype=np.int64) for own in result.labels])
         same += int((found == np.concatenate(exact.labels_)).sum())

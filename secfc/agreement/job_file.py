@@ -251,7 +251,8 @@ def _agreement(
         raise type(error)(*fault(str(error), *keys).args) from None
     if job.helpers != helpers:
         needed = f"helpers that compare in the job: {job.helpers}, those in the roster: {helpers}"
-        raise fault(f"roster: {needed} (secfc roster add --helper, clustering.comparers)", "roster")
+        ways = "secfc roster add --helper, clustering.comparers or another clustering.disclosure"
+        raise fault(f"roster: {needed} ({ways})", "roster")
     opened = opened_by(preparation)
     check_opened(opened, job, fault)
     phases = phases_of(job, opened)

@@ -21,7 +21,7 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     assert agreement.names == ("north", "south", "west")
     assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
     assert agreement.limits == Limits()
-    assert agreement.phases == ("identify", "share", "iterate", "reveal")
+    assert agreement.phases == ("identify", "share", "check", "iterate", "reveal")
     session = agreement.session(bytes(16))
     assert session.agreement == agreement.digest
     assert session.roster == agreement.consortium.roster
@@ -42,7 +42,7 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
 def test_membership_privacy_has_a_phase(organisations):
     organisations.replace(organisations.job, "k = 2", "k = 2\nids_cap = 100")
     agreement = organisations.agreement
-    assert agreement.phases == ("identify", "union", "share", "iterate", "reveal")
+    assert agreement.phases == ("identify", "union", "share", "check", "iterate", "reveal")
     assert agreement.job.ids_cap == 100
     assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
 
@@ -82,7 +82,7 @@ def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
     before = organisations.agreement
     organisations.replace(organisations.job, "k = 2", "  k=2 # clusters\nprecision = 32\nn_init = 1")
     organisations.replace(organisations.job, "[0, 120]", "[0.0, 12e1]")
-    phases = 'phases = ["identify", "share", "iterate", "reveal"]'
+    phases = 'phases = ["identify", "share", "check", "iterate", "reveal"]'
     organisations.replace(organisations.job, "[clustering]", f"{phases}\n[clustering]")
     (tmp_path / "other").mkdir()
     organisations.roster.rename(tmp_path / "other" / "r.toml")
@@ -181,7 +181,7 @@ WRONG = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "union"]\n[clustering]',
-        "6: phases: this job has identify, share, iterate",
+        "6: phases: this job has identify, share, check, iterate",
     ),
     "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "6: phases[1]: 'prepare', 'identify',"),
     "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "13: limits.smallest_set: at least 1"),

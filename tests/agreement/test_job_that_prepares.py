@@ -36,7 +36,7 @@ def test_columns_ranges_and_bound_follow_from_the_schema(made):
     }
     assert agreement.job.d == 5
     assert agreement.job.bound == pytest.approx(66**0.5)  # of the three columns of a category one is 1
-    assert agreement.phases == ("prepare", "identify", "share", "iterate", "reveal")
+    assert agreement.phases == ("prepare", "identify", "share", "check", "iterate", "reveal")
 
 
 def test_every_row_that_can_be_prepared_is_within_the_bound(made):
@@ -113,8 +113,8 @@ WRONG_JOBS = {
     ),
     "phases": (
         "[clustering]",
-        'phases = ["identify", "share", "iterate", "reveal"]\n[clustering]',
-        "7: phases: this job has prepare, identify, share, iterate, reveal",
+        'phases = ["identify", "share", "check", "iterate", "reveal"]\n[clustering]',
+        "7: phases: this job has prepare, identify, share, check, iterate, reveal",
     ),
 }
 
@@ -248,7 +248,7 @@ def test_equal_content_is_of_equal_bytes_and_other_values_are_not(made):
 def test_show_says_what_is_prepared_and_opened(made):
     done = CliRunner().invoke(app, ["job", "show", str(made.job)], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
-    assert "prepare, identify, share, iterate, reveal" in done.output
+    assert "prepare, identify, share, check, iterate, reveal" in done.output
     assert "age, dose, smoker" in done.output
     assert "means and deviations of age, if 3 parties hold 3 or more values of each" in done.output
     made.schema.write_text(OPENS_NOTHING)

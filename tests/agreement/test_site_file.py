@@ -138,7 +138,7 @@ def test_a_site_cannot_consent_to_spreads_of_fewer_than_ten_rows(organisations):
 
 def test_a_job_within_all_limits_is_not_refused(organisations):
     limits = "smallest_set = 1\nmost_rounds = 303\nleast_t = 1\nleast_segment_columns = 2\n"
-    limits += 'most_precision = 32\ndisclosure = ["distances"]\ncolumns = ["bmi", "age", "more"]\n'
+    limits += 'most_precision = 32\ndisclosure = ["labels"]\ncolumns = ["bmi", "age", "more"]\n'
     read_site(organisations.write_site("south", more=f"[limits]\n{limits}")).check(organisations.agreement)
 
 

@@ -43,6 +43,7 @@ RUN = bytes(16)
 @pytest.fixture
 def organisations(tmp_path):
     made = Organisations(tmp_path)
+    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
     made.sign()
     return made
 

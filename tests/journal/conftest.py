@@ -25,7 +25,16 @@ def make(
         names = np.split(np.arange(m), np.cumsum(counts)[:-1])
         held = [row_ids(one.tolist(), key=bytes(32), name="party") for one in names]
     return Setup(
-        job=Job(n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, seed=seed, **parameters),
+        job=Job(
+            n=len(counts),
+            k=k,
+            t=t,
+            ell=ell,
+            d=d,
+            bound=64.0,
+            seed=seed,
+            **{"disclosure": "distances"} | parameters,
+        ),
         rows=rows,
         starts=labels if starts else None,
         ids=held,

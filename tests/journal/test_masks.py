@@ -268,9 +268,9 @@ def uses(monkeypatch):
 
 ALWAYS = {"Sharer.share"}
 MASKED = ALWAYS | {"PairwiseMasks.add"}
-SHARES_CHECKED = ALWAYS | {"Sharer.cover", "ShareChecks._challenge"}
-CHECKED = SHARES_CHECKED | {"ConsistencyCheck.agree"}
-COMPARED = SHARES_CHECKED | {
+COVERED = ALWAYS | {"Sharer.cover"}
+CHECKED = COVERED | {"ShareChecks._challenge", "ConsistencyCheck.agree"}
+COMPARED = COVERED | {
     "ClientLabels.__init__",
     "BearerMasks.add",
     "BearerMasks.next",
@@ -283,7 +283,7 @@ PURPOSES = {
     "coded": ALWAYS,
     "opened labels": COMPARED,
     "helpers": COMPARED,
-    "labels, liars": COMPARED | CHECKED,
+    "labels, liars": COMPARED | {"ConsistencyCheck.agree"},
     "spare masks": COMPARED,
     "emptied clusters": COMPARED | {"FarthestDealer", "FarthestEvaluator"},
     "opened core": COMPARED,
@@ -318,7 +318,7 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
 
 class TestTheRecords:
     def sharer(self):
-        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0)
+        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="distances")
         return Sharer(job=job, primes=primes_of(2), masks=MaskSource(bytes(32)), kernels=choose(1))
 
     def test_show_a_mask_used_for_other_rows(self, uses):

@@ -466,7 +466,16 @@ def test_limits_do_not_stop_an_honest_run_within_them(wire):
 
 
 def client_of(rows, **more):
-    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, init="labels" if "start" in more else "random")
+    job = Job(
+        n=3,
+        k=2,
+        t=1,
+        ell=1,
+        d=2,
+        bound=20.0,
+        init="labels" if "start" in more else "random",
+        disclosure="distances",
+    )
     identities = [Identity() for _ in range(3)]
     roster = Roster(tuple(identity.public for identity in identities), Identity().public)
     session = Session.of(job=job, roster=roster, run=RUN)

@@ -227,7 +227,9 @@ class TestTwoLayouts:
 
 
 def job_of(n, t, ell, **more):
-    return Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, **{"reveal_to": (1,)} | more)
+    return Job(
+        n=n, k=2, t=t, ell=ell, d=4, bound=1.0, **{"disclosure": "distances", "reveal_to": (1,)} | more
+    )
 
 
 class TestQuorum:

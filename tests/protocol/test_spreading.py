@@ -159,7 +159,9 @@ class TestConsent:
         assert all(client.centres is None for client in net.clients.values())
 
     def test_a_recipients_own_rows_do_not_count(self):
-        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=10)
+        job = Job(
+            n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=10, disclosure="distances"
+        )
         layout = Layout((5, 3, 5))
         for labels, fits in ((np.zeros(13), True), (np.r_[-1, np.zeros(12)], False)):
             given = {"name": "client 1", "layout": layout, "labels": labels.astype(np.int32)}
@@ -176,7 +178,17 @@ class TestConsent:
         with pytest.raises(ParameterError, match=r"^limits\.reveal_spread: "):
             Limits(reveal_spread=least)
         with pytest.raises(ParameterError, match=r"^reveal_spread: "):
-            Job(n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=least)
+            Job(
+                n=3,
+                k=1,
+                t=1,
+                ell=1,
+                d=2,
+                bound=1.0,
+                reveal_to=(2,),
+                reveal_spread=least,
+                disclosure="distances",
+            )
 
     @pytest.mark.parametrize(
         "other",
@@ -189,7 +201,7 @@ class TestConsent:
     def test_not_without_centres_and_not_with_liars_or_ids(self, other):
         given = {"n": 7, "k": 1, "t": 1, "ell": 1, "d": 2, "bound": 1.0, "reveal_to": (2,)}
         with pytest.raises(ParameterError, match=r"^reveal_spread: "):
-            Job(**given | other, reveal_spread=10)
+            Job(**{"disclosure": "distances"} | given | other, reveal_spread=10)
 
 
 def adds(monkeypatch, liar, lies):
@@ -273,7 +285,10 @@ class TestRefused:
         assert not np.allclose(found(net)[1], spreads(net), rtol=1e-12)
 
     def test_the_inertia_is_at_least_that_about_the_rows_own_means(self):
-        job, sizes = Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0, precision=4), np.array([2, 1])
+        job, sizes = (
+            Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0, precision=4, disclosure="distances"),
+            np.array([2, 1]),
+        )
         result = {"run": bytes(16), "sender": 0, "recipient": 1, "labels": np.zeros(3, dtype=np.int32)}
 
         def check(inertia, *, converged, sizes=sizes):
@@ -297,7 +312,10 @@ class TestRefused:
             assert sorted(found(net)) == [1, 3]
 
     def test_sums_that_no_integers_have(self):
-        job, sizes = Job(n=3, k=1, t=1, ell=1, d=1, bound=1.0, precision=4), np.array([2])
+        job, sizes = (
+            Job(n=3, k=1, t=1, ell=1, d=1, bound=1.0, precision=4, disclosure="distances"),
+            np.array([2]),
+        )
         assert deviations([[2]], [[10]], job=job, sizes=sizes) == 2.0 / 16  # -1 and 3
         for total, square in ((2, 1), (2, 11), (0, 2 * job.radius**2 + 2)):
             with pytest.raises(TooManyFaultsError, match=r"^spreads: no 2 rows of cluster 0"):
@@ -307,7 +325,7 @@ class TestRefused:
 class TestZeros:
     @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (8, 1, 1), (5, 2, 1), (9, 2, 2), (12, 1, 3)])
     def test_any_r_shares_decode_to_zeros(self, n, t, ell):
-        job = Job(n=n, k=2, t=t, ell=ell, d=5, bound=1.0)
+        job = Job(n=n, k=2, t=t, ell=ell, d=5, bound=1.0, disclosure="distances")
         primes = tuple(prime.p for prime in PRIMES[:3])
         dealt = [deal_zeros(job, primes=primes, masks=MaskSource()) for _ in range(2)]
         shares = {

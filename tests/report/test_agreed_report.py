@@ -24,6 +24,7 @@ pytestmark = pytest.mark.processes
 def ran(tmp_path_factory):
     """Organisations whose job has run."""
     made = Organisations(tmp_path_factory.mktemp("agreed"))
+    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
     made.sign()
     sites = [made.site(name) for name in NAMES]
     run_agreed(made.agreement, file=made.job, sites=sites, summary=made.folder / "job.summary.json")

@@ -17,7 +17,7 @@ from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.handshake import Handshake, Session, start_digest
 from secfc.sealing.identity import Identity, Roster
 
-JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0)
+JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="distances")
 RUN = bytes(range(16))
 NOT_SIGNED = (
     r"^client {}: what it says of itself is not signed for this run, job and roster by the key that is pinned"

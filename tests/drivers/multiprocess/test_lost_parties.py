@@ -181,7 +181,7 @@ def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
     with pytest.warns(
         secfc.FaultWarning, match=r"did not answer to the end; .*ValueError at <string>:9"
     ) as told:
-        secfc.run(rows, 3, 1, 1, seed=1, driver="multiprocess")
+        secfc.run(rows, 3, 1, 1, seed=1, driver="multiprocess", disclosure="distances")
     assert "123456" not in str(told[0].message)
 
 
