@@ -129,7 +129,10 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--consent", "all"), "--consent: only with --reveal-centres"),
         (("--disclosure", "labels", "--comparers", "north,ost"), "--comparers: no party 'ost'; they are"),
         (("--disclosure", "labels", "--comparers", "north,west"), "comparers: three different parties"),
-        (("--comparers", "west,north,south"), "comparers: with disclosure 'distances' nobody compares"),
+        (
+            ("--disclosure", "distances", "--comparers", "west,north,south"),
+            "comparers: with disclosure 'distances' nobody compares",
+        ),
         (("--reveal-spread",), "--reveal-spread: only with --reveal-centres"),
         (("--reveal-centres", "north"), "north.csv, south.csv, west.csv did not consent (limits.reveal"),
         (("--reveal-centres", "north", "--consent", "north,west"), "south.csv did not consent"),
