@@ -407,4 +407,4 @@ def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instea
         r"is needed; disclosure='distances' and 1 were given$"
     )
     with pytest.raises(ParameterError, match=text):
-        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=1)
+        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=1, disclosure="distances")
