@@ -263,8 +263,7 @@ def choose_k(call: _Choose) -> Choice:
     >>> rng = np.random.default_rng(0)
     >>> parties = [rng.normal(size=(20, 2)) + rng.integers(3, size=(20, 1)) * 9 for _ in range(3)]
     >>> consent = secfc.Limits(reveal_inertia=True)
-    >>> options = {"seed": 0, "reveal_inertia": True, "limits": consent}
-    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, **options)
+    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, reveal_inertia=True, limits=consent)
     >>> choice.best, choice[3].sizes.tolist()
     (3, [16, 22, 22])
     """

@@ -26,15 +26,18 @@ def make(
     seed: int | None = 1,
     **parameters: Any,
 ) -> Setup:
-    """A run on three blobs; `starts` gives start labels too."""
+    """A run on three blobs; `starts` gives start labels too.
+
+    The server compares unless `disclosure` says otherwise: a run has fewer messages then, and no helpers
+    or comparers.
+    """
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
     m = sum(counts)
     labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
     if starts:
         parameters["init"] = "labels"
-    if parameters.get("max_liars"):
-        parameters.setdefault("disclosure", "coded")
+    parameters.setdefault("disclosure", "coded" if parameters.get("max_liars") else "distances")
     return Setup(
         job=Job(
             n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, seed=seed, **parameters

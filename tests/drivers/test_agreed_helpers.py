@@ -159,7 +159,6 @@ def test_who_sends_what_is_not_for_helpers_is_lost_and_not_who_would_get_it(orga
     coordinator = Coordinator(
         terms=RunTerms.of(agreement),
         run=bytes(16),
-        seed=0,
         identity=read_key(organisations.coordinator_key),
         send=lambda name, data, timeout: None,
         deadline=1.0,

@@ -19,8 +19,10 @@ SIGNATURE = 64
 HEADER = 29
 RESIDUES = HEADER + 4 + 9
 """A header, the part, a byte for the primes, four for columns and rows each; then three bytes a residue."""
-INTRODUCTION = 4 + 32 + 32 + 64
-"""Rows, digest of start labels, ephemeral key, signature."""
+INTRODUCTION = 4 + 32 + 32 + 2 * 32 + 64
+"""Rows, digest of start labels, ephemeral key, commitments to two values, signature."""
+COUNT = 4
+"""Before values that only disclosure "labels" has: there are none."""
 SEALED = HEADER + 4 + 16
 """A header, the part and the seal's tag; three bytes a residue between."""
 
@@ -156,7 +158,8 @@ def test_an_answer_about_small_sets_takes_fewer_residues_than_a_share(setup_of):
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [("Hello", 32 + INTRODUCTION), ("Plan", INTRODUCTION * 3 + SIGNATURE), ("Ready", 4)]
+    ("kind", "size"),
+    [("Hello", 32 + INTRODUCTION), ("Plan", INTRODUCTION * 3 + SIGNATURE), ("Ready", 4 + COUNT)],
 )
 def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
     assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
@@ -167,7 +170,7 @@ def test_labels_take_the_bits_of_k(setup_of):
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
     assert {message.size for message in of_kind(outcome, "Assignment")} == {
-        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + 2 + SIGNATURE
+        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + 2 + COUNT + SIGNATURE
     }
     assert {message.size for message in of_kind(outcome, "Finish")} == {
         HEADER + 13 + 4 + 2 * labels + 2 + SIGNATURE
