@@ -22,6 +22,8 @@ from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.labels import timed_rounds
 from benchmarks.costs.setting import PRECISION, Case
 from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, row
+from secfc.array_types import Floats
+from secfc.params import Job
 from secfc.protocol.messages import Compared, Endorsement, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.rows import largest_norm
 
@@ -34,8 +36,7 @@ ASKED = {one.__name__ for one in (MaskedAnswer, SpareMasks, Compared, OpenedLabe
 def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
     """Seconds of all parties in an iteration, and labels from the given start."""
     rows, start, expected, k = load(folder, size)
-    case = Case(m=rows.shape[0], d=rows.shape[1], k=k, n=n, t=t, ell=ell)
-    job = case.job(bound=largest_norm(rows, name="rows"), precision=PRECISION, max_iter=ITERATIONS + 2)
+    job = _job(rows, k, n, t, ell, max_iter=ITERATIONS + 2)
     turns = take_turns(job, rows, seeds=range(STARTS))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", secfc.ConvergenceWarning)
@@ -65,11 +66,7 @@ def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
 def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
     """The same with disclosure "labels"."""
     rows, start, expected, k = load(folder, size)
-    case = Case(m=rows.shape[0], d=rows.shape[1], k=k, n=n, t=t, ell=ell)
-    bound = largest_norm(rows, name="rows")
-    job = replace(
-        case.job(bound=bound, precision=PRECISION, max_iter=ITERATIONS), disclosure="labels", init="labels"
-    )
+    job = replace(_job(rows, k, n, t, ell, max_iter=ITERATIONS), disclosure="labels", init="labels")
     seconds = []
     with threadpool_limits(1):
         for turn in range(STARTS):
@@ -91,6 +88,11 @@ def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
         reveals="labels, to every party",
         sent_bytes=max(each.values()) // ITERATIONS,
     )
+
+
+def _job(rows: Floats, k: int, n: int, t: int, ell: int, *, max_iter: int) -> Job:
+    case = Case(m=rows.shape[0], d=rows.shape[1], k=k, n=n, t=t, ell=ell)
+    return case.job(bound=largest_norm(rows, name="rows"), precision=PRECISION, max_iter=max_iter)
 
 
 def plaintext(folder: Path, size: str) -> PeerRow:

@@ -111,17 +111,8 @@ def packed(shape, fill=b"\x01\x02\x03"):
 
 
 def introduction(rows):
-    start, ephemeral, commitment, checks, signature = (
-        bytes([rows + 1]) * size for size in (32, 32, 32, 32, 64)
-    )
-    return Introduction(
-        rows=rows,
-        start=start,
-        ephemeral=ephemeral,
-        commitment=commitment,
-        checks=checks,
-        signature=signature,
-    )
+    sizes = {"start": 32, "ephemeral": 32, "commitment": 32, "checks": 32, "signature": 64}
+    return Introduction(rows=rows, **{name: bytes([rows + 1]) * size for name, size in sizes.items()})
 
 
 def signed_report(client, shape=(1, 2, 3)):
