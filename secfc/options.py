@@ -28,6 +28,9 @@ Disclosure = Literal["coded", "distances", "labels"]
 """What is learnt of distances: "labels": nothing but labels; "distances": these, by the server alone;
 "coded": every client's coded distances."""
 
+Link = Literal["lan", "wan"]
+"""What joins the parties."""
+
 Driver = Literal["in-process", "multiprocess"]
 """Drivers that run on one machine."""
 
@@ -169,6 +172,13 @@ class Agreed:
         "end",
         '{"end", "rounds"}',
         "When clients compare what the server gave them: after the run, or also before each answer.",
+    )
+    link: Link = option(
+        "lan",
+        '{"lan", "wan"}',
+        'What joins the parties that compare, with disclosure "labels". With "wan" they compare few rows in '
+        "fewer exchanges and more bytes.",
+        help="What joins the parties that compare: wan takes fewer exchanges and more bytes.",
     )
 
 

@@ -223,6 +223,8 @@ class Job(AgreedClustering):
         if self.disclosure != "labels":
             if comparers:
                 raise ParameterError(f"comparers: with disclosure {self.disclosure!r} nobody compares")
+            if self.link != "lan":
+                raise ParameterError(f"link: with disclosure {self.disclosure!r} nobody compares")
             return
         for client in comparers:
             check_positive("comparers", client)

@@ -14,7 +14,7 @@ from secfc.comparing.start import most_nearer_bytes
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.options import MAX_ROWS
+from secfc.options import MAX_ROWS, Link
 from secfc.params import Job, Start
 
 MAX_MESSAGE_BYTES = 1 << 31
@@ -108,7 +108,7 @@ class Layout:
         if job.reveal_spread is not None:  # behind the first part of the shares
             columns += job.k * job.width
         if job.disclosure == "labels":
-            compared = most_compared_bytes(self.m, job.k, primes, job.init)
+            compared = most_compared_bytes(self.m, job.k, primes, job.init, job.link)
             largest = max(compared, most_range_bytes(job.n, self.m, primes)) + _HEADER_ROOM
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
@@ -134,11 +134,11 @@ def most_answer_bytes(columns: int) -> int:
 
 
 @cache
-def most_compared_bytes(rows: int, k: int, primes: int, init: Start) -> int:
+def most_compared_bytes(rows: int, k: int, primes: int, init: Start, link: Link) -> int:
     """Bytes that no message exceeds by which labels are compared, of so many rows in all."""
     columns = primes * k
     of_part = min(rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
-    of_labels = max(most_dealt_bytes(of_part, k, primes), most_farthest_bytes(rows, k, primes))
+    of_labels = max(most_dealt_bytes(of_part, k, primes, link), most_farthest_bytes(rows, k, primes))
     if init != "k-means++":
         return of_labels
     candidates = candidates_of(k)

@@ -40,7 +40,9 @@ def assert_same(one, other):
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    "options", [{}, {"ell": 2}, {"comparers": (4, 1, 2)}, {"init": "separation"}, PLUS_PLUS], ids=str
+    "options",
+    [{}, {"ell": 2}, {"comparers": (4, 1, 2), "link": "wan"}, {"init": "separation"}, PLUS_PLUS],
+    ids=str,
 )
 def test_drivers_and_disclosures_have_one_result(tmp_path, options):
     one = run(**options)
@@ -48,7 +50,7 @@ def test_drivers_and_disclosures_have_one_result(tmp_path, options):
     for driver, storage in (("multiprocess", None), ("multiprocess", tmp_path)):
         other = run(**options, driver=driver, storage=storage)
         assert_same(one, other)
-    without = {name: value for name, value in options.items() if name != "comparers"}
+    without = {name: value for name, value in options.items() if name not in ("comparers", "link")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start).fit(ROWS)
@@ -200,6 +202,11 @@ WRONG = {
         {"comparers": (0, 1, 2), "disclosure": "coded"},
         "comparers: with disclosure 'coded' nobody compares",
     ),
+    "a link that nobody compares over": (
+        {"link": "wan", "disclosure": "distances"},
+        "link: with disclosure 'distances' nobody compares",
+    ),
+    "another link": ({"link": "slow"}, "link: "),
 }
 
 

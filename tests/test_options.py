@@ -44,6 +44,7 @@ DEFAULTS = {
     "max_liars": 0,
     "reveal_inertia": False,
     "comparison": "end",
+    "link": "lan",
     "comparers": None,
     "deadline": None,
     "seed": None,

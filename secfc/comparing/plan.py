@@ -7,12 +7,13 @@ import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.slicing import at_most, words_of
-from secfc.comparing.widths import FEW_PAIRS, WIDE, GateWidths, Group, levels
+from secfc.comparing.widths import FEW, WIDE, GateWidths, Group, levels
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
 from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Differences, Words
+from secfc.options import Link
 
 _WORD_BYTES = 8
 
@@ -189,22 +190,22 @@ class BatchPlan:
         return at_most(self.own, self.bracket.first.size)[:, np.newaxis]
 
 
-def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
+def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
     """Bytes that the dealer sends at most at a time about labels, or the core, of so many rows.
 
     All pairs of k centres are compared, with the usual widths; of few pairs, with wide ones, as many as these
     are for; for the core, rows by set with the others.
     """
-    slots, words = max(k, 2), words_of(rows)
+    slots, words, wide = max(k, 2), words_of(rows), FEW[link].wide
     of_pair, of_output = _dealt(slots, primes, GateWidths())
     most = words * (slots * (slots - 1) // 2 * of_pair + slots * of_output)
     core = (words + slots) * ((slots - 1) * of_pair + of_output)
     for few in range(2, slots + 1):  # sets without rows are not compared
         pairs = few * (few - 1) // 2
-        if pairs > FEW_PAIRS:
+        if pairs > wide:
             break
         of_pair, of_output = _dealt(few, primes, WIDE)
-        most = max(most, words_of(min(rows, FEW_PAIRS // pairs)) * (pairs * of_pair + few * of_output))
+        most = max(most, words_of(min(rows, wide // pairs)) * (pairs * of_pair + few * of_output))
     return _WORD_BYTES * max(most, core)
 
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.widths import FEW_PAIRS, GateWidths, widths_of
+from secfc.comparing.widths import FEW, GateWidths
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
 from secfc.field.residues import centred
 from secfc.kernels.interface import Differences
 from secfc.kmeans.compare import CORE_FACTOR
+from secfc.options import Link
 
 _PAIRS = 1 << 17
 """Pairs of a batch: a wire of them is 16 KiB, and a level of gates takes a few MiB."""
@@ -94,7 +95,7 @@ class Question:
 
     @classmethod
     def about(
-        cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None
+        cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None, link: Link
     ) -> "Question":
         """The question about labels that takes least: about few rows, in as few exchanges as there can be.
 
@@ -104,11 +105,12 @@ class Question:
             As above.
         champions : ndarray of shape (m,), int32, or None
             The set that each row is in, if known.
+        link : {"lan", "wan"}
         """
-        slots = int(np.count_nonzero(sizes))
-        if rows * (slots - 1) * (slots - 2) // 2 <= FEW_PAIRS:
+        slots, few = int(np.count_nonzero(sizes)), FEW[link]
+        if rows * (slots - 1) * (slots - 2) // 2 <= few.at_once:
             champions = None
-        widths = widths_of(rows * slots * (slots - 1) // 2)
+        widths = few.widths(rows * slots * (slots - 1) // 2)
         return cls(primes=primes, sizes=sizes, rows=rows, champions=champions, widths=widths)
 
     @cached_property

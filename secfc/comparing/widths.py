@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from secfc.errors import ParameterError
+from secfc.options import Link
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +34,38 @@ class GateWidths:
                 raise ParameterError(f"{name}: 3 to 6 are possible, {getattr(self, name)} was given")
 
 
-FEW_PAIRS = 1 << 14
-"""Pairs of centres, over all rows, that are compared sooner than the evaluators exchange more often."""
-
 WIDE = GateWidths(chunk=4, first_fan=5, fan=6)
 
 
-def widths_of(pairs: int) -> GateWidths:
-    """Widths of gates for so many pairs: of few, an exchange costs more than the gates."""
-    return WIDE if pairs <= FEW_PAIRS else GateWidths()
+@dataclass(frozen=True, kw_only=True)
+class Few:
+    """Pairs of centres, over all rows of a question, that cost less than an exchange of the evaluators.
+
+    Attributes
+    ----------
+    at_once : int
+        So many more are compared rather than champions first.
+    wide : int
+        So many are compared with `WIDE` gates.
+    """
+
+    at_once: int
+    wide: int
+
+    def widths(self, pairs: int) -> GateWidths:
+        """Widths of gates for so many pairs."""
+        return WIDE if pairs <= self.wide else GateWidths()
+
+
+FEW: dict[Link, Few] = {
+    "lan": Few(at_once=1 << 14, wide=1 << 14),
+    "wan": Few(at_once=1 << 17, wide=1 << 15),
+}
+"""By link. In a LAN an exchange costs the work for a message, in a WAN 50 ms, in which 2 MB come at 40 MB/s.
+
+A pair of a row takes about 70 bytes, and wide gates 40 more. Champions first take five exchanges more, wide
+gates one less (docs/decisions/041-comparing-by-three.md).
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,8 +88,8 @@ class Bounds:
         """What the dealer sends of a part; without the rows of some, a round takes fewer primes."""
         if self.job.disclosure != "labels":
             return 0
-        rows, k, init = self.rows, self.job.k, self.job.init
-        of = (most_compared_bytes(rows, k, primes, init) for primes in range(1, self.primes + 1))
+        rows, k, init, link = self.rows, self.job.k, self.job.init, self.job.link
+        of = (most_compared_bytes(rows, k, primes, init, link) for primes in range(1, self.primes + 1))
         return max(*of, most_range_bytes(self.job.n, rows, self.primes))
 
     def part_rows(self, primes: int = 1) -> int:

@@ -11,6 +11,7 @@ from support.wire import Wire
 
 from secfc import keystream
 from secfc.comparing.keys import Keys
+from secfc.comparing.widths import FEW
 from secfc.errors import CheatError
 from secfc.limits import Limits
 from secfc.protocol.label_round import LabelRound
@@ -103,7 +104,7 @@ def wired(comparers, **more):
 @pytest.mark.parametrize("part", [3, 30])
 @pytest.mark.parametrize("few", [-1, 1 << 14])
 def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part, few):
-    monkeypatch.setattr("secfc.comparing.question.FEW_PAIRS", few)
+    monkeypatch.setitem(FEW, "lan", replace(FEW["lan"], at_once=few))
     part_rows(part)
     net, (dealer, first, second) = wired(comparers), comparers
     net.run()
