@@ -281,6 +281,22 @@ def test_where_labels_alone_are_opened_a_site_that_does_not_compare_is_done_with
     assert list(names_of_lost(network)) == [f"site-{number}"]
 
 
+def test_where_labels_alone_are_opened_the_inertia_is_told_by_consent(organisations, tmp_path):
+    made = organisations(20, 10, 30, disclosure="labels", n_init=2, reveal_inertia=True)
+    for name in made.sites:
+        made.configure(name, more="[limits]\nreveal_inertia = true\n")
+    network = Network(made)
+    network.run()
+    assert_exact(made, network)
+    network.write_summary(tmp_path / "summary.json", None)
+    pooled, labels = np.concatenate(made.rows), np.concatenate([made.labels(name) for name in made.sites])
+    within = sum(
+        ((pooled[labels == h] - pooled[labels == h].mean(axis=0)) ** 2).sum() for h in np.unique(labels)
+    )
+    told = read_summary(tmp_path / "summary.json").coordinator["result"]
+    assert told["inertia"] == pytest.approx(within, rel=1e-6)
+
+
 def test_where_labels_alone_are_opened_a_lost_comparer_ends_the_run_by_name(organisations, monkeypatch):
     made = organisations(20, 10, 30, 5, disclosure="labels")
     with pytest.raises(TooManyFaultsError, match=r"client 2 is absent, who compares.*lost of 4: site-2"):
