@@ -242,15 +242,11 @@ FORGED = {
 
 
 @pytest.mark.parametrize("client", EVERYBODY)
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-def test_a_question_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client, forged):
+def test_a_question_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client):
     question = of_round(net, 2, client)
-    refuses(
-        net.clients[client],
-        replace(question, **forged(net, question)),
-        MessageError,
-        "endorsements|client",
-    )
+    for forged in FORGED.values():
+        changed = replace(question, **forged(net, question))
+        refuses(net.clients[client], changed, MessageError, "endorsements|client")
     net.deliver(question)
 
 
@@ -272,23 +268,25 @@ def test_endorsements_of_the_question_before_are_refused(net, refuses, client):
     net.deliver(question)
 
 
+FORGED_ENDS = {
+    "nobody's": lambda net, one: {"endorsements": ()},
+    "the first's": lambda net, one: {"endorsements": one.endorsements[:1] * 2},
+    "labels": lambda net, one: {"labels": other(one.labels)},
+    "n_iter": lambda net, one: {"n_iter": one.n_iter - 1},
+    "converged": lambda net, one: {"converged": not one.converged},
+    "a question's": lambda net, one: {
+        "endorsements": signed(net, one.labels, round_=net.server.gathering.round + 1)
+    },
+    "no end": lambda net, one: {"endorsements": signed(net, one.labels, said=Said.RESULT, round_=0)},
+}
+
+
 @pytest.mark.parametrize("client", EVERYBODY)
-@pytest.mark.parametrize(
-    "forged",
-    [
-        lambda net, one: {"endorsements": ()},
-        lambda net, one: {"endorsements": one.endorsements[:1] * 2},
-        lambda net, one: {"labels": other(one.labels)},
-        lambda net, one: {"n_iter": one.n_iter - 1},
-        lambda net, one: {"converged": not one.converged},
-        lambda net, one: {"endorsements": signed(net, one.labels, round_=net.server.gathering.round + 1)},
-        lambda net, one: {"endorsements": signed(net, one.labels, said=Said.RESULT, round_=0)},
-    ],
-    ids=["nobody's", "the first's", "labels", "n_iter", "converged", "a question's", "no end"],
-)
-def test_a_result_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client, forged):
+def test_a_result_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client):
     finish = net.hold(Finish, recipient=client)
-    refuses(net.clients[client], replace(finish, **forged(net, finish)), MessageError, "endorsements|client")
+    for forged in FORGED_ENDS.values():
+        changed = replace(finish, **forged(net, finish))
+        refuses(net.clients[client], changed, MessageError, "endorsements|client")
     net.deliver(finish)
 
 
@@ -309,21 +307,18 @@ def opening(five):
     return five(**CONSENTED)
 
 
-@pytest.mark.parametrize("client", [*EVERYBODY])
-@pytest.mark.parametrize(
-    ("forged", "text"),
-    [
-        (lambda one: np.nextafter(one, np.inf), "client 2"),
-        (lambda one: 0.0, "client 2"),
-        (lambda one: None, "a sum of squares are needed"),
-        (lambda one: -one, "a sum of squares are needed"),
-    ],
-    ids=["another", "zero", "none", "negative"],
-)
-def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses, client, forged, text):
+@pytest.mark.parametrize("client", EVERYBODY)
+def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses, client):
     finish = opening.hold(Finish, recipient=client)
-    assert finish.inertia > 0
-    refuses(opening.clients[client], replace(finish, inertia=forged(finish.inertia)), MessageError, text)
+    told = finish.inertia
+    assert told > 0
+    for forged, text in (
+        (np.nextafter(told, np.inf), "client 2"),
+        (0.0, "client 2"),
+        (None, "a sum of squares are needed"),
+        (-told, "a sum of squares are needed"),
+    ):
+        refuses(opening.clients[client], replace(finish, inertia=forged), MessageError, text)
     opening.deliver(finish)
     opening.run()
     assert opening.server.state is State.DONE
