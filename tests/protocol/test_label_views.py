@@ -205,7 +205,7 @@ def net_of(monkeypatch):
 
 
 def told(net):
-    """What is opened: labels, a core, rows that move, the best start, by consent the inertia; the end."""
+    """What is opened: labels, a core, rows that move or are drawn, the best start, by consent the inertia."""
     opened = [
         (message.labels.tolist(), message.core)
         if isinstance(message, OpenedLabels)
@@ -400,6 +400,7 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
 
 OTHERS = {
     "separation": {"init": "separation"},
+    "k-means++": {"init": "k-means++", "n_init": 2},
     "starts": {"n_init": 2},
     "segments": {"ell": 2, "t": 1},
     "one round": {"max_iter": 1},
