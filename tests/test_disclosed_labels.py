@@ -254,7 +254,10 @@ class TestSeveralK:
         assert [row[2].strip() for row in choice.rows()] == ["-", "-"]
         assert [row[3].endswith("*") for row in choice.rows()] == [one.k == choice.best for one in choice]
         assert {one["silhouette"] for one in choice.to_dict()["candidates"]} == {None}
-        choice.plot()
+
+    def test_their_plot_is_drawn_without_them(self):
+        pytest.importorskip("matplotlib")
+        assert len(self.choose().plot().axes) == 4
 
     @pytest.mark.processes
     @pytest.mark.parametrize("more", [{"max_liars": 1}, {"comparers": (4, 5, 6)}], ids=str)

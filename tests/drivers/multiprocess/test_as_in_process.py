@@ -13,7 +13,14 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.mark.parametrize(
-    "start", [{"init": "random"}, {"init": "separation"}, {"starts": True}, {"n_init": 3}]
+    "start",
+    [
+        {"init": "random"},
+        {"init": "separation"},
+        {"starts": True},
+        {"n_init": 3},
+        {"disclosure": "labels", "init": "k-means++", "n_init": 2},
+    ],
 )
 def test_outcome_and_messages_equal_those_of_the_in_process_driver(setup_of, start):
     setup = setup_of((5, 0, 7), **start)
@@ -21,7 +28,7 @@ def test_outcome_and_messages_equal_those_of_the_in_process_driver(setup_of, sta
 
 
 def test_outcome_and_messages_are_equal_with_eleven_parties(setup_of, started):
-    setup = setup_of((3, 4, 1, 0, 2, 5, 3, 3, 2, 1, 4), t=4, ell=2)
+    setup = setup_of((3, 4, 1, 0, 2, 5, 3, 3, 2, 1, 4), t=4, ell=2, disclosure="labels")
     assert_equal(run_multiprocess(setup), run_in_process(setup))
     assert len(started) == 11 + 2  # two helpers compare
 
