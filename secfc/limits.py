@@ -26,7 +26,8 @@ class Limits:
         A round with a non-empty set of fewer rows is refused. 1 refuses nothing: relocation of emptied
         clusters makes sets of one row.
     most_rounds : int, optional
-        Rounds answered; the job's own largest number by default.
+        Rounds answered, those counted once that are asked again of other comparers; the job's own largest
+        number by default.
     most_rows : int, optional
         Rows of all parties together, of each of which a client keeps a share; a job of more ends the run for
         this party before memory is taken for them. Only `MAX_ROWS` bounds them by default.

@@ -304,10 +304,11 @@ class Execution:
     )
     comparers: Sequence[int] | None = option(
         None,
-        "sequence of three int, optional",
+        "sequence of int, optional",
         'With disclosure "labels" the parties, by position, that compare: dealer, first and second '
-        "evaluator. Positions behind the last party, n and on, are helpers, parties without rows and shares. "
-        "By default the first three where t = 1, else the first and two helpers.",
+        "evaluator, then reserves, the next of which takes the place of one that is lost. Positions behind "
+        "the last party, n and on, are helpers, parties without rows and shares. By default the first three "
+        "where t = 1, else the first and two helpers.",
     )
     storage: str | os.PathLike[str] | None = option(
         None,

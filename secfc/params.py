@@ -40,6 +40,9 @@ SMALLEST_SPREAD = 10
 COMPARERS = 3
 """A dealer and two evaluators."""
 
+MAX_COMPARERS = 16
+"""With reserves: each is trusted by every other, so that few are of use."""
+
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
 MAX_ROUNDS = (1 << 32) - 2
@@ -135,10 +138,10 @@ class Job(AgreedClustering):
     predict : bool
         A prediction: start labels are kept, and rows whose label is -1 get that of the nearest mean, in one
         round; every client must consent (`Limits.predict`).
-    comparers : tuple of three int
-        With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are helpers,
-        parties without rows and shares. By default clients 1, 2 and 3 where t = 1, else client 1 and two
-        helpers. () with another disclosure.
+    comparers : tuple of int
+        With disclosure "labels" the trio: dealer, first and second evaluator; then reserves, the next of whom
+        takes the place of one that is lost. Numbers above n are helpers, parties without rows and shares. By
+        default clients 1, 2 and 3 where t = 1, else client 1 and two helpers. () with another disclosure.
     seed : int, optional
         Public choices follow from it: first sets of starts, and draws. Without one they follow from a coin
         that the comparers toss, with another disclosure the server makes them.
@@ -198,8 +201,8 @@ class Job(AgreedClustering):
         self._check_spread()
         self._check_inertia()
         self._check_threshold()
-        if self.max_rounds > MAX_ROUNDS:
-            raise ParameterError(f"max_iter, n_init: {self.max_rounds} rounds, {MAX_ROUNDS} can be numbered")
+        if self.last_round > MAX_ROUNDS:
+            raise ParameterError(f"max_iter, n_init: {self.last_round} rounds, {MAX_ROUNDS} can be numbered")
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
             raise ThresholdError(
@@ -229,8 +232,11 @@ class Job(AgreedClustering):
         for client in comparers:
             check_positive("comparers", client)
         helpers = {client for client in comparers if client > self.n}
-        if len(comparers) != COMPARERS or len(set(comparers)) != COMPARERS:
-            raise ParameterError(f"comparers: three different parties are needed, {comparers} were given")
+        if not COMPARERS <= len(set(comparers)) == len(comparers) <= MAX_COMPARERS:
+            raise ParameterError(
+                f"comparers: three different parties are needed, and at most {MAX_COMPARERS} with reserves, "
+                f"{comparers} were given"
+            )
         if helpers != set(range(self.n + 1, self.parties + 1)):
             raise ParameterError(
                 f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap, "
@@ -466,12 +472,32 @@ class Job(AgreedClustering):
         starts = self.n_init * len(self.compared) + 1 if self.compared else self.n_init
         return starts * (before + self.max_iter + 1) + again
 
+    @property
+    def trio(self) -> tuple[int, int, int]:
+        """With disclosure "labels" dealer and evaluators as long as none is lost."""
+        dealer, first, second = self.comparers[:COMPARERS]
+        return dealer, first, second
+
+    @property
+    def reserves(self) -> int:
+        """Parties that take the places of comparers that are lost."""
+        return max(0, len(self.comparers) - COMPARERS)
+
+    @property
+    def last_round(self) -> int:
+        """The largest number that a round can have.
+
+        Questions are asked again for each reserve that takes a place, with one round before the first.
+        """
+        return self.max_rounds + self.reserves * (self.max_rounds + 1)
+
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""
         clients = self.comparing_clients
         if self.t > 1 and len(clients) > 1:
+            learn = "learn, once both have compared," if self.reserves else "learn"
             return PrivacyWarning(
-                f"comparers: any two of clients {', '.join(map(str, clients))} together learn what the "
+                f"comparers: any two of clients {', '.join(map(str, clients))} together {learn} what the "
                 f"server learns with disclosure 'distances', though t={self.t} may collude"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:

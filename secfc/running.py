@@ -27,7 +27,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
 from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
-from secfc.params import COMPARERS, Job, Start, check_choice, check_seed, fitting, recovery_threshold
+from secfc.params import MAX_COMPARERS, Job, Start, check_choice, check_seed, fitting, recovery_threshold
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.row_layout import Layout
@@ -216,7 +216,7 @@ def _comparers(given: object, members: list[Party]) -> tuple[int, ...]:
     if given is None:
         return ()
     n = len(members)
-    if not isinstance(given, list | tuple) or any(not _is_position(at, n + COMPARERS) for at in given):
+    if not isinstance(given, list | tuple) or any(not _is_position(at, n + MAX_COMPARERS) for at in given):
         raise ParameterError(
             f"comparers: positions of parties, 0 to {n - 1}, are needed, or {n} and on for helpers"
         )

@@ -109,11 +109,14 @@ def test_what_is_opened_is_said_and_is_in_no_summary(files):
     assert not any(str(value) in told for value in expected().cluster_centers.ravel())
 
 
-def test_parties_that_compare_are_named_in_their_order(files):
-    done = run("--disclosure", "labels", "--comparers", "west,north,south")
+@pytest.mark.parametrize(
+    ("named", "comparers"), [("west,north,south", [3, 1, 2]), ("west,north,south,helper", [3, 1, 2, 4])]
+)
+def test_parties_that_compare_are_named_in_their_order_reserves_last(files, named, comparers):
+    done = run("--disclosure", "labels", "--comparers", named)
     assert done.exit_code == 0, done.stdout
     parameters = json.loads((files / "result/summary.json").read_text())["parameters"]
-    assert (parameters["disclosure"], parameters["comparers"]) == ("labels", [3, 1, 2])
+    assert (parameters["disclosure"], parameters["comparers"]) == ("labels", comparers)
     for name, labels in zip(LABELS, expected().labels, strict=True):
         assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
 

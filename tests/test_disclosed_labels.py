@@ -189,8 +189,9 @@ def test_the_promise_of_a_page_is_no_larger_than_what_holds(tmp_path, t):
 WRONG = {
     "one twice": ({"comparers": (0, 1, 1)}, "comparers: three different parties are needed"),
     "two": ({"comparers": (0, 1)}, "comparers: three different parties"),
-    "four": ({"comparers": (0, 1, 2, 3)}, "comparers: three different parties"),
-    "beyond": ({"comparers": (0, 1, 8)}, "comparers: positions of parties, 0 to 4, are needed"),
+    "seventeen": ({"comparers": range(17)}, "comparers: positions of parties"),
+    "seventeen at most": ({"comparers": (*range(17),)}, "comparers: .* at most 16 with reserves"),
+    "beyond": ({"comparers": (0, 1, 21)}, "comparers: positions of parties, 0 to 4, are needed"),
     "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients are 1 to 5, helpers 6 and on without a gap"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
@@ -275,7 +276,7 @@ class TestSeveralK:
             self.choose(limits=None)
 
 
-@pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 7), (1, 2, 3, 4)])
+@pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 7), (1, 2, 3, 3)])
 def test_a_job_names_three_different_parties(comparers):
     with pytest.raises(
         ParameterError, match=r"^comparers: (three different parties are needed|.* without a gap)"
@@ -287,6 +288,17 @@ def test_a_job_names_three_different_parties(comparers):
 def test_a_comparer_is_a_number_of_a_client(comparers):
     with pytest.raises(ParameterError, match=r"^comparers: "):
         Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
+
+
+def test_reserves_are_named_on_the_page_and_in_the_warning(tmp_path):
+    names = [f"party {j}" for j in range(5)]
+    with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 4 together learn, once both have"):
+        result = run(t=2, comparers=(0, 5, 6, 3))
+    text = result.report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
+    assert "client 4, where it took the place of one that was lost" in text
+    plain = run(t=2)
+    for mine, theirs in zip(result.labels, plain.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_two_comparers_are_fewer_than_t_so_it_warns():

@@ -32,7 +32,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
-from secfc.protocol.range_round import RANGE_ROUND
 from secfc.protocol.signed import report_statement
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Handshake
@@ -42,6 +41,9 @@ How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",
     "false", "unsigned", "uncalled",
 ]  # fmt: skip
+
+_RANGE_ROUND = 0
+"""Before the first question of an attempt without reserves."""
 
 _BY_PURPOSE = {kind.purpose: kind.__name__ for kind in KINDS if kind.purpose}
 
@@ -180,7 +182,7 @@ class LyingClient(Client):
 
     def _masked(self, at: tuple[int, int], payload: bytes) -> PackedResidues:
         """The residues of an answer."""
-        primes, columns = (self._job.residues(self._rows), 1) if at[0] == RANGE_ROUND else self._question
+        primes, columns = (self._job.residues(self._rows), 1) if at[0] == _RANGE_ROUND else self._question
         answer = bytearray(payload[_digest_bytes(MaskedAnswer.purpose, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
         return PackedResidues(shape=shape, payload=answer)

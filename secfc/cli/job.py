@@ -298,7 +298,13 @@ def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
     names = [agreement.names[client - 1] for client in agreement.job.comparers]
     if not names:
         return []
-    return [("who compares", f"{', '.join(names)}; no two of them may collude")]
+    first = len(names) - agreement.job.reserves
+    trio, reserves = ", ".join(names[:first]), names[first:]
+    if not reserves:
+        return [("who compares", f"{trio}; no two of them may collude")]
+    # Who takes whose place is not known before: any two may compare together.
+    replaced = f"if one is lost, {', then '.join(reserves)} in its place"
+    return [("who compares", f"{trio}; {replaced}; no two of all these may collude")]
 
 
 def _membership(task: "Job") -> str:

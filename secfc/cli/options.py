@@ -157,8 +157,9 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
         typer.Option(
             "--comparers",
             help="With --disclosure labels: the three parties that compare, by the names of their files, "
-            "dealer first, separated by commas; 'helper' is one without rows. By default the first three "
-            "where t = 1, else the first and two helpers.",
+            "dealer first, separated by commas; 'helper' is one without rows. Names behind the third are "
+            "reserves: the next takes the place of one that is lost. By default the first three where "
+            "t = 1, else the first and two helpers.",
         ),
     ] = None
     consent: Annotated[

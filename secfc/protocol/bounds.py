@@ -33,7 +33,7 @@ ROUND_BYTES = 4
 
 def most_witness_bytes(job: Job) -> int:
     """Bytes of the proofs of the result and of all assignments."""
-    return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * job.max_rounds
+    return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * job.last_round
 
 
 @dataclass(frozen=True)

@@ -14,33 +14,64 @@ from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import LabelSearch
 from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.messages import SERVER, Coin, CoinRequest, Message
+from secfc.protocol.messages import SERVER, TOLD_BYTES, Coin, CoinRequest, Message
+from secfc.protocol.signed import value_statement
 from secfc.row_layout import Layout
 from secfc.sealing.coin import COIN_BYTES, commitment_to, toss
-from secfc.sealing.handshake import start_digest
+from secfc.sealing.handshake import Session, start_digest
 
 
-def check_value(value: bytes, *, commitment: bytes, run: bytes, party: int) -> None:
-    """Raise MessageError unless a party committed itself to a value."""
-    if commitment_to(value, run=run, party=party) != commitment:
-        raise MessageError(f"client {party} told another value of the coin than it is committed to")
-
-
-def values_in(coin: bytes, job: Job, *, commitments: Mapping[int, bytes], run: bytes) -> dict[int, bytes]:
-    """The comparers' values in the first question, by comparer; none where they toss no coin.
+def value_told(
+    told: bytes,
+    *,
+    party: int,
+    commitment: bytes,
+    session: Session,
+    transcript: bytes,
+    left_out: Collection[int],
+) -> bytes:
+    """A comparer's value of the coin, of what it told: the value and its signature.
 
     Raises
     ------
     MessageError
-        There are not as many, or one is not what its comparer is committed to.
+        It is not what the comparer is committed to.
+    SealError
+        The comparer did not sign it for this transcript and these clients left out. A server that asked
+        comparers about different ones would else have a choice of coins when some of them are lost.
     """
-    tossing = job.comparers if job.tosses else ()
-    if len(coin) != COIN_BYTES * len(tossing):
+    value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
+    if commitment_to(value, run=session.run, party=party) != commitment:
+        raise MessageError(f"client {party} told another value of the coin than it is committed to")
+    signed = value_statement(transcript, party=party, value=value, left_out=left_out)
+    session.roster.verify(party, signature, signed, what="its value of the coin about these rows")
+    return value
+
+
+def values_in(
+    coin: bytes, job: Job, *, peers: Peers, session: Session, left_out: Collection[int]
+) -> dict[int, bytes]:
+    """The comparers' values in the first question, by comparer; none where they toss no coin.
+
+    Raises
+    ------
+    MessageError, SealError
+        There are not as many, or as `value_told`.
+    """
+    tossing = job.trio if job.tosses else ()
+    if len(coin) != TOLD_BYTES * len(tossing):
         raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {len(tossing)} values are needed")
-    values = {party: coin[COIN_BYTES * at :][:COIN_BYTES] for at, party in enumerate(tossing)}
-    for party, value in values.items():
-        check_value(value, commitment=commitments[party], run=run, party=party)
-    return values
+    return {
+        party: value_told(
+            coin[TOLD_BYTES * at :][:TOLD_BYTES],
+            party=party,
+            commitment=peers.commitments[party],
+            session=session,
+            transcript=peers.transcript,
+            left_out=left_out,
+        )
+        for at, party in enumerate(tossing)
+    }
 
 
 def tell(
@@ -54,11 +85,13 @@ def tell(
         Nobody needs it, or the server leaves out others than this party was told.
     """
     job, number = context.job, context.number
-    if not job.tosses or number not in job.comparers:
+    if not job.tosses or number not in job.trio:
         raise MessageError(f"CoinRequest: to client {number}, which tosses no coin")
     if message.left_out != tuple(sorted(left_out)):
         raise MessageError("CoinRequest: without other clients than this one was told are left out")
-    return [Coin(run=context.session.run, sender=number, recipient=SERVER, value=peers.coin)]
+    told = value_statement(peers.transcript, party=number, value=peers.coin, left_out=left_out)
+    signature, run = context.identity.sign(told), context.session.run
+    return [Coin(run=run, sender=number, recipient=SERVER, value=peers.coin, signature=signature)]
 
 
 def check_start(

@@ -5,8 +5,8 @@ from secfc.errors import MessageError, ParameterError
 from secfc.kernels import Choose, choose
 from secfc.limits import Limits
 from secfc.params import Job
+from secfc.protocol.attempt import may_be_sent
 from secfc.protocol.context import Allocate, ClientContext, in_memory
-from secfc.protocol.mail import is_sent
 from secfc.protocol.messages import (
     KINDS,
     Compared,
@@ -211,7 +211,7 @@ class Client:
             case Echo.__name__:  # a report waits for a quorum of them, and others need the report
                 return job.checks_shares and not self.tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:
-                return is_sent(kind, job, sender, self.number)
+                return may_be_sent(kind, job, sender, self.number)
         return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)
 
     def unreadable(self, sender: int) -> list[Message]:

@@ -15,7 +15,9 @@ from secfc.protocol.sharing import ClientSharing
 
 
 def _check_uncompared(message: Assignment | Finish) -> None:
-    """Refuse what evaluators sign, what is drawn by, and a coin: there are none."""
+    """Refuse what evaluators sign, who of them is lost, what is drawn by, and a coin: there are none."""
+    if message.lost or message.since != 1:
+        raise MessageError(f"{type(message).__name__}: comparers are lost, nobody compares")
     if isinstance(message, Assignment) and message.draws:
         raise MessageError(f"Assignment: {len(message.draws)} draws, nobody draws by them")
     if isinstance(message, Assignment) and message.coin:

@@ -16,7 +16,7 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.options import MAX_ROWS
-from secfc.params import COMPARERS, MAX_CLIENTS
+from secfc.params import MAX_CLIENTS, MAX_COMPARERS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
@@ -312,8 +312,8 @@ def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, 
     count, more = divmod(reader.left, _INTRODUCTION.size)
     if more:
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
-    if count > MAX_CLIENTS + COMPARERS:
-        raise MessageError(f"Plan: of {count} parties, at most {MAX_CLIENTS + COMPARERS} are possible")
+    if count > MAX_CLIENTS + MAX_COMPARERS:
+        raise MessageError(f"Plan: of {count} parties, at most {MAX_CLIENTS + MAX_COMPARERS} are possible")
     read = [_unpack_introduction(reader) for _ in range(count)]
     return tuple(None if _pack_introduction(one) == _NOBODY else one for one in read)
 

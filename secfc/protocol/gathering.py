@@ -206,19 +206,26 @@ class Gathering:
             text = f"to decode, n >= R + S: {n} < {threshold} + {n - left}"
         raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
 
-    def require_comparers(self) -> None:
-        """Raise TooManyFaultsError unless all who compare are there: nobody takes the place of one."""
-        left, comparers = set(self.everybody) - self.absent, self._job.comparers
-        gone = [j for j in comparers if j not in left]
+    def gone(self, comparers: Collection[int]) -> list[int]:
+        """Those of these that are not there."""
+        left = set(self.everybody) - self.absent
+        return [j for j in comparers if j not in left]
+
+    def require_comparers(self, comparers: tuple[int, int, int], *, without: str) -> None:
+        """Raise TooManyFaultsError unless the three who compare are there; `without` says why nobody else."""
+        gone = self.gone(comparers)
         if not gone:
             return
         client, who = gone[0], self.describe()
         if client in self.liars:
-            raise TooManyFaultsError(f"client {client} lies, who compares", clients=[client])
+            raise TooManyFaultsError(f"client {client} lies, who compares, and {without}", clients=[client])
         if client in self.silent:
-            raise TooManyFaultsError(f"client {client} compares and may be asked nothing; {who}")
+            raise TooManyFaultsError(
+                f"client {client} compares and may be asked nothing, and {without}; {who}"
+            )
         lies = ", or answers do not agree" if self._job.max_liars and client == comparers[1] else ""
-        raise TooManyFaultsError(f"client {client} is absent, who compares{lies}; {who}", clients=gone)
+        text = f"client {client} is absent, who compares{lies}, and {without}; {who}"
+        raise TooManyFaultsError(text, clients=gone)
 
     def _candidates(self) -> set[int]:
         """Who has answered the head or may still."""

@@ -13,6 +13,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
+from secfc.protocol.attempt import Attempt
 from secfc.protocol.best_start import Starts
 from secfc.protocol.choices import label_search, values_in
 from secfc.protocol.client_side import ClientCoded
@@ -25,7 +26,7 @@ from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
 from secfc.protocol.question import Said, question_digest
-from secfc.protocol.range_round import RANGE_ROUND, RangeRound, range_asked
+from secfc.protocol.range_round import RangeRound, range_asked
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.start_round import CandidatesAsked, StartRound
 from secfc.protocol.trio_round import Kept, TrioRound
@@ -78,25 +79,31 @@ class ClientLabels(ClientCoded):
         super().__init__(context)
         self._peers, self._mail, self._left_out, self._sharing = peers, mail, left_out, sharing
         self._members = tuple(j for j, start in enumerate(peers.starts, 1) if start and j not in left_out)
-        self._parts = layout.parts(self._job)
-        dealer, *evaluators = self._job.comparers
-        self._deals, self._evaluates = self._number == dealer, self._number in evaluators
+        self._parts, self._kernels, self._weights = layout.parts(self._job), kernels, Weights(self._job)
+        self._first: LabelSearch | None = None  # before the first question is asked
+        self._asks = Said.START
+        self._questions: dict[int, bytes] = {}  # their digests, by number: the same in every attempt
+        self._begin_attempt(Attempt(comparers=self._job.comparers))
+
+    def _begin_attempt(self, attempt: Attempt) -> None:
+        """Keep nothing of questions to other comparers."""
+        self._attempt = attempt
+        self._deals = self._number == attempt.dealer
+        self._evaluates = self._number in attempt.evaluators
         self._compares = self._deals or self._evaluates
         # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
-        own_secret = context.masks.octets(KEY_BYTES) if self._deals else bytes(KEY_BYTES)
+        own_secret = self._context.masks.octets(KEY_BYTES) if self._deals else bytes(KEY_BYTES)
         self._kept = Kept(
             own_secret=own_secret,
-            weights=Weights(self._job),
-            kernels=kernels,
+            weights=self._weights,
+            kernels=self._kernels,
             starts=Starts(),
-            liars=Liars(check=ConsistencyCheck(self._job, context.masks, kernels)),
+            liars=Liars(check=ConsistencyCheck(self._job, self._context.masks, self._kernels)),
         )
-        self._first: LabelSearch | None = None  # an evaluator's, before the first question is asked
         self._search: LabelSearch | None = None  # an evaluator's
         self._step = _Step.OPEN
         self._rows: tuple[int, ...] = ()  # what an endorsement says of the next sets
         self._follows = Follows.QUESTION
-        self._asks = Said.START
         self._starts_begun = 0
         # Questions of the present start.
         self._candidates_asked = self._labels_asked = 0
@@ -106,20 +113,34 @@ class ClientLabels(ClientCoded):
         self._late: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """The first question follows from the seed or the coin; all others from what was opened."""
+        """The first question follows from the seed or the coin; all others from what was opened.
+
+        Asked again of other comparers, a question is the same.
+        """
         if message.responders:
             raise MessageError(
                 f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
             )
-        said = Said.START
-        if message.round > 1 and message.coin:
-            raise MessageError(f"Assignment: a coin in round {message.round}, it is told in round 1")
-        if message.round > 1:
-            said = check_endorsed(message, sets, job=self._job, session=self._context.session)
+        attempt, said = self._attempt_of(message), Said.START
+        number = attempt.question(message.round)
+        if not 1 <= number <= message.round <= self._job.last_round:
+            raise MessageError(
+                f"Assignment: round {message.round}, the first of this attempt is {message.since}"
+            )
+        digest = question_digest(sets, (), self._left_out, message.draws)
+        if self._questions.get(number, digest) != digest:
+            raise MessageError(f"Assignment: question {number} is another than other comparers were asked")
+        if self._number in attempt.trio and number != 1 and attempt != self._attempt:
+            raise MessageError(f"Assignment: question {number} to new comparers, without those before")
+        if number > 1 and message.coin:
+            raise MessageError(f"Assignment: a coin in question {number}, it is told in the first")
+        if number > 1:
+            session = self._context.session
+            said = check_endorsed(message, sets, job=self._job, session=session, attempt=attempt)
         elif self._sharing is not None and not self._sharing.seed:
             raise MessageError("Assignment: before shares were checked")
         elif message.endorsements:
-            raise MessageError("Assignment: round 1 is endorsed, and no labels were opened before")
+            raise MessageError("Assignment: question 1 is endorsed, and no labels were opened before")
         else:
             self._check_first(message, sets)
         self._asks = said
@@ -132,16 +153,35 @@ class ClientLabels(ClientCoded):
             m=sets.size,
             transcript=peers.transcript,
             left_out=self._left_out,
-            values=values_in(message.coin, job, commitments=peers.commitments, run=session.run),
+            values=values_in(message.coin, job, peers=peers, session=session, left_out=self._left_out),
             start=sets if job.init == "labels" else None,
         )
         if not np.array_equal(search.sets, sets) or search.draws != message.draws:
             follows = "the comparers' coin" if job.tosses else "the job's seed"
             raise MessageError(
-                f"Assignment: round 1 is not about the first sets and draws that follow from {follows} "
+                f"Assignment: question 1 is not about the first sets and draws that follow from {follows} "
                 f"here (NumPy {np.__version__})"
             )
-        self._first = search if self._evaluates else None
+        self._first = search
+
+    def _attempt_of(self, message: Assignment | Finish) -> Attempt:
+        """The attempt that a message is of: the present one, or one that follows when comparers are lost.
+
+        Raises
+        ------
+        MessageError
+            It has lost others, or is of rounds that were before it.
+        """
+        attempt = Attempt(comparers=self._job.comparers, lost=message.lost, since=message.since)
+        kind, now = type(message).__name__, self._attempt
+        if len(attempt.lost) == len(now.lost) and attempt != now:
+            raise MessageError(f"{kind}: other comparers are lost than before, or since another round")
+        if not now.precedes(attempt.lost):
+            raise MessageError(f"{kind}: comparers that were lost compare again")
+        # The round between shows that rows are within the bound.
+        if attempt != now and attempt.since < (self._round + 2 if self._round else 1):
+            raise MessageError(f"{kind}: comparers are lost since round {attempt.since}, after {self._round}")
+        return attempt
 
     def _about_candidates(self, said: Said, sets: Labels) -> bool:
         """Whether a question is about candidates of a start; none choose the one cluster of a comparison."""
@@ -157,12 +197,18 @@ class ClientLabels(ClientCoded):
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """The result follows from opened labels."""
-        check_endorsed(message, labels, job=self._job, session=self._context.session)
+        attempt = self._attempt_of(message)
+        check_endorsed(message, labels, job=self._job, session=self._context.session, attempt=attempt)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin a round, with keys of all that the question asks."""
+        attempt = self._attempt_of(message)
         super().ask(message, sets, sizes, residues)
+        if attempt != self._attempt:
+            self._begin_attempt(attempt)
         self._mail.round = message.round
+        digest = question_digest(sets, (), self._left_out, message.draws)
+        self._questions[attempt.question(message.round)] = digest
         self._step, begins = _Step.OPEN, self._asks is Said.START
         candidates = self._about_candidates(self._asks, sets)
         if begins:
@@ -170,15 +216,18 @@ class ClientLabels(ClientCoded):
             self._candidates_asked = self._labels_asked = 0
         self._candidates_asked += candidates
         self._labels_asked += not candidates
-        if self._search is None:
+        if self._evaluates and self._search is None:
             self._search = self._first
+        self._first = None
         job = self._job
         if self._proof is None:
-            about = range_asked(job, self._members, RangeParts.of(self._parts.layout, job), self._left_out)
+            parts = RangeParts.of(self._parts.layout, job)
+            about = range_asked(job, self._members, parts, self._left_out, attempt)
             self._proof = RangeRound(self._context, self._peers, about, self._kept, self._sharing)
         common: dict[str, Any] = {
             "round": message.round,
-            "digest": question_digest(sets, (), self._left_out, message.draws),
+            "digest": attempt.digest(digest),
+            "attempt": attempt,
             "sets": sets,
             "sizes": sizes[: self._k] if self._compares else sizes,
             "members": self._members,
@@ -236,12 +285,12 @@ class ClientLabels(ClientCoded):
 
     def _ready(self, message: RoundMessage) -> bool:
         """Whether a message can be taken now; none about labels before rows are known to be in range."""
-        known = message.round == RANGE_ROUND or self._proof_now.over
+        known = message.round <= self._proof_now.number or self._proof_now.over
         return known and self._round_of(message).ready(message)
 
     def _round_of(self, message: RoundMessage) -> TrioRound:
         """Who takes a message: the present round drops what is of an earlier one."""
-        if message.round == RANGE_ROUND:
+        if message.round == self._proof_now.number:
             return self._proof_now
         late = self._late
         return late if late is not None and message.round == late.number else self._round_now
@@ -307,7 +356,14 @@ class ClientLabels(ClientCoded):
         """Sign what follows from this round."""
         self._step = _Step.ENDORSED
         session = self._context.session
-        signed = statement(session, search, self._follows, round_=self._round, left_out=self._left_out)
+        signed = statement(
+            session,
+            search,
+            self._follows,
+            round_=self._round,
+            left_out=self._left_out,
+            attempt=self._attempt,
+        )
         return [
             Endorsement(
                 run=session.run,

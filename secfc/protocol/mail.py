@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
 from secfc.params import Job
+from secfc.protocol.attempt import may_be_sent
 from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout, RangeParts
@@ -30,21 +31,6 @@ class Letter:
     data: bytes = field(repr=False)
 
 
-def is_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
-    """Whether a party of a job sends another this type of `RoundMessage`."""
-    if job.disclosure != "labels":
-        return False
-    dealer, first, second = job.comparers
-    match kind:
-        case SpareMasks.__name__:
-            return sender == dealer and recipient <= job.n
-        case MaskedAnswer.__name__:
-            return sender <= job.n and recipient == first
-        case MaskedDistances.__name__:
-            return (sender, recipient) == (first, second)
-    return kind == Compared.__name__ and {sender, recipient} <= set(job.comparers)
-
-
 class Mail:
     """A client's mail of rounds.
 
@@ -59,12 +45,14 @@ class Mail:
     Attributes
     ----------
     round : int
-        Of the present question, 0 before any. No answer is more than one ahead.
+        Of the present question, 0 before any. No answer is more than one ahead where nobody can take a
+        comparer's place: one who does gets answers before the questions that it lacks.
     """
 
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
         self._before = RangeParts.of(layout, job).answers
+        self._attempts = 1 + job.reserves
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
         self.round = 0
@@ -83,7 +71,7 @@ class Mail:
             many messages ahead.
         """
         kind, sender = type(message), message.sender
-        if sender not in self._channels or not is_sent(kind.__name__, self._job, sender, self._me):
+        if sender not in self._channels or not may_be_sent(kind.__name__, self._job, sender, self._me):
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
         if self._closed:
             return
@@ -94,11 +82,11 @@ class Mail:
                 f"{last[1]} of round {last[0]}"
             )
         answers = isinstance(message, MaskedAnswer)
-        if answers and message.round > self.round + 1:
+        if answers and message.round > (self._job.last_round if self._attempts > 1 else self.round + 1):
             raise MessageError(
                 f"{kind.__name__}: of round {message.round} from client {sender}, in round {self.round}"
             )
-        most = self._before + (_MOST_ANSWERS if answers else _MOST)
+        most = self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST))
         if len(self._held.get((sender, kind), ())) == most:
             raise MessageError(f"{kind.__name__}: client {sender} is {most} messages ahead")
         data = self._channels[sender].open(

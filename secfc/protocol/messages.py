@@ -63,6 +63,9 @@ __all__ = ["PHASES", "RUN_ID_BYTES", "SERVER", "BetweenClients", "FromServer", "
 
 SEED_BYTES = 32
 
+TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
+"""A value of the coin, and its comparer's signature."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hello(ToServer):
@@ -150,9 +153,10 @@ class Assignment(FromServer):
     """The sets whose centres are asked about, -1 for a row in no set.
 
     With disclosure "distances" also the R clients that answer, ascending. All clients are sent the same,
-    and who was left out, ascending, is in it too. With "labels", from the second round on, the evaluators'
-    endorsements; `draws`, where candidates of a start are asked about and others are drawn after them; and in
-    round 1 the comparers' values, dealer's first, where they toss a coin.
+    and who was left out, ascending, is in it too. With "labels", from the second question on, the evaluators'
+    endorsements; `draws`, where candidates of a start are asked about and others are drawn after them; the
+    attempt (`secfc.protocol.attempt`): comparers that were lost, and the round of the first question since
+    then; and in that question the signed values of the job's first three, where they toss a coin.
     """
 
     number = 5
@@ -163,14 +167,18 @@ class Assignment(FromServer):
         sets=SETS,
         responders=clients(lambda of: of.job.threshold),
         left_out=clients(lambda of: of.job.n),
+        lost=clients(lambda of: of.job.reserves),
+        since=COUNT,
         draws=DRAWS,
-        coin=counted(lambda of: COMPARERS * COIN_BYTES),
+        coin=counted(lambda of: COMPARERS * TOLD_BYTES),
         endorsements=SIGNATURES,
     )
 
     sets: Labels | PackedLabels = field(repr=False)
     responders: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    since: int = 1
     draws: tuple[int, ...] = ()
     coin: bytes = field(default=b"", repr=False)
     endorsements: tuple[bytes, ...] = field(default=(), repr=False)
@@ -195,8 +203,8 @@ class CodedDistances(ToServer):
 class Finish(FromServer):
     """The labels of all rows and how the search ended.
 
-    Who was left out is in it, and the evaluators' endorsements, as in an Assignment. `inertia` is None where
-    nobody knows it.
+    Who was left out is in it, the attempt, and the evaluators' endorsements, as in an Assignment. `inertia`
+    is None where nobody knows it.
     """
 
     number = 7
@@ -209,6 +217,8 @@ class Finish(FromServer):
         inertia=REAL,
         labels=LABELS,
         left_out=clients(lambda of: of.job.n),
+        lost=clients(lambda of: of.job.reserves),
+        since=COUNT,
         endorsements=SIGNATURES,
     )
 
@@ -217,6 +227,8 @@ class Finish(FromServer):
     converged: bool
     inertia: float | None
     left_out: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    since: int = 1
     endorsements: tuple[bytes, ...] = field(default=(), repr=False)
 
 
@@ -664,15 +676,16 @@ class CoinRequest(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coin(ToServer):
-    """A comparer's value, to which its introduction commits it."""
+    """A comparer's value, to which its introduction commits it, and its signature of who is left out."""
 
     number = 34
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     with_helpers = True
-    body = Body(value=octets(COIN_BYTES))
+    body = Body(value=octets(COIN_BYTES), signature=octets(SIGNATURE_BYTES))
 
     value: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(

@@ -7,6 +7,7 @@ from enum import Enum
 from math import nan
 
 from secfc.array_types import Labels
+from secfc.protocol.attempt import Attempt
 from secfc.sealing.handshake import Session
 
 _QUESTION = b"secfc question 1"
@@ -46,6 +47,7 @@ def endorsed(
     *,
     round_: int,
     left_out: Collection[int],
+    attempt: Attempt,
     draws: tuple[int, ...] = (),
     ended: tuple[int, bool, float | None] = (0, False, None),
 ) -> bytes:
@@ -60,6 +62,8 @@ def endorsed(
     round_ : int
         Of the question; 0 of the result.
     left_out : collection of int
+    attempt : Attempt
+        Whose evaluators sign.
     draws : tuple of int, optional
         Of the question.
     ended : tuple of int, bool and float or None, optional
@@ -67,4 +71,5 @@ def endorsed(
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)
-    return _ENDORSED + session.agreement + session.run + place + question_digest(labels, (), left_out, draws)
+    asked = attempt.digest(question_digest(labels, (), left_out, draws))
+    return _ENDORSED + session.agreement + session.run + place + asked

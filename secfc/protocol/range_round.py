@@ -29,6 +29,7 @@ from secfc.errors import RangeError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import canonical
 from secfc.params import Job
+from secfc.protocol.attempt import Attempt
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import Letter
@@ -37,9 +38,6 @@ from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.trio_round import Asked, Kept, TrioRound
 from secfc.randomness import MaskSource
 from secfc.row_layout import RangeParts
-
-RANGE_ROUND = 0
-"""Number of this round, before all others."""
 
 _QUESTION = b"secfc range 1"
 _COEFFICIENTS = b"secfc range coefficients 1"
@@ -58,14 +56,15 @@ class RangeAsked(Asked):
 
 
 def range_asked(
-    job: Job, members: tuple[int, ...], parts: RangeParts, left_out: Collection[int]
+    job: Job, members: tuple[int, ...], parts: RangeParts, left_out: Collection[int], attempt: Attempt
 ) -> RangeAsked:
-    """What all are asked about these rows."""
+    """What all are asked about these rows, before the first question of an attempt."""
     out = sorted(left_out)
     about = struct.pack(f"<H{len(out)}H", len(out), *out)
     return RangeAsked(
-        round=RANGE_ROUND,
-        digest=hashlib.sha256(_QUESTION + about).digest(),
+        round=attempt.range_round,
+        digest=attempt.digest(hashlib.sha256(_QUESTION + about).digest()),
+        attempt=attempt,
         sets=np.empty(0, dtype=np.int32),
         sizes=np.ones(1, dtype=np.int64),
         members=members,

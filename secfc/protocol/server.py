@@ -148,6 +148,11 @@ class Server:
         """
         return self.phase.overdue(carried)
 
+    @property
+    def counted_from(self) -> int:
+        """Round from which on `overdue` is to be told what was carried: messages before it do not count."""
+        return self.phase.counted_from
+
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
 
@@ -184,7 +189,7 @@ class Server:
         Raises
         ------
         TooManyFaultsError
-            Too few clients are left, or it is a helper: nobody takes its place.
+            Too few clients are left, or it is a helper and nobody can take its place.
         ParameterError
             No such client, or the rows of those who are left do not fit the job.
         """
@@ -195,8 +200,12 @@ class Server:
             return []
         if client in gathering.silent:
             return []
-        if client > self._job.n:
-            raise TooManyFaultsError(f"client {client} is absent, who compares", clients=[client])
+        if client > self._job.n and self.state is not State.ITERATE:
+            if self.state is State.IDENTIFY or not self._job.reserves:
+                text = f"client {client} is absent, who compares, and no reserve can take its place yet"
+                raise TooManyFaultsError(text, clients=[client])
+            gathering.absent.add(client)  # it takes no part before the first question
+            return []
         self.phase, messages = self.phase.absent(client)
         return messages
 

@@ -1,10 +1,11 @@
-"""What clients sign of the shares that they deal and of what they report: nobody can say otherwise later.
+"""What parties sign of shares, reports and values of the coin: nobody can say otherwise later.
 
 ::
 
     share  = "secfc share 2" | transcript (32) | dealer (2) | recipient (2) | part (4) | SHA-256 of the share
     report = "secfc report 2" | transcript (32) | reporter (2) | seed (32) | SHA-256 of the columns
              | primes (1) | combinations (4) | columns (4) | SHA-256 of the residues
+    value  = "secfc value 1" | transcript (32) | party (2) | clients left out (2 each, ascending) | value (32)
 
 A share is its residues and covers, as they are sealed. Of each column of a report: dealer (2) | part (4). The
 transcript is that of the handshake. It holds the run's identifier, the agreement and a fresh key of every
@@ -13,7 +14,7 @@ client, so a statement belongs to one run, even if a run identifier is used twic
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from secfc.field.packing import PackedResidues
@@ -60,3 +61,9 @@ def report_statement(
     said = hashlib.sha256(residues.payload).digest()
     head = b"secfc report 2" + transcript + _REPORTER.pack(reporter) + seed
     return head + about + _SHAPE.pack(*residues.shape) + said
+
+
+def value_statement(transcript: bytes, *, party: int, value: bytes, left_out: Collection[int]) -> bytes:
+    """What a comparer signs when it tells its value of the coin: for one coin, and no other."""
+    place = struct.pack(f"<{1 + len(left_out)}H", party, *sorted(left_out))
+    return b"secfc value 1" + transcript + place + value

@@ -18,6 +18,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
+from secfc.protocol.attempt import Attempt, is_sent
 from secfc.protocol.best_start import Starts
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
@@ -50,7 +51,9 @@ class Asked:
     ----------
     round : int
     digest : bytes of length 32
-        `secfc.protocol.question.question_digest`.
+        Of the question, and of the attempt.
+    attempt : Attempt
+        Whose three compare.
     sets : ndarray of shape (m,), int32
     sizes : ndarray of shape (k,), int64
     members : tuple of int
@@ -62,6 +65,7 @@ class Asked:
 
     round: int
     digest: bytes
+    attempt: Attempt
     sets: Labels
     sizes: Ints
     members: tuple[int, ...]
@@ -107,7 +111,7 @@ class TrioRound(ABC):
         self._channels, self._asked, self._kept = peers.all_channels, asked, kept
         self._kernels, self._primes = kept.kernels, primes_of(asked.residues)
         self._columns = asked_about(asked.sizes)
-        self._who = dict(zip(Comparer, self._job.comparers, strict=True))
+        self._who = asked.attempt.who
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
         bearers = asked.members[: self._job.threshold]
@@ -211,8 +215,8 @@ class TrioRound(ABC):
         """Whether a message can be taken now, or is of an earlier round."""
         if message.round != self._asked.round:
             return message.round < self._asked.round
-        if message.part >= self._most(message):
-            return True  # to be refused
+        if not self._is_placed(message) or message.part >= self._most(message):
+            return True  # to be dropped, or refused
         if not isinstance(message, Compared):
             return message.part < self._begun
         sender, role = self._known[message.sender], self._roles.get(message.part)
@@ -221,7 +225,7 @@ class TrioRound(ABC):
         return self._is_told(message.part, sender)
 
     def take(self, letter: Letter) -> list[Message]:
-        """Take what is ready; what it causes. What is late is dropped.
+        """Take what is ready; what it causes. What is late, or of one in another place, is dropped.
 
         Raises
         ------
@@ -233,7 +237,7 @@ class TrioRound(ABC):
             Too few answers are residues.
         """
         message = letter.message
-        if message.round < self._asked.round:
+        if message.round < self._asked.round or not self._is_placed(message):
             return []
         if message.part >= (most := self._most(message)):
             raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
@@ -261,6 +265,11 @@ class TrioRound(ABC):
                 return self._take_answer(message.sender, message.part, residues)
             case MaskedDistances():
                 return self._compare_part(message.part, residues)
+
+    def _is_placed(self, message: RoundMessage) -> bool:
+        """Whether its sender sends this in this attempt."""
+        kind = type(message).__name__
+        return is_sent(kind, self._asked.attempt, self._job.n, message.sender, self._me)
 
     def _take_answer(self, client: int, part: int, residues: PackedResidues) -> list[Message]:
         """At the first evaluator: once enough answers agree, send y and begin to compare."""
@@ -335,12 +344,16 @@ class TrioRound(ABC):
             secret = self._kept.own_secret
         else:
             secret = self._secret(bearer if self._me == dealer else dealer)
-        return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_ANSWERS)
+        return self._keys_of(secret, phase=_ANSWERS)
 
     def _keys(self, other: Comparer, slot: int) -> Keys:
         """Keys that the dealer and an evaluator compare with, at one of them."""
         secret = self._secret(self._who[other])
-        return Keys(secret, run=self._run, round_=self._asked.round, attempt=0, phase=_COMPARE, part=slot)
+        return self._keys_of(secret, phase=_COMPARE, part=slot)
+
+    def _keys_of(self, secret: bytes, *, phase: str, part: int = 0) -> Keys:
+        number, attempt = self._asked.round, len(self._asked.attempt.lost)
+        return Keys(secret, run=self._run, round_=number, attempt=attempt, phase=phase, part=part)
 
     def _secret(self, client: int) -> bytes:
         """What this client and another derive keys of this question from."""

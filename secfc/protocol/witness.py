@@ -124,9 +124,9 @@ class Witnesses:
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender not in self._channels:
             raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
-        if message.round > self._job.max_rounds:
+        if message.round > self._job.last_round:
             # END among them, which travels as 0: there is one encoding of each message.
-            raise MessageError(f"Witness: of round {message.round}, at most {self._job.max_rounds} are asked")
+            raise MessageError(f"Witness: of round {message.round}, at most {self._job.last_round} are asked")
         if len(sealed) > most_witness_bytes(self._job) + TAG_BYTES:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
         payload = self._channels[sender].open(Witness.purpose, part=0, sealed=sealed, round_=round_)

@@ -104,12 +104,19 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 def _of_comparers(job: Job, rounds: int) -> list[Learned]:
     """Where three parties compare."""
-    dealer, first, second = (f"{'client' if j <= job.n else 'helper'} {j}" for j in job.comparers)
+    dealer, first, second, *reserves = (f"{'client' if j <= job.n else 'helper'} {j}" for j in job.comparers)
     distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
     return [
         Learned("the server", "nothing else"),
         Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
         Learned(f"{second} with {dealer} or {first}", distances),
+        *(
+            Learned(
+                f"{reserve}, where it took the place of one that was lost",
+                "with another that compared then, what that one would have learned with it",
+            )
+            for reserve in reserves
+        ),
     ]
 
 

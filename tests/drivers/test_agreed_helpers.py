@@ -5,12 +5,14 @@ import json
 
 import pytest
 from support.organisations import NAMES, Organisations
+from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import agreement_of, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
+from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.flare.jobs import export_job
@@ -82,7 +84,8 @@ def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organi
 
 class TestWhoCompares:
     @pytest.mark.parametrize(
-        ("helpers", "comparers"), [(("a",), (1, 2, 4)), (("a", "b"), (1, 4, 5)), (("a", "b", "c"), (4, 5, 6))]
+        ("helpers", "comparers"),
+        [(("a",), (1, 2, 4)), (("a", "b"), (1, 4, 5)), (("a", "b", "c", "d"), (4, 5, 6, 7))],
     )
     def test_by_default_the_helpers_of_the_roster_behind_as_many_clients_as_are_needed(
         self, tmp_path, helpers, comparers
@@ -96,6 +99,15 @@ class TestWhoCompares:
     def test_the_job_names_them_in_their_order(self, organisations):
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["second", "west", "first"]')
         assert organisations.agreement.job.comparers == (5, 3, 4)
+
+    def test_reserves_are_named_where_parties_sign(self, organisations, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "300")
+        names = '["north", "second", "first", "west"]'
+        organisations.replace(organisations.job, "k = 2", f"k = 2\ncomparers = {names}")
+        shown = CliRunner().invoke(app, ["job", "show", str(organisations.job)])
+        assert shown.exit_code == 0, shown.output
+        text = " ".join(shown.output.split())
+        assert "north, second, first; if one is lost, west in its place; no two of all these may" in text
 
     def test_every_helper_of_the_roster_compares(self, organisations):
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["first", "west", "south"]')

@@ -85,6 +85,30 @@ def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, clien
     assert (ending.clustering, ending.labels) == (None, {})
 
 
+@pytest.mark.parametrize("at", sweep(range(60), keep=range(3, 60, 14)))
+@pytest.mark.parametrize("client", [6, 3, 8])
+def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight, client, at):
+    setup = eight(disclosure="labels", comparers=(6, 3, 8, 1))
+    ending = run(setup, Fault(kind="crash", client=client, at=at), seed=at)
+    assert ending.error is None
+    assert ending.refused == ()
+    assert_exact(setup, ending)
+    assert client in ending.faults.gone or client in ending.labels
+
+
+@pytest.mark.parametrize("at", sweep(range(40), keep=(2, 12, 18, 19, 20, 30)))
+def test_a_comparer_that_crashes_anywhere_is_replaced_once_the_coin_is_tossed(eight, at):
+    """Nobody tosses in its place: one that is lost before ends the run."""
+    setup = eight(disclosure="labels", comparers=(6, 3, 8, 1), seed=None)
+    ending = run(setup, Fault(kind="crash", client=3, at=at), seed=at)
+    if ending.error is None:
+        assert_exact(setup, ending)
+        return
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert str(ending.error).startswith("client 3 is absent, who compares, and nobody tosses the coin in its")
+    assert (ending.clustering, ending.labels) == (None, {})
+
+
 @pytest.mark.parametrize("at", sweep((0, 1, 9, 20, 26, 40), keep=(0, 20, 40)))
 def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at):
     setup = eight(disclosure="coded")

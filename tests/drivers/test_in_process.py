@@ -170,10 +170,10 @@ def test_labels_take_the_bits_of_k(setup_of):
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
     assert {message.size for message in of_kind(outcome, "Assignment")} == {
-        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + 2 + COUNT + SIGNATURE
+        HEADER + 4 + 2 * sets + 2 + 2 * 3 + 2 + 6 + 2 + COUNT + SIGNATURE
     }
     assert {message.size for message in of_kind(outcome, "Finish")} == {
-        HEADER + 13 + 4 + 2 * labels + 2 + SIGNATURE
+        HEADER + 13 + 4 + 2 * labels + 2 + 6 + SIGNATURE
     }
     assert [message.size for message in of_kind(outcome, "Hello")] == [
         HEADER + 32 + INTRODUCTION + 4 + eights * labels for eights in (1, 0, 1)

@@ -23,6 +23,7 @@ from secfc.protocol.messages import (
     Report,
     Share,
 )
+from secfc.protocol.signed import value_statement
 from secfc.protocol.states import State
 from secfc.sealing.coin import toss
 
@@ -80,7 +81,7 @@ def digest(*pieces):
 class TestWhatFollows:
     def test_the_coin_is_what_its_documentation_says(self, net):
         question = net.hold(Assignment, recipient=1)
-        values = [question.coin[at : at + 32] for at in (0, 32, 64)]
+        values = [question.coin[at : at + 32] for at in (0, 96, 192)]
         assert len(set(values)) == 3
         for j, value in zip(net.job.comparers, values, strict=True):
             expected = digest(b"secfc commitment 1", RUN, struct.pack("<H", j), value)
@@ -123,8 +124,8 @@ class TestWhatFollows:
         def drop(message):
             kinds.add(type(message))
             if isinstance(message, Assignment) and message.round == 1:
-                tossed = replace(message, coin=bytes(96))
-                text = "96 bytes of a coin, 0 values are needed"
+                tossed = replace(message, coin=bytes(288))
+                text = "288 bytes of a coin, 0 values are needed"
                 refuses(net.clients[message.recipient], tossed, MessageError, text)
             return False
 
@@ -138,11 +139,12 @@ class TestWhatFollows:
         question = net.hold(Assignment, recipient=2)
         request = CoinRequest(run=RUN, sender=SERVER, recipient=2)
         refuses(net.clients[2], request, MessageError, "^CoinRequest: ")
-        tossed = replace(question, coin=bytes(96))
-        refuses(net.clients[2], tossed, MessageError, "96 bytes of a coin, nobody tosses one")
+        tossed = replace(question, coin=bytes(288))
+        refuses(net.clients[2], tossed, MessageError, "288 bytes of a coin, nobody tosses one")
         net.deliver(question)
         net.run()
-        refuses(net.server, Coin(run=RUN, sender=2, recipient=SERVER, value=bytes(32)), MessageError, "Coin")
+        told = Coin(run=RUN, sender=2, recipient=SERVER, value=bytes(32), signature=bytes(64))
+        refuses(net.server, told, MessageError, "Coin")
 
 
 CHOSEN = {
@@ -155,9 +157,9 @@ CHOSEN = {
     },
     "draws": lambda net, one: {"draws": (1, 2, 3)},
     "no coin": lambda net, one: {"coin": b""},
-    "a value less": lambda net, one: {"coin": one.coin[:64]},
-    "a value more": lambda net, one: {"coin": one.coin + bytes(32)},
-    "values of others": lambda net, one: {"coin": one.coin[32:] + one.coin[:32]},
+    "a value less": lambda net, one: {"coin": one.coin[:192]},
+    "a value more": lambda net, one: {"coin": one.coin + bytes(96)},
+    "values of others": lambda net, one: {"coin": one.coin[96:] + one.coin[:96]},
 }
 
 
@@ -180,9 +182,30 @@ class TestServerThatCheats:
         for one in [net.hold(Assignment, recipient=j) for j in net.clients]:
             for at, liar in enumerate(net.job.comparers):
                 coin = bytearray(one.coin)
-                coin[32 * at] ^= 1
+                coin[96 * at] ^= 1
                 text = f"^client {liar} told another value of the coin than it is committed to$"
                 refuses(net.clients[one.recipient], replace(one, coin=bytes(coin)), MessageError, text)
+
+    @pytest.mark.parametrize("at", range(3))
+    def test_a_comparer_signs_for_which_rows_it_told_its_value(self, net, refuses, at):
+        """Else a server that tells comparers of different rows, and then loses some, chooses a coin."""
+        held = [net.hold(Assignment, recipient=j) for j in net.clients]
+        liar = net.job.comparers[at]
+        value, text = (
+            held[0].coin[96 * at :][:32],
+            f"^client {liar}: its value of the coin about these rows is",
+        )
+        for about in ({"left_out": (6,)}, {"transcript": bytes(32)}, {"party": 3}):
+            given = {"transcript": net.transcript, "party": liar, "left_out": (), "value": value} | about
+            signature = net.identities[liar - 1].sign(value_statement(given.pop("transcript"), **given))
+            for one in held:
+                coin = bytearray(one.coin)
+                coin[96 * at + 32 : 96 * at + 96] = signature
+                refuses(net.clients[one.recipient], replace(one, coin=bytes(coin)), SealError, text)
+        for one in held:
+            net.deliver(one)
+        net.run()
+        assert net.server.outcome is not None
 
     @pytest.mark.parametrize("init", ["random", "k-means++"])
     def test_nobody_answers_other_first_sets_of_a_later_start(self, part_rows, trio, refuses, init):
@@ -225,7 +248,7 @@ class TestServerThatCheats:
         first = net.hold(Assignment, recipient=1)
         net.deliver(first)
         question = net.hold(Assignment, recipient=1)
-        text = "a coin in round 2, it is told in round 1"
+        text = "a coin in question 2, it is told in the first"
         refuses(net.clients[1], replace(question, coin=first.coin), MessageError, text)
         net.deliver(question)
 
@@ -295,6 +318,12 @@ class TestWhoTells:
         net = wire(trio="helpers")
         request = net.hold(CoinRequest, recipient=8)
         net.deliver(replace(request, left_out=(6,)))
+        coin = net.hold(Coin, recipient=SERVER, sender=8)
+        refuses(
+            net.server, coin, SealError, "^client 8: its value of the coin about these rows is not signed"
+        )
+        signed = value_statement(net.transcript, party=8, value=coin.value, left_out=())
+        net.deliver(replace(coin, signature=net.identities[7].sign(signed)))
         question = net.hold(Assignment, recipient=8)
         refuses(net.clients[8], question, MessageError, "others are left out than before")
 
@@ -319,6 +348,8 @@ class TestServer:
         text = f"^client {liar} told another value of the coin than it is committed to$"
         for value in (bytes(32), other, coin.value[::-1]):
             refuses(net.server, replace(coin, value=value), MessageError, text)
+        text = f"^client {liar}: its value of the coin about these rows is not signed"
+        refuses(net.server, replace(coin, signature=bytes(64)), SealError, text)
         net.deliver(coin)
         net.run()
         assert net.server.outcome is not None
@@ -346,7 +377,9 @@ class TestServer:
     def test_goes_on_without_others(self, trio):
         net = wire(trio=trio)
         net.hold(Coin, recipient=SERVER, sender=net.job.comparers[2])
-        with pytest.raises(TooManyFaultsError, match="who compares") as caught:
+        with pytest.raises(
+            TooManyFaultsError, match="who compares, and nobody tosses the coin in its place"
+        ) as caught:
             net.server.absent(net.job.comparers[2])
         assert caught.value.clients == (net.job.comparers[2],)
         net = wire(trio=trio)

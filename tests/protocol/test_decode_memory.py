@@ -27,8 +27,8 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-LISTS = {messages.Assignment: 10 + 2 * 64, messages.Finish: 2 + 2 * 64, messages.OpenedLabels: 4}
-"""Bytes of clients, draws and the coin after labels, if there are none, and of two endorsements."""
+LISTS = {messages.Assignment: 16 + 2 * 64, messages.Finish: 8 + 2 * 64, messages.OpenedLabels: 4}
+"""Bytes of clients, draws, lost comparers and the coin after labels, if there are none; two endorsements."""
 
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]

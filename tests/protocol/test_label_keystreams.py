@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from support.wire import Wire
 
 from secfc import keystream
+from secfc.comparing import keys
 from secfc.comparing.keys import Keys
 from secfc.comparing.widths import FEW
 from secfc.errors import CheatError
@@ -186,6 +187,39 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
     wired(comparers).run()
     assert not before & holders.uses.keys()
     holders.check(comparers[0])
+
+
+@pytest.mark.parametrize("init", ["random", "k-means++"])
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("moment", [20, 150])
+def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
+    """One that is slow and given up goes on with its question while others are asked again."""
+    part_rows(30)
+    net, comparers, left = wired((4, 2, 5, 1), init=init), (4, 2, 5, 1), [0]
+
+    def due():
+        left[0] += net.server.state is State.ITERATE
+        return left[0] > moment
+
+    net.run(until=due)
+    net.post(net.server.absent(comparers[place]))
+    net.run()
+    assert net.server.state is State.DONE
+    dealers = (4, 1 if place == 0 else 4)
+    attempts = defaultdict(set)
+    for uses in holders.uses.values():
+        (one, info, *use), *more = uses
+        assert len(more) <= 1
+        assert all(same == [info, *use] for _, *same in more)
+        _, attempt, _ = keys._PLACE.unpack_from(info, len(keys._LABEL))
+        assert dealers[attempt] in (one, *(two for two, *_ in more)) or not more
+        attempts[attempt].add(info)
+    assert set(attempts) == {0, 1}
+    assert set(holders.begun.values()) <= {1, 2}
+    numbers = [
+        {keys._PLACE.unpack_from(info, len(keys._LABEL))[0] for info in of} for of in attempts.values()
+    ]
+    assert max(numbers[0]) < min(numbers[1])
 
 
 @pytest.mark.parametrize("what", ["sets", "draws"])

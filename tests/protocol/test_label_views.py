@@ -31,9 +31,11 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.limits import Limits
 from secfc.payload import Payload
+from secfc.protocol.attempt import Attempt
 from secfc.protocol.client import Client
 from secfc.protocol.label_packing import PackedLabels, labels_of
 from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report
+from secfc.protocol.server import Server
 
 PASSES = 12
 """Runs at most until all masks are moved: what one hides follows from others."""
@@ -280,14 +282,15 @@ def moved_covers(job, first, now):
     return found
 
 
-def moved_keys(first, now, coalition, comparers):
+def moved_keys(first, now, coalition, trios):
     """What keystreams are moved by that nobody of a coalition has, so that what they mask stays."""
-    evaluators = comparers[1:]
-    honest = [j for j in evaluators if j not in coalition]
     found = {}
     for used, place in now.places.items():
         if now.holders[used] & coalition:
             continue
+        _, attempt, _ = keys_module._PLACE.unpack_from(place[0], len(keys_module._LABEL))
+        evaluators = trios[attempt][1:]
+        honest = [j for j in evaluators if j not in coalition]
         purpose = place[1].split()[-1]
         if purpose in ("wires", "masks"):
             # Of one honest evaluator; nobody of the coalition sees any where both are.
@@ -330,10 +333,11 @@ def with_the_same_labels(net_of, first, rows, given, coalition, width):
     raise AssertionError("no such rows were found")
 
 
-def coupled(net_of, rows, given, coalition, *, width=0.02, others=None):
+def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=()):
     """Two runs' views, the second of other rows."""
     first = net_of(rows, given)
     job = first.run.job
+    trios = [Attempt(comparers=job.comparers, lost=lost[:number]).trio for number in range(len(lost) + 1)]
     others = others or with_the_same_labels(net_of, first, rows, given, coalition, width)
     for j, (one, other) in enumerate(zip(rows, others, strict=True), 1):
         assert j in coalition or (quantise(one, job.exponent) != quantise(other, job.exponent)).any()
@@ -346,7 +350,7 @@ def coupled(net_of, rows, given, coalition, *, width=0.02, others=None):
         assert told(now) == told(first)
         if view(now, coalition) == seen:
             break
-        before, keys = keys, moved_keys(first, now, coalition, job.comparers)
+        before, keys = keys, moved_keys(first, now, coalition, trios)
         if step == 0:
             for dealer, moved in moved_covers(job, first, now).items():
                 shares[dealer] |= moved
@@ -396,6 +400,57 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
     for helper in (6, 7):
         seen, again, _ = coupled(net_of, ROWS, JOB | {"t": 2}, {1, helper})
         assert again != seen
+
+
+@pytest.fixture
+def losing(monkeypatch):
+    """A server that says in the second round of an attempt that a comparer vanished, though it did not."""
+
+    receive = Server.receive
+
+    def lose(*lost):
+        def received(server, message):
+            due = lost[len(server.phase._attempt.lost) :] if isinstance(message, Endorsement) else ()
+            if due and message.round == server.phase._attempt.since + 1:
+                return server.absent(due[0])
+            return receive(server, message)
+
+        monkeypatch.setattr(Server, "receive", received)
+
+    return lose
+
+
+RESERVES = (6, 7, 8, 9, 10)
+"""All are helpers: R clients answer, and all of these."""
+
+
+@pytest.mark.parametrize(
+    ("lost", "company"),
+    [
+        ((6,), (6, 9, 1, 4)),  # dealers
+        ((7,), (7, 9, 2, 3)),  # first evaluators
+        ((8,), (8, 9, 3, 5)),  # second ones
+        ((7, 6), (7, 10, 2, 4)),  # who evaluated, and who deals later
+        ((6, 8), (6, 10, 1, 3)),  # who dealt, and who evaluates later
+    ],
+)
+def test_two_that_never_compare_in_one_attempt_see_no_more(net_of, losing, lost, company):
+    losing(*lost)
+    given = JOB | {"t": 2, "comparers": RESERVES}
+    seen, again, keys = coupled(net_of, ROWS, given, {SERVER, *company}, lost=lost)
+    assert again == seen
+    assert bool(keys) == (lost != (6,)), "what dealers see has no mask"
+    assert {dict(one[1:])["lost"] for one in seen if one[0] == "Assignment"} == {
+        lost[:number] for number in range(len(lost) + 1)
+    }
+
+
+@pytest.mark.parametrize("company", [(7, 8), (9, 8), (6, 7), (6, 9)])
+def test_two_that_compared_in_one_attempt_see_what_depends_on_the_rows(net_of, losing, company):
+    losing(7)
+    given = JOB | {"t": 2, "comparers": RESERVES}
+    seen, again, _ = coupled(net_of, ROWS, given, set(company), lost=(7,))
+    assert again != seen
 
 
 OTHERS = {

@@ -17,6 +17,7 @@ from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.limits import Limits
+from secfc.protocol.attempt import Attempt
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
@@ -196,7 +197,8 @@ def go_on_with(net, message):
 
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators under what they said."""
-    statement = endorsed(session or net.session, said, labels, **{"round_": 2, "left_out": ()} | more)
+    given = {"round_": 2, "left_out": (), "attempt": Attempt(comparers=COMPARERS)} | more
+    statement = endorsed(session or net.session, said, labels, **given)
     return tuple(net.identities[j - 1].sign(statement) for j in by)
 
 
@@ -409,7 +411,7 @@ def test_a_first_question_that_does_not_follow_from_the_seed_is_refused(net, ref
     one[:2] = 1, 2
     for sets in (none, few, one, other(question.sets)):
         refuses(net.clients[client], replace(question, sets=sets), MessageError, "that follow from the job's")
-    text = "round 1 is endorsed, and no labels were opened before"
+    text = "question 1 is endorsed, and no labels were opened before"
     forged = replace(question, endorsements=signed(net, question.sets, round_=1))
     refuses(net.clients[client], forged, MessageError, text)
     named = replace(question, responders=(1, 2, 3))
@@ -615,7 +617,9 @@ class TestLiars:
 
     def test_a_dealer_that_answers_wrongly_ends_the_run(self, of):
         net = of()
-        with pytest.raises(TooManyFaultsError, match=f"^client {DEALER} lies, who compares$"):
+        with pytest.raises(
+            TooManyFaultsError, match=f"^client {DEALER} lies, who compares, and no reserve is left$"
+        ):
             net.run(drop=self.lying(net, (DEALER,)))
 
     @pytest.mark.parametrize("said", [(0,), (8,), (3, 1), (1, 1), (1, 3, 6)])

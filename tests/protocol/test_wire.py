@@ -96,6 +96,9 @@ START = HEADER + 32 + INTRODUCTION
 
 U16, U32 = 2**16 - 1, 2**32 - 1
 
+TOLD = bytes(range(96)) * 3
+"""Values of a coin with their signatures."""
+
 
 def labels(*values):
     return np.array(values, dtype=np.int32)
@@ -145,9 +148,9 @@ def examples():
         ),
         "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
-        "Assignment with coin": Assignment(**down, round=1, sets=labels(0, 2, 1, 1), coin=bytes(range(96))),
+        "Assignment with coin": Assignment(**down, round=1, sets=labels(0, 2, 1, 1), coin=TOLD),
         "CoinRequest": CoinRequest(**down, left_out=(1, 3)),
-        "Coin": Coin(**up, value=bytes(range(32))),
+        "Coin": Coin(**up, value=bytes(range(32)), signature=bytes(64)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
         "UnionDeal": UnionDeal(
@@ -278,7 +281,7 @@ def messages(draw):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
-        body["coin"] = draw(st.binary(max_size=96))
+        body["coin"] = draw(st.binary(max_size=288))
     elif kind is CoinRequest:
         body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
     elif kind is Coin:
@@ -424,25 +427,28 @@ def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
     head = b"SFC2\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
-    assert data == head + sets + b"\x00\x00" + b"\x00\x00" + b"\x00\x00" + bytes(4)
-    named = encode(
-        replace(examples()["Assignment"], responders=(1, 2, 300), left_out=(3,), draws=(4, U32)), k=3
-    )
+    first = b"\x00\x00\x01\x00\x00\x00"  # nobody is lost, since round 1
+    assert data == head + sets + bytes(4) + first + bytes(2) + bytes(4)
+    given = {"responders": (1, 2, 300), "left_out": (3,), "lost": (9, 4), "since": 6, "draws": (4, U32)}
+    named = encode(replace(examples()["Assignment"], **given), k=3)
     responders, left_out = b"\x03\x00\x01\x00\x02\x00\x2c\x01", b"\x01\x00\x03\x00"
+    lost, since = b"\x02\x00\x09\x00\x04\x00", b"\x06\x00\x00\x00"
     draws = b"\x02\x00\x04\x00\x00\x00\xff\xff\xff\xff"
-    assert named == head + sets + responders + left_out + draws + bytes(4)
-    tossed = encode(replace(examples()["Assignment"], coin=bytes(range(96))), k=3)
-    assert tossed == head + sets + bytes(6) + b"\x60\x00\x00\x00" + bytes(range(96))
-    assert decode(tossed, k=3).coin == bytes(range(96))
+    assert named == head + sets + responders + left_out + lost + since + draws + bytes(4)
+    tossed = encode(replace(examples()["Assignment"], coin=TOLD), k=3)
+    assert tossed == head + sets + bytes(4) + first + bytes(2) + b"\x20\x01\x00\x00" + TOLD
+    assert decode(tossed, k=3).coin == TOLD
     assert decode(named, k=3).draws == (4, U32)
     assert decode(named, k=3).responders == (1, 2, 300)
     assert decode(named, k=3).left_out == (3,)
+    assert (decode(named, k=3).lost, decode(named, k=3).since) == ((9, 4), 6)
 
 
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + 10  # responders, left out, draws and coin
+    more = 10 + 6  # responders, left out, draws and coin; lost comparers and round
+    assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + more
 
 
 @pytest.mark.parametrize(
@@ -450,7 +456,8 @@ def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
 )
 def test_a_label_takes_the_bits_of_the_last_cluster(k, bits):
     message = replace(examples()["Finish"], labels=labels(0, k - 1, *[0] * 14))
-    assert len(encode(message, k=k)) == LABELS + 13 + 16 * bits // 8 + 2  # and the number left out
+    more = 2 + 6  # the number left out; lost comparers and round
+    assert len(encode(message, k=k)) == LABELS + 13 + 16 * bits // 8 + more
     assert decode(encode(message, k=k), k=k).labels.unpack().tolist() == [0, k - 1, *[0] * 14]
 
 
@@ -458,7 +465,7 @@ def test_a_label_takes_the_bits_of_the_last_cluster(k, bits):
 def test_no_set_travels_as_the_number_of_clusters(k):
     message = replace(examples()["Assignment"], sets=labels(-1))
     data = encode(message, k=k)
-    assert int.from_bytes(data[LABELS:], "little") == k
+    assert data[LABELS] == k
     assert decode(data, k=k).sets.unpack().tolist() == [-1]
 
 
@@ -629,7 +636,8 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("UnionFound", HEADER, struct.pack("<I", U32)),
         ("Assignment", LABELS + 2, struct.pack("<H", U16)),
         ("Assignment", LABELS + 6, struct.pack("<H", U16)),
-        ("Assignment", LABELS + 8, struct.pack("<I", U32)),
+        ("Assignment", LABELS + 12, struct.pack("<H", U16)),
+        ("Assignment", LABELS + 14, struct.pack("<I", U32)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):
@@ -741,6 +749,6 @@ def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked
 
 def test_a_plan_of_more_parties_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
     data = encode(examples()["Plan"], k=3)
-    monkeypatch.setattr("secfc.protocol.encodings.MAX_CLIENTS", -1)
+    monkeypatch.setattr("secfc.protocol.encodings.MAX_CLIENTS", -14)
     with pytest.raises(MessageError, match=r"^Plan: of 3 parties, at most 2 are possible$"):
         decode(data, k=3)

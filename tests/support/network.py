@@ -22,7 +22,8 @@ class Network:
 
     def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False):
         self.sites = {
-            name: callee_of(name=name, file=organisations.config(name)) for name in organisations.sites
+            name: callee_of(name=name, file=organisations.config(name))
+            for name in (*organisations.sites, *organisations.helpers)
         }
         self.calls, self._spoil = [], spoil
         self._working = threading.Lock()  # sites do not share an interpreter elsewhere

@@ -417,7 +417,7 @@ class Wire:
             CentreShare: lambda: CentreShare(**envelope, sealed=self._centre_share(sender, recipient)),
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
             CoinRequest: lambda: CoinRequest(**envelope),
-            Coin: lambda: Coin(**envelope, value=bytes(32)),
+            Coin: lambda: Coin(**envelope, value=bytes(32), signature=bytes(64)),
             Echo: lambda: Echo(**envelope, sealed=self._echo(sender, recipient)),
             Report: lambda: self._report(max(sender, 1), envelope),
             Dispute: lambda: Dispute(**envelope, reports=self._reports()),

@@ -35,7 +35,7 @@ class ClientCompare(ClientPhase):
     Who is left out, and with membership privacy how many rows there are, it learns from the first question.
     Clients compare questions among themselves. A helper need not: the first message of each type that
     somebody sends it in a round says which question that is about (docs/protocol.md, "Labels by three
-    comparers"). It is asked every question, for nobody takes its place.
+    comparers"). It is asked every question: it compares, or may have to.
 
     Parameters
     ----------
@@ -55,6 +55,7 @@ class ClientCompare(ClientPhase):
         self._mail = Mail(context.job, context.number, peers.all_channels, layout=layout)
         self._disclosure: ClientLabels | None = None
         self._left_out: tuple[int, ...] = tuple(sorted(peers.left_out))
+        self._lost: tuple[int, ...] = ()
         self._round = self._asked = self._parts = 0
         self._told = False  # its value of the coin
 
@@ -82,14 +83,14 @@ class ClientCompare(ClientPhase):
         raise AssertionError(type(message))
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
-        if message.round != self._round + 1:
+        if message.round != (self._round + 1 if message.lost == self._lost else message.since):
             raise MessageError(f"Assignment: round {message.round} after round {self._round}")
         layout = self._layout(message)
         sets = labels_of(message.sets)
         sizes = set_sizes(sets, self._job.k)
         if not sizes.any():
             raise MessageError("Assignment: every set is empty")
-        if self._job.init == "labels" and (message.round == 1 or self._job.predict):
+        if self._job.init == "labels" and (message.round == message.since or self._job.predict):
             check_start(sets, self._peers, layout, message.left_out, round_=message.round)
         disclosure = self._disclosure
         if disclosure is None:
@@ -105,10 +106,13 @@ class ClientCompare(ClientPhase):
         disclosure.check(message, sets)
         smallest = int(sizes[sizes > 0].min())
         self._context.limits.enforce(
-            self._job, client=self._context.number, smallest=smallest, round_=message.round
+            self._job,
+            client=self._context.number,
+            smallest=smallest,
+            round_=message.round - message.since + 1,
         )
         self._disclosure, self._left_out, self.planned = disclosure, message.left_out, layout
-        self._round, self._parts = message.round, layout.parts(self._job).answers
+        self._lost, self._round, self._parts = message.lost, message.round, layout.parts(self._job).answers
         self._asked = min(WINDOW, self._parts)
         disclosure.ask(message, sets, sizes, self._job.round_residues(sizes, layout.m))
         return [caused for part in range(self._asked) for caused in disclosure.begin(part)]

@@ -97,12 +97,15 @@ class ClientIterate(ClientPhase):
         sizes = set_sizes(sets, self._job.k)
         if not sizes.any():
             raise MessageError("Assignment: every set is empty")
-        if self._job.init == "labels" and (message.round == 1 or self._job.predict):
+        if self._job.init == "labels" and (message.round == message.since or self._job.predict):
             check_start(sets, self._peers, self._layout, self._left_out, round_=message.round)
         self._disclosure.check(message, sets)
         smallest = int(sizes[sizes > 0].min())
         self._context.limits.enforce(
-            self._job, client=self._context.number, smallest=smallest, round_=message.round
+            self._job,
+            client=self._context.number,
+            smallest=smallest,
+            round_=message.round - message.since + 1,
         )
         self._close()
         messages = self._ask(message, sets, sizes)

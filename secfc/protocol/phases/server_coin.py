@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from secfc.errors import MessageError
-from secfc.protocol.choices import check_value
+from secfc.protocol.choices import value_told
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Coin, CoinRequest, Message
 from secfc.protocol.phases.server_labels import ServerLabels
@@ -22,7 +22,7 @@ class ServerCoin(ServerPhase):
     planned : Layout
         With the rows of clients that were left out.
     begin : callable
-        Makes the phase that follows, of the values by comparer.
+        Makes the phase that follows, of what each comparer told.
 
     Raises
     ------
@@ -42,21 +42,20 @@ class ServerCoin(ServerPhase):
     ) -> None:
         super().__init__(context, introductions, planned=planned)
         self.layout = planned.without(context.gathering.left_out)
-        self._begin, self._values = begin, dict[int, bytes]()
-        context.gathering.require_comparers()
+        self._begin, self._told = begin, dict[int, bytes]()
+        self._require()
 
     @property
     def awaited(self) -> tuple[int, ...]:
         """Comparers that have not told their value."""
-        return tuple(j for j in self.context.job.comparers if j not in self._values)
+        return tuple(j for j in self.context.job.trio if j not in self._told)
 
     def ask(self) -> list[Message]:
         """Ask the comparers for their values."""
         left_out = tuple(sorted(self.context.gathering.left_out))
         run = self.context.session.run
         return [
-            CoinRequest(run=run, sender=SERVER, recipient=j, left_out=left_out)
-            for j in self.context.job.comparers
+            CoinRequest(run=run, sender=SERVER, recipient=j, left_out=left_out) for j in self.context.job.trio
         ]
 
     def step(self, message: Message) -> ServerStep:
@@ -65,25 +64,37 @@ class ServerCoin(ServerPhase):
         Raises
         ------
         MessageError
-            Its sender is committed to another value, or told its value before.
+            Its sender is committed to another value, did not sign it, or told its value before.
         """
         if not isinstance(message, Coin):
             raise MessageError(f"{type(message).__name__}: before the first question")
         sender = message.sender
         if sender not in self.awaited:
             raise MessageError(f"Coin: of client {sender}, which compares nothing or has told its value")
-        commitment, run = self.introductions.commitment(sender), self.context.session.run
-        check_value(message.value, commitment=commitment, run=run, party=sender)
-        self._values[sender] = message.value
+        told = message.value + message.signature
+        value_told(
+            told,
+            party=sender,
+            commitment=self.introductions.commitment(sender),
+            session=self.context.session,
+            transcript=self.introductions.transcript,
+            left_out=self.context.gathering.left_out,
+        )
+        self._told[sender] = told
         if self.awaited:
             return self, []
-        following = self._begin(values={j: self._values[j] for j in self.context.job.comparers})
+        following = self._begin(told={j: self._told[j] for j in self.context.job.trio})
         return following, following.ask()
 
     def absent(self, client: int) -> ServerStep:
-        """Its rows stay in; nobody takes the place of a comparer."""
+        """Its rows stay in; nobody tosses in the place of a comparer."""
         gathering = self.context.gathering
         gathering.absent.add(client)
-        gathering.require_comparers()
+        self._require()
         gathering.require(len([j for j in gathering.members if j not in gathering.absent]))
         return self, []
+
+    def _require(self) -> None:
+        """Raise TooManyFaultsError unless all who toss the coin are there."""
+        nobody = "nobody tosses the coin in its place"
+        self.context.gathering.require_comparers(self.context.job.trio, without=nobody)

@@ -1,6 +1,7 @@
 """The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.plus_plus import Choices, candidates_of
+from secfc.protocol.attempt import Attempt
 from secfc.protocol.choices import label_search
 from secfc.protocol.endorsing import statement
 from secfc.protocol.introductions import Introductions
@@ -20,6 +22,7 @@ from secfc.protocol.standing import pack, unpack
 from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
 from secfc.row_layout import WINDOW, Layout, RangeParts
+from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerLabels(ServerRounds):
@@ -27,8 +30,8 @@ class ServerLabels(ServerRounds):
 
     Parameters and errors are those of `ServerRounds`, and:
 
-    values : mapping from comparer to bytes
-        Of the coin, where one is tossed.
+    told : mapping from comparer to bytes
+        Its value of the coin and its signature, where one is tossed.
     """
 
     search: LabelSearch
@@ -41,24 +44,43 @@ class ServerLabels(ServerRounds):
         planned: Layout,
         cheats: tuple[int, ...],
         unread: tuple[Pair, ...],
-        values: Mapping[int, bytes],
+        told: Mapping[int, bytes],
     ) -> None:
         super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
-        job, layout = context.job, self.layout
+        self._told = told
+        self._attempt = Attempt(comparers=context.job.comparers)
+        self._replace()
+        self._check_silence()
+        self._begin_attempt()
+
+    def _begin_attempt(self) -> None:
+        """Search from the first question on."""
+        job, introductions = self._job, self.introductions
         self.search = label_search(
             job,
-            m=layout.m,
+            m=self.layout.m,
             transcript=introductions.transcript,
             left_out=self._gathering.left_out,
-            values=values,
-            start=introductions.start(layout) if job.init == "labels" else None,
+            values={j: one[:COIN_BYTES] for j, one in self._told.items()},
+            start=introductions.start(self.layout) if job.init == "labels" else None,
         )
-        self._coin = b"".join(values.values())
-        self._evaluators = job.comparers[1:]
-        self._gathering.require_comparers()
-        self._check_silence()
         self._endorsements: tuple[bytes, ...] = ()  # of the present question
         self._clear()
+
+    @property
+    def _evaluators(self) -> tuple[int, int]:
+        return self._attempt.evaluators
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        """What questions and the result say of those who compare."""
+        attempt = self._attempt
+        return {"lost": attempt.lost, "since": attempt.since, "endorsements": self._endorsements}
+
+    @property
+    def counted_from(self) -> int:
+        """See `ServerPhase`."""
+        return self._attempt.range_round
 
     def _clear(self) -> None:
         # Labels and core, by part, of each evaluator.
@@ -83,7 +105,8 @@ class ServerLabels(ServerRounds):
             return self.awaited
         present = [j for j in gathering.members if j not in gathering.absent]
         before = RangeParts.of(self.layout, self._job).answers
-        due = before + (gathering.round - 1) * self._parts.answers + self._parts_done + 1
+        asked = self._attempt.question(gathering.round) - 1
+        due = before + asked * self._parts.answers + self._parts_done + 1
         behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
         if behind and len(present) - len(behind) < self._needed:
             return self._unmasked(behind, due, carried) or tuple(behind)
@@ -96,7 +119,7 @@ class ServerLabels(ServerRounds):
 
     def _unmasked(self, behind: Collection[int], due: int, carried: Carried) -> tuple[int, ...]:
         """The dealer, if one of those who are behind waits for its masks."""
-        dealer, kind = self._job.comparers[0], SpareMasks.__name__
+        dealer, kind = self._attempt.dealer, SpareMasks.__name__
         spares = [j for j in range(1, self._job.n + 1) if j not in self._gathering.left_out]
         waiting = set(spares[self._job.threshold :]) & {*behind} - {dealer}
         return (dealer,) if any(carried(kind, dealer, j) < due for j in waiting) else ()
@@ -111,11 +134,34 @@ class ServerLabels(ServerRounds):
         raise MessageError(f"{type(message).__name__}: out of place in a round of 'labels'")
 
     def absent(self, client: int) -> ServerStep:
-        """Go on without its answers; nobody takes the place of a comparer."""
+        """Go on without its answers; a reserve takes the place of a comparer."""
         self._gathering.absent.add(client)
-        self._gathering.require_comparers()
+        replaced = self._replace()
         self._gathering.require(len([j for j in self._gathering.members if j not in self._gathering.absent]))
-        return self, []
+        return self, self._again() if replaced else []
+
+    def _again(self) -> list[Message]:
+        """Ask all questions again, of others who compare: they lack what was kept from round to round."""
+        self._begin_attempt()
+        self._gathering.begin()  # in which rows are shown to be within the bound
+        return self.ask()
+
+    def _replace(self) -> bool:
+        """Whether comparers are gone, and reserves have taken their places.
+
+        Raises
+        ------
+        TooManyFaultsError
+            No reserve is left.
+        """
+        gathering, attempt = self._gathering, self._attempt
+        since = gathering.round + 2 if gathering.round else 1
+        while gone := gathering.gone(attempt.trio):
+            if len(attempt.lost) == self._job.reserves:
+                gathering.require_comparers(attempt.trio, without="no reserve is left")
+            attempt = attempt.again(gone[0], since)
+        replaced, self._attempt = attempt != self._attempt, attempt
+        return replaced
 
     def _check_silence(self) -> None:
         """The first evaluator does not know who is asked nothing: without these it can tell who lies."""
@@ -133,6 +179,8 @@ class ServerLabels(ServerRounds):
             {
                 "gathering": self._gathering.standing(),
                 "search": self.search.standing(),
+                "lost": list(self._attempt.lost),
+                "since": self._attempt.since,
                 "endorsements": list(self._endorsements),
             }
         )
@@ -142,6 +190,8 @@ class ServerLabels(ServerRounds):
         standing = unpack(state)
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
+        lost, since = tuple(standing["lost"]), standing["since"]
+        self._attempt = Attempt(comparers=self._job.comparers, lost=lost, since=since)
         self._endorsements = tuple(bytes(one) for one in standing["endorsements"])
         self._clear()
         return self._questions()
@@ -153,21 +203,30 @@ class ServerLabels(ServerRounds):
         return self._questions()
 
     def _questions(self) -> list[Message]:
-        coin = self._coin if self._gathering.round == 1 else b""
-        return self._assignments(self._endorsements, self.search.draws, coin)
+        first = self._gathering.round == self._attempt.since
+        coin = b"".join(self._told.values()) if first else b""
+        return self._assignments(draws=self.search.draws, coin=coin, **self._said)
 
-    def _evaluated(self, message: OpenedLabels | Endorsement) -> None:
-        """Refuse what is of no evaluator, or of another round."""
+    def _evaluated(self, message: OpenedLabels | Endorsement) -> bool:
+        """Refuse what is of no evaluator, or of another round; False of what is of an earlier attempt."""
         kind = type(message).__name__
+        if (
+            self._attempt.lost
+            and message.round < self._attempt.since
+            and message.sender in self._job.comparers
+        ):
+            return False
         if message.sender not in self._evaluators:
             raise MessageError(f"{kind}: client {message.sender} is no evaluator")
         if message.round != self._gathering.round:
             raise MessageError(
                 f"{kind}: of round {message.round}, the server is in round {self._gathering.round}"
             )
+        return True
 
     def _take(self, message: OpenedLabels) -> list[Message]:
-        self._evaluated(message)
+        if not self._evaluated(message):
+            return []
         opened, part = self._opened[message.sender], message.part
         if part in opened or part >= min(self._parts.answers, self._parts_done + WINDOW):
             raise MessageError(
@@ -219,7 +278,8 @@ class ServerLabels(ServerRounds):
         return found[:rows]
 
     def _on_endorsement(self, message: Endorsement) -> list[Message]:
-        self._evaluated(message)
+        if not self._evaluated(message):
+            return []
         if message.sender in self._signed or len(self._opened[message.sender]) < self._parts.answers:
             raise MessageError(f"Endorsement: of client {message.sender} out of turn")
         self._signed[message.sender] = message
@@ -235,7 +295,9 @@ class ServerLabels(ServerRounds):
         if inertia is not None:
             self.search.found[self.search.best].opened = inertia
         session = self.context.session
-        signed = statement(session, self.search, follows, round_=round_, left_out=left_out)
+        signed = statement(
+            session, self.search, follows, round_=round_, left_out=left_out, attempt=self._attempt
+        )
         for j in self._evaluators:
             signature = self._signed[j].signature
             try:
@@ -244,9 +306,11 @@ class ServerLabels(ServerRounds):
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
         self._exclude_liars()
+        if self._replace():
+            return self._again()
         if follows is Follows.END:
             self.found, best = self.search.results(), self.search.result()
-            return self._finish(best, best.opened, self._endorsements)
+            return self._finish(best, best.opened, **self._said)
         return self.ask()
 
     def _exclude_liars(self) -> None:
@@ -256,8 +320,6 @@ class ServerLabels(ServerRounds):
         ------
         CheatError
             The evaluators name clients that cannot be.
-        TooManyFaultsError
-            One of those who compare lied, or too few are left.
         """
         gathering = self._gathering
         first, second = (self._signed[j].liars for j in self._evaluators)
@@ -271,7 +333,6 @@ class ServerLabels(ServerRounds):
             )
         for liar in set(first) - gathering.liars.keys():
             gathering.exclude(liar, f"its answer in round {gathering.round} was wrong")
-        self._gathering.require_comparers()
 
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended.

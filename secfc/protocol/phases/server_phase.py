@@ -90,6 +90,11 @@ class ServerPhase(ABC):
         return self.awaited
 
     @property
+    def counted_from(self) -> int:
+        """The round from which on `overdue` is told what was carried."""
+        return 0
+
+    @property
     def cheats(self) -> tuple[int, ...]:
         """Clients that lied about shares."""
         return ()

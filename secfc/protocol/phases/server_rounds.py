@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
+from typing import Any
 
 from secfc.kmeans.label_search import LabelSearch
 from secfc.kmeans.search import LabelResult, Search
@@ -85,10 +86,8 @@ class ServerRounds(ServerPhase):
     def stand(self, state: bytes) -> list[Message]:
         """Stand where that says; the questions asked there."""
 
-    def _assignments(
-        self, endorsements: tuple[bytes, ...] = (), draws: tuple[int, ...] = (), coin: bytes = b""
-    ) -> list[Message]:
-        """The question of this round, to everybody."""
+    def _assignments(self, **said: Any) -> list[Message]:
+        """The question of this round, to everybody; with what else the disclosure says."""
         gathering = self._gathering
         return [
             Assignment(
@@ -99,9 +98,7 @@ class ServerRounds(ServerPhase):
                 sets=self.search.sets,
                 responders=gathering.responders,
                 left_out=tuple(sorted(gathering.left_out)),
-                draws=draws,
-                coin=coin,
-                endorsements=endorsements,
+                **said,
             )
             for j in gathering.everybody
         ]
@@ -114,10 +111,8 @@ class ServerRounds(ServerPhase):
             if part < self._parts.answers
         ]
 
-    def _finish(
-        self, best: LabelResult, inertia: float | None = None, endorsements: tuple[bytes, ...] = ()
-    ) -> list[Message]:
-        """End the run with a result, which everybody is told."""
+    def _finish(self, best: LabelResult, inertia: float | None = None, **said: Any) -> list[Message]:
+        """End the run with a result, which everybody is told; with what else the disclosure says."""
         self.outcome = best
         self._gathering.close()
         left_out = self._gathering.left_out
@@ -131,7 +126,7 @@ class ServerRounds(ServerPhase):
                 converged=best.converged,
                 inertia=inertia,
                 left_out=tuple(sorted(left_out)),
-                endorsements=endorsements,
+                **said,
             )
             for j in range(1, self._job.parties + 1)
             if j not in left_out

@@ -209,7 +209,7 @@ class ServerShare(ServerPhase):
             begin = partial(ServerLabels, context, introductions, **given)
             following = ServerCoin(context, introductions, planned=self.layout, begin=begin)
         else:
-            following = ServerLabels(context, introductions, **given, values={})
+            following = ServerLabels(context, introductions, **given, told={})
         return following, messages + following.ask()
 
     def _continue(self, part: int) -> list[Message]:

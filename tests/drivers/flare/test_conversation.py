@@ -303,6 +303,26 @@ def test_where_labels_alone_are_opened_a_lost_comparer_ends_the_run_by_name(orga
         Network(made, spoil=third_round(monkeypatch, 2), deadline=1.0).run()
 
 
+@pytest.mark.parametrize(
+    ("helpers", "comparers", "lost"),
+    [
+        (0, ["site-3", "site-2", "site-1", "site-4"], "site-2"),
+        (0, ["site-2", "site-3", "site-1", "site-4"], "site-2"),
+        (3, ["site-1", "helper-1", "helper-2", "helper-3"], "helper-1"),
+    ],
+)
+def test_where_labels_alone_are_opened_a_reserve_takes_the_place_of_a_lost_comparer(
+    organisations, monkeypatch, helpers, comparers, lost
+):
+    made = organisations(20, 10, 30, 5, disclosure="labels", helpers=helpers, comparers=comparers)
+    number = (*made.sites, *made.helpers).index(lost) + 1
+    network = Network(made, spoil=third_round(monkeypatch, number), deadline=1.0)
+    report = network.run()
+    assert_exact(made, network)
+    assert list(names_of_lost(network)) == [lost]
+    assert report.faults.absent == (number,)
+
+
 def test_under_masks_without_a_spare_a_lost_responder_ends_the_run_with_the_inequality(
     organisations, monkeypatch
 ):

@@ -1,0 +1,127 @@
+"""Who compares with disclosure "labels": the job's first three, and reserves in the places of those lost.
+
+An attempt is all questions to the same three. When one of them is lost, the next reserve takes its place and
+all questions are asked again, from the first on: what comparers keep from round to round is masked for them
+alone. Nobody ever changes its place, so no dealer evaluates and no evaluator deals.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+
+from secfc.comparing.role import Comparer
+from secfc.errors import MessageError
+from secfc.params import COMPARERS, Job
+
+_LABEL = b"secfc attempt 1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """An attempt at a run's questions.
+
+    Parameters
+    ----------
+    comparers : tuple of int
+        The job's: dealer, first and second evaluator, then reserves in their order.
+    lost : tuple of int
+        Those that compare no more, in the order in which they were replaced. A reserve that was lost before
+        it could take a place is among them, as if it had taken it.
+    since : int
+        Round of the first question.
+
+    Raises
+    ------
+    MessageError
+        One of `lost` does not compare, or no reserve is left for it.
+    """
+
+    comparers: tuple[int, ...]
+    lost: tuple[int, ...] = ()
+    since: int = 1
+
+    def __post_init__(self) -> None:
+        _places(self.comparers, self.lost)
+
+    @property
+    def trio(self) -> tuple[int, int, int]:
+        """Dealer, first and second evaluator."""
+        return _places(self.comparers, self.lost)
+
+    @property
+    def who(self) -> dict[Comparer, int]:
+        """The client or helper in each place."""
+        return dict(zip(Comparer, self.trio, strict=True))
+
+    @property
+    def dealer(self) -> int:
+        """Who deals."""
+        return self.trio[0]
+
+    @property
+    def evaluators(self) -> tuple[int, int]:
+        """The first and the second one."""
+        _, first, second = self.trio
+        return first, second
+
+    @property
+    def range_round(self) -> int:
+        """Number of the round before the first question, in which rows are shown to be within the bound."""
+        return self.since - 1
+
+    def question(self, round_: int) -> int:
+        """Number of the question of a round, the same in every attempt, from 1."""
+        return round_ - self.since + 1
+
+    def again(self, client: int, since: int) -> "Attempt":
+        """The attempt that follows when one of the three is lost; raises as the constructor."""
+        return Attempt(comparers=self.comparers, lost=(*self.lost, client), since=since)
+
+    def precedes(self, lost: tuple[int, ...]) -> bool:
+        """Whether others who were lost came after those of this attempt, or nobody did."""
+        return lost[: len(self.lost)] == self.lost
+
+    def digest(self, question: bytes) -> bytes:
+        """SHA-256 of a question's digest and this attempt at it."""
+        place = struct.pack(f"<IH{len(self.lost)}H", self.since, len(self.lost), *self.lost)
+        return hashlib.sha256(_LABEL + place + question).digest()
+
+
+def _places(comparers: tuple[int, ...], lost: tuple[int, ...]) -> tuple[int, int, int]:
+    """Who deals and evaluates when these are lost."""
+    places, reserves = list(comparers[:COMPARERS]), iter(comparers[COMPARERS:])
+    for client in lost:
+        if client not in places:
+            raise MessageError(f"client {client} is lost as a comparer, and does not compare")
+        reserve = next(reserves, None)
+        if reserve is None:
+            raise MessageError(f"client {client} is lost as a comparer, and no reserve is left")
+        places[places.index(client)] = reserve
+    dealer, first, second = places
+    return dealer, first, second
+
+
+def is_sent(kind: str, attempt: Attempt, n: int, sender: int, recipient: int) -> bool:
+    """Whether a party sends another this type of message of a round in an attempt; there are n clients."""
+    return _is_sent(kind, [{one} for one in attempt.trio], n, sender, recipient)
+
+
+def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
+    """Whether a party of a job sends another this type of message in some attempt."""
+    if job.disclosure != "labels":
+        return False
+    reserves = job.comparers[COMPARERS:]
+    return _is_sent(kind, [{one, *reserves} for one in job.trio], job.n, sender, recipient)
+
+
+def _is_sent(kind: str, places: list[set[int]], n: int, sender: int, recipient: int) -> bool:
+    """As `is_sent`, where these may be in the places of dealer, first and second evaluator."""
+    dealers, first, second = places
+    match kind:
+        case "SpareMasks":
+            return sender in dealers and recipient <= n
+        case "MaskedAnswer":
+            return sender <= n and recipient in first
+        case "MaskedDistances":
+            return sender in first and recipient in second
+    return kind == "Compared" and {sender, recipient} <= dealers | first | second
