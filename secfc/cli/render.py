@@ -108,7 +108,7 @@ def cost_table(costs: Costs, job: Job) -> Table:
     table.add_column("role")
     for heading in ("CPU seconds", "bytes sent", "messages"):
         table.add_column(heading, justify="right")
-    clients = f"{job.n} clients" + (f", {job.helpers} helpers" if job.helpers else "")
+    clients = f"{job.n} clients" + (f", {job.helpers} helper{'s' * (job.helpers > 1)}" if job.helpers else "")
     for phase in costs.phases:
         role = clients if phase.role == "client" else "server"
         table.add_row(
