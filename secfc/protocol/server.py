@@ -202,7 +202,7 @@ class Server:
             return []
         if client > self._job.n and self.state is not State.ITERATE:
             if self.state is State.IDENTIFY or not self._job.reserves:
-                text = f"client {client} is absent, who compares, and no reserve can take its place yet"
+                text = f"client {client} is absent, who compares, and no reserve can take its place"
                 raise TooManyFaultsError(text, clients=[client])
             gathering.absent.add(client)  # it takes no part before the first question
             return []
