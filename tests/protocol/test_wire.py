@@ -281,11 +281,15 @@ def messages(draw):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
-        body["coin"] = draw(st.binary(max_size=288))
+        body |= {"coin": draw(st.binary(max_size=288)), "since": draw(st.integers(0, U32))}
+        body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
     elif kind is CoinRequest:
         body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
     elif kind is Coin:
-        body = {"value": draw(st.binary(min_size=32, max_size=32))}
+        body = {
+            "value": draw(st.binary(min_size=32, max_size=32)),
+            "signature": draw(st.binary(min_size=64, max_size=64)),
+        }
     elif kind is OpenedLabels:
         body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
     elif kind is Endorsement:
@@ -323,6 +327,8 @@ def messages(draw):
             "n_iter": draw(st.integers(0, U32)),
             "converged": draw(st.booleans()),
             "inertia": draw(st.none() | st.floats(0, allow_nan=False)),
+            "lost": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple)),
+            "since": draw(st.integers(0, U32)),
             "endorsements": draw(endorsements),
         }
     return kind(**head, **body), k
