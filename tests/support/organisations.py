@@ -37,6 +37,7 @@ class Organisations:
     """Their files, in a folder."""
 
     names = NAMES
+    helpers: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
