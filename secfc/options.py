@@ -310,6 +310,14 @@ class Execution:
         "the last party, n and on, are helpers, parties without rows and shares. By default the first three "
         "where t = 1, else the first and two helpers.",
     )
+    recheck: Sequence[int] | None = option(
+        None,
+        "sequence of three int, optional",
+        'With disclosure "labels" three other parties, by position, that compare labels again once all are '
+        "known: dealer, first and second evaluator. 4,605 labels, chosen by a coin that they toss, or all if "
+        "there are fewer; no result is told if one differs. So a comparer that changed one label in a "
+        "thousand is found with probability 0.99 at least.",
+    )
     storage: str | os.PathLike[str] | None = option(
         None,
         "path, optional",

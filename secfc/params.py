@@ -142,6 +142,9 @@ class Job(AgreedClustering):
         With disclosure "labels" the trio: dealer, first and second evaluator; then reserves, the next of whom
         takes the place of one that is lost. Numbers above n are helpers, parties without rows and shares. By
         default clients 1, 2 and 3 where t = 1, else client 1 and two helpers. () with another disclosure.
+    recheckers : tuple of int
+        Dealer, first and second evaluator of labels that are compared again in the end
+        (`secfc.protocol.recheck`), none of whom is among `comparers`; () for nobody.
     seed : int, optional
         Public choices follow from it: first sets of starts, and draws. Without one they follow from a coin
         that the comparers toss, with another disclosure the server makes them.
@@ -168,6 +171,7 @@ class Job(AgreedClustering):
     predict: bool = False
     reveal_spread: int | None = None
     comparers: tuple[int, ...] = ()
+    recheckers: tuple[int, ...] = ()
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -176,7 +180,7 @@ class Job(AgreedClustering):
         if self.disclosure == "labels" and not self.comparers:
             comparers = (1, 2, 3) if self.t == 1 else (1, self.n + 1, self.n + 2)
             object.__setattr__(self, "comparers", comparers)
-        for name in ("compared", "reveal_to", "comparers"):
+        for name in ("compared", "reveal_to", "comparers", "recheckers"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
         for name, (one, what) in options_of(AgreedClustering).items():
             if getattr(self, name) is not None or one.default is not None:
@@ -226,21 +230,31 @@ class Job(AgreedClustering):
         if self.disclosure != "labels":
             if comparers:
                 raise ParameterError(f"comparers: with disclosure {self.disclosure!r} nobody compares")
+            if self.recheckers:
+                raise ParameterError(f"recheck: with disclosure {self.disclosure!r} nobody compares")
             if self.link != "lan":
                 raise ParameterError(f"link: with disclosure {self.disclosure!r} nobody compares")
             return
-        for client in comparers:
-            check_positive("comparers", client)
-        helpers = {client for client in comparers if client > self.n}
+        for name, clients in (("comparers", comparers), ("recheck", self.recheckers)):
+            for client in clients:
+                check_positive(name, client)
+        helpers = {client for client in comparers + self.recheckers if client > self.n}
         if not COMPARERS <= len(set(comparers)) == len(comparers) <= MAX_COMPARERS:
             raise ParameterError(
                 f"comparers: three different parties are needed, and at most {MAX_COMPARERS} with reserves, "
                 f"{comparers} were given"
             )
+        again = set(self.recheckers) - set(comparers)
+        if self.recheckers and not len(self.recheckers) == len(again) == COMPARERS:
+            raise ParameterError(
+                f"recheck: three different parties are needed that do not compare, {self.recheckers} were "
+                f"given beside comparers {comparers}"
+            )
         if helpers != set(range(self.n + 1, self.parties + 1)):
+            given = f"{comparers} and {self.recheckers}" if self.recheckers else f"{comparers}"
             raise ParameterError(
                 f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap, "
-                f"{comparers} were given"
+                f"{given} were given"
             )
 
     def _check_compared(self) -> None:
@@ -326,8 +340,8 @@ class Job(AgreedClustering):
 
     @property
     def helpers(self) -> int:
-        """Parties without rows and shares that compare, numbered from n + 1 on."""
-        return len(self.comparers) - len(self.comparing_clients)
+        """Parties without rows and shares that compare, or compare again, numbered from n + 1 on."""
+        return sum(comparer > self.n for comparer in self.comparers + self.recheckers)
 
     @property
     def tosses(self) -> bool:
@@ -487,9 +501,10 @@ class Job(AgreedClustering):
     def last_round(self) -> int:
         """The largest number that a round can have.
 
-        Questions are asked again for each reserve that takes a place, with one round before the first.
+        Questions are asked again for each reserve that takes a place, with one round before the first. Labels
+        are rechecked in one round.
         """
-        return self.max_rounds + self.reserves * (self.max_rounds + 1)
+        return self.max_rounds + self.reserves * (self.max_rounds + 1) + bool(self.recheckers)
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """What the parameters give away beyond a reader's expectation, if anything."""
@@ -499,6 +514,12 @@ class Job(AgreedClustering):
             return PrivacyWarning(
                 f"comparers: any two of clients {', '.join(map(str, clients))} together {learn} what the "
                 f"server learns with disclosure 'distances', though t={self.t} may collude"
+            )
+        again = [client for client in self.recheckers if client <= self.n]
+        if self.t > 1 and len(again) > 1:
+            return PrivacyWarning(
+                f"recheck: any two of clients {', '.join(map(str, again))} together learn how far the rows "
+                f"that they recheck are from the centres of those rounds, though t={self.t} may collude"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return None

@@ -27,7 +27,16 @@ from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
 from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
-from secfc.params import MAX_COMPARERS, Job, Start, check_choice, check_seed, fitting, recovery_threshold
+from secfc.params import (
+    COMPARERS,
+    MAX_COMPARERS,
+    Job,
+    Start,
+    check_choice,
+    check_seed,
+    fitting,
+    recovery_threshold,
+)
 from secfc.parties import Party, as_parties
 from secfc.result import Result
 from secfc.row_layout import Layout
@@ -211,14 +220,16 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
     return tuple(at + 1 for at in sorted(chosen))
 
 
-def _comparers(given: object, members: list[Party]) -> tuple[int, ...]:
-    """Parties that compare, in order; () for those of the job."""
+def _comparers(name: str, given: object, members: list[Party]) -> tuple[int, ...]:
+    """Parties that compare, or compare again, in order; () for those of the job."""
     if given is None:
         return ()
     n = len(members)
-    if not isinstance(given, list | tuple) or any(not _is_position(at, n + MAX_COMPARERS) for at in given):
+    if not isinstance(given, list | tuple) or any(
+        not _is_position(at, n + MAX_COMPARERS + COMPARERS) for at in given
+    ):
         raise ParameterError(
-            f"comparers: positions of parties, 0 to {n - 1}, are needed, or {n} and on for helpers"
+            f"{name}: positions of parties, 0 to {n - 1}, are needed, or {n} and on for helpers"
         )
     return tuple(int(at) + 1 for at in given)
 
@@ -275,7 +286,8 @@ def _setup(
         bound=float(bound),
         init=_start_name(init),
         reveal_to=_recipients(options.reveal_centres, members, limits),
-        comparers=_comparers(options.comparers, members),
+        comparers=_comparers("comparers", options.comparers, members),
+        recheckers=_comparers("recheck", options.recheck, members),
         reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
         **agreed,
     )

@@ -121,6 +121,17 @@ def test_parties_that_compare_are_named_in_their_order_reserves_last(files, name
         assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
 
 
+def test_parties_that_recheck_are_named_in_their_order(files):
+    done = run(
+        "--disclosure", "labels", "--comparers", "west,north,south", "--recheck", "helper,helper,helper"
+    )
+    assert done.exit_code == 0, done.stdout
+    parameters = json.loads((files / "result/summary.json").read_text())["parameters"]
+    assert (parameters["comparers"], parameters["recheckers"]) == ([3, 1, 2], [4, 5, 6])
+    for name, labels in zip(LABELS, expected().labels, strict=True):
+        assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
+
+
 def test_nothing_is_opened_unless_it_is_asked_for(files):
     assert run().exit_code == 0
     assert results(files / "result") == sorted([*LABELS, "summary.json"])

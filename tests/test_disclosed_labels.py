@@ -41,7 +41,14 @@ def assert_same(one, other):
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "options",
-    [{}, {"ell": 2}, {"comparers": (4, 1, 2), "link": "wan"}, {"init": "separation"}, PLUS_PLUS],
+    [
+        {},
+        {"ell": 2},
+        {"comparers": (4, 1, 2), "link": "wan"},
+        {"comparers": (4, 1, 2), "recheck": (0, 5, 3)},
+        {"init": "separation"},
+        PLUS_PLUS,
+    ],
     ids=str,
 )
 def test_drivers_and_disclosures_have_one_result(tmp_path, options):
@@ -50,7 +57,7 @@ def test_drivers_and_disclosures_have_one_result(tmp_path, options):
     for driver, storage in (("multiprocess", None), ("multiprocess", tmp_path)):
         other = run(**options, driver=driver, storage=storage)
         assert_same(one, other)
-    without = {name: value for name, value in options.items() if name not in ("comparers", "link")}
+    without = {name: value for name, value in options.items() if name not in ("comparers", "link", "recheck")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start).fit(ROWS)
@@ -195,6 +202,12 @@ WRONG = {
     "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients are 1 to 5, helpers 6 and on without a gap"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
+    "rechecks too": ({"recheck": (2, 3, 4)}, "recheck: three different parties are needed that do not"),
+    "rechecks nothing": (
+        {"recheck": (3, 4, 5), "disclosure": "distances"},
+        "recheck: with disclosure 'distances' nobody compares",
+    ),
+    "rechecks beyond": ({"recheck": (3, 4, 30)}, "recheck: positions of parties, 0 to 4, are needed"),
     "another disclosure": (
         {"comparers": (0, 1, 2), "disclosure": "distances"},
         "comparers: with disclosure 'distances' nobody compares",

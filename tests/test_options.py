@@ -46,6 +46,7 @@ DEFAULTS = {
     "comparison": "end",
     "link": "lan",
     "comparers": None,
+    "recheck": None,
     "deadline": None,
     "seed": None,
     "progress": None,

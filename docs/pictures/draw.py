@@ -326,7 +326,7 @@ def states() -> str:
     """What each role takes in which state."""
     return picture(
         960,
-        1002,
+        1022,
         "States of a client and of the server",
         "From the top down the states of a client and of the server, in each the messages that the role "
         "takes there, and between them the message that leads from one to the other.",

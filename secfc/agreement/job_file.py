@@ -48,6 +48,7 @@ class ClusteringSchema(FileSchema):
     ell: int
     init: Start = Job.init
     comparers: list[str] = Field(default=[])
+    recheck: list[str] = Field(default=[])
     reveal_centres: list[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
@@ -233,25 +234,26 @@ def _agreement(
     if consortium.coordinator is None:
         raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
-    values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers"})
-    numbered = [
+    values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers", "recheck"})
+    reveal_to, comparers, recheckers = (
         _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
-        for name in ("reveal_centres", "comparers")
-    ]
+        for name in ("reveal_centres", "comparers", "recheck")
+    )
     clients, helpers = len(consortium.members), len(consortium.helpers)
-    comparers = numbered[1]
-    if helpers and not comparers and values["disclosure"] == "labels":
-        comparers = (*range(1, COMPARERS + 1 - helpers), *range(clients + 1, clients + helpers + 1))
-    values["reveal_to"], values["comparers"] = tuple(sorted(numbered[0])), comparers
+    compare = [helper for helper in range(clients + 1, clients + helpers + 1) if helper not in recheckers]
+    if compare and not comparers and values["disclosure"] == "labels":
+        comparers = (*range(1, COMPARERS + 1 - len(compare)), *compare)
+    values |= {"reveal_to": tuple(sorted(reveal_to)), "comparers": comparers, "recheckers": recheckers}
     try:
         job = Job(n=clients, d=len(columns), bound=norm_bound(ranges), **values)
     except ParameterError as error:
         name = str(error).split(":", 1)[0]
-        keys = ("clustering", name) if name in values else (name if name == "columns" else "clustering",)
+        given = name in (*values, "recheck")
+        keys = ("clustering", name) if given else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
     if job.helpers != helpers:
         needed = f"helpers that compare in the job: {job.helpers}, those in the roster: {helpers}"
-        ways = "secfc roster add --helper, clustering.comparers or another clustering.disclosure"
+        ways = "secfc roster add --helper, clustering.comparers or recheck, or another clustering.disclosure"
         raise fault(f"roster: {needed} ({ways})", "roster")
     opened = opened_by(preparation)
     check_opened(opened, job, fault)

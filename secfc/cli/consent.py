@@ -7,11 +7,12 @@ from typing import Any
 from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.limits import Limits
+from secfc.params import COMPARERS
 
 ALL = "all"
 
 HELPER = "helper"
-"""A party without rows, where `--comparers` names parties."""
+"""A party without rows, where `--comparers` and `--recheck` name parties."""
 
 
 def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
@@ -34,23 +35,29 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
 
 
 def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
-    """The argument of `secfc.run` that says who compares, in the order given.
+    """The arguments of `secfc.run` that say who compares, and who again, in the order given.
 
     Raises
     ------
     ParameterError
         Naming what is no party.
     """
-    if options.compared_by is None:
-        return {}
-    comparers, helpers = list[int](), 0
-    for name in names_of(options.compared_by):
-        if name == HELPER and name not in names:
-            comparers.append(len(names) + helpers)
-            helpers += 1
-        else:
-            comparers += positions("--comparers", name, names)
-    return {"comparers": comparers}
+    given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
+    found, helpers = dict[str, Any](), 0
+    # Without names for who compares the first of the helpers are those that compare by default.
+    if options.compared_by is None and options.t > 1:
+        helpers = COMPARERS - 1
+    for option, said in given.items():
+        if said is None:
+            continue
+        found[option] = list[int]()
+        for name in names_of(said):
+            if name == HELPER and name not in names:
+                found[option].append(len(names) + helpers)
+                helpers += 1
+            else:
+                found[option] += positions(f"--{option}", name, names)
+    return found
 
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:

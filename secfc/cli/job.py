@@ -295,16 +295,20 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
 
 
 def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
-    names = [agreement.names[client - 1] for client in agreement.job.comparers]
+    names, again = (
+        [agreement.names[client - 1] for client in clients]
+        for clients in (agreement.job.comparers, agreement.job.recheckers)
+    )
     if not names:
         return []
+    rechecked = [("who rechecks", f"{', '.join(again)}; no two of them may collude")] if again else []
     first = len(names) - agreement.job.reserves
     trio, reserves = ", ".join(names[:first]), names[first:]
     if not reserves:
-        return [("who compares", f"{trio}; no two of them may collude")]
+        return [("who compares", f"{trio}; no two of them may collude"), *rechecked]
     # Who takes whose place is not known before: any two may compare together.
     replaced = f"if one is lost, {', then '.join(reserves)} in its place"
-    return [("who compares", f"{trio}; {replaced}; no two of all these may collude")]
+    return [("who compares", f"{trio}; {replaced}; no two of all these may collude"), *rechecked]
 
 
 def _membership(task: "Job") -> str:

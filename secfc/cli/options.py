@@ -162,6 +162,14 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
             "t = 1, else the first and two helpers.",
         ),
     ] = None
+    rechecked_by: Annotated[
+        str | None,
+        typer.Option(
+            "--recheck",
+            help="With --disclosure labels: three other parties that compare some labels again before "
+            "anybody is told the result, named as for --comparers.",
+        ),
+    ] = None
     consent: Annotated[
         str | None,
         typer.Option(

@@ -95,10 +95,17 @@ class CodedPoints:
 
     def answer(self, start: int, stop: int) -> PackedResidues:
         """Coded distances of rows [start, stop) to every set asked about, shape (residues, sets, rows)."""
+        return self._answer(self._shares, start, stop)
+
+    def answer_about(self, rows: Ints) -> PackedResidues:
+        """Likewise of any rows, shape (residues, sets, rows)."""
+        return self._answer(np.take(self._shares[: len(self._questions)], rows, axis=2), 0, rows.size)
+
+    def _answer(self, shares: Shares, start: int, stop: int) -> PackedResidues:
         packed = PackedResidues.empty((len(self._questions), self._asked, stop - start))
-        asked = zip(self._questions, self._shares, self._primes, packed.planes(), strict=False)
-        for (matrix, constant), shares, p, plane in asked:
-            self._kernels.answer(shares, start, stop, matrix, constant, p, plane)
+        asked = zip(self._questions, shares, self._primes, packed.planes(), strict=False)
+        for (matrix, constant), held, p, plane in asked:
+            self._kernels.answer(held, start, stop, matrix, constant, p, plane)
         return packed
 
     def set_shares(self, sets: Labels) -> PackedResidues:

@@ -111,7 +111,9 @@ def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
     if job.disclosure != "labels":
         return False
     reserves = job.comparers[COMPARERS:]
-    return _is_sent(kind, [{one, *reserves} for one in job.trio], job.n, sender, recipient)
+    places = [{one, *reserves} for one in job.trio]
+    again = [{one} for one in job.recheckers]
+    return any(_is_sent(kind, trio, job.n, sender, recipient) for trio in (places, again) if trio)
 
 
 def _is_sent(kind: str, places: list[set[int]], n: int, sender: int, recipient: int) -> bool:

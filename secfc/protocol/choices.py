@@ -5,7 +5,7 @@ tells its value once shares have been checked and everybody was told who is left
 about is fixed by then.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -61,13 +61,27 @@ def values_in(
     tossing = job.trio if job.tosses else ()
     if len(coin) != TOLD_BYTES * len(tossing):
         raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {len(tossing)} values are needed")
+    transcript = peers.transcript
+    return told_values(coin, tossing, peers=peers, session=session, about=transcript, left_out=left_out)
+
+
+def told_values(
+    told: bytes,
+    tossing: Sequence[int],
+    *,
+    peers: Peers,
+    session: Session,
+    about: bytes,
+    left_out: Collection[int],
+) -> dict[int, bytes]:
+    """The values of these parties, of what they told, one behind the other; raises as `value_told`."""
     return {
         party: value_told(
-            coin[TOLD_BYTES * at :][:TOLD_BYTES],
+            told[TOLD_BYTES * at :][:TOLD_BYTES],
             party=party,
             commitment=peers.commitments[party],
             session=session,
-            transcript=peers.transcript,
+            transcript=about,
             left_out=left_out,
         )
         for at, party in enumerate(tossing)

@@ -8,7 +8,15 @@ from secfc.field.packing import PackedResidues
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import RoundMessage
-from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Message
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    CodedDistances,
+    Finish,
+    Message,
+    Recheck,
+    RecheckRequest,
+)
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.question import question_digest
 from secfc.protocol.sharing import ClientSharing
@@ -51,6 +59,14 @@ class ClientCoded:
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Likewise of the result."""
         _check_uncompared(message)
+
+    def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
+        """A result that is to be rechecked."""
+        raise MessageError("RecheckRequest: nobody compares")
+
+    def recheck(self, message: Recheck) -> list[Message]:
+        """Which labels are rechecked."""
+        raise MessageError("Recheck: nobody compares")
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin to answer a question modulo so many primes; False when this client is not asked."""

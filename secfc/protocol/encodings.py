@@ -16,7 +16,7 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.options import MAX_ROWS
-from secfc.params import MAX_CLIENTS, MAX_COMPARERS
+from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
@@ -39,6 +39,7 @@ _SHAPE = struct.Struct("<BII")  # primes, columns, rows
 # rows, digest of start labels, ephemeral key, commitments, signature
 _INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
+_MOST_PARTIES = MAX_CLIENTS + MAX_COMPARERS + COMPARERS
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
 
@@ -211,8 +212,12 @@ def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
     return tuple(bytes(reader.take(SIGNATURE_BYTES)) for _ in range(count))
 
 
-SIGNATURES = Encoding(lambda value, k: b"".join(value), _unpack_signatures, lambda of: 2 * SIGNATURE_BYTES)
-"""All that is left: none or those of both evaluators."""
+SIGNATURES = Encoding(
+    lambda value, k: b"".join(value),
+    _unpack_signatures,
+    lambda of: (4 if of.job.recheckers else 2) * SIGNATURE_BYTES,
+)
+"""All that is left: none or those of both evaluators, and of both who recheck."""
 
 
 def _unpack_draws(reader: Reader, k: int) -> tuple[int, ...]:
@@ -312,8 +317,8 @@ def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, 
     count, more = divmod(reader.left, _INTRODUCTION.size)
     if more:
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
-    if count > MAX_CLIENTS + MAX_COMPARERS:
-        raise MessageError(f"Plan: of {count} parties, at most {MAX_CLIENTS + MAX_COMPARERS} are possible")
+    if count > _MOST_PARTIES:
+        raise MessageError(f"Plan: of {count} parties, at most {_MOST_PARTIES} are possible")
     read = [_unpack_introduction(reader) for _ in range(count)]
     return tuple(None if _pack_introduction(one) == _NOBODY else one for one in read)
 

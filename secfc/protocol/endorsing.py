@@ -7,7 +7,7 @@ from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.params import Job
 from secfc.protocol.attempt import Attempt
-from secfc.protocol.messages import Assignment, Finish
+from secfc.protocol.messages import Assignment, Finish, RecheckRequest
 from secfc.protocol.question import Said, endorsed
 from secfc.sealing.handshake import Session
 
@@ -53,13 +53,20 @@ def statement(
 
 
 def check_endorsed(
-    message: Assignment | Finish, labels: Labels, *, job: Job, session: Session, attempt: Attempt
+    message: Assignment | Finish | RecheckRequest,
+    labels: Labels,
+    *,
+    job: Job,
+    session: Session,
+    attempt: Attempt,
 ) -> Said:
     """Refuse a question, or result, that does not follow from what was opened, as both evaluators sign.
 
+    A result that parties are told was rechecked, where the job says so.
+
     Parameters
     ----------
-    message : Assignment or Finish
+    message : Assignment, Finish or RecheckRequest
     labels : ndarray of shape (m,), int32
         Those in it.
     job : Job
@@ -77,11 +84,16 @@ def check_endorsed(
     MessageError
         It has no two signatures, or one is not the evaluator's.
     """
-    signed, needed = len(message.endorsements), len(attempt.evaluators)
+    again = job.recheckers[1:] if isinstance(message, Finish) else ()
+    signed, needed = len(message.endorsements), len(attempt.evaluators) + len(again)
     if signed != needed:
         raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
-    if isinstance(message, Finish):
+    if not isinstance(message, Assignment):
         _verify(message, Said.RESULT, labels, session=session, attempt=attempt)
+        signatures = message.endorsements[len(attempt.evaluators) :]
+        rechecked = result_said(message, labels, Said.RECHECKED, session=session, attempt=attempt)
+        for client, signature in zip(again, signatures, strict=True):
+            session.roster.verify(client, signature, rechecked, what="what was rechecked")
         return Said.RESULT
     possible = [Said.LABELS]
     if job.init == "k-means++":
@@ -100,21 +112,44 @@ def check_endorsed(
 
 
 def _verify(
-    message: Assignment | Finish, said: Said, labels: Labels, *, session: Session, attempt: Attempt
+    message: Assignment | Finish | RecheckRequest,
+    said: Said,
+    labels: Labels,
+    *,
+    session: Session,
+    attempt: Attempt,
 ) -> None:
-    ended: tuple[int, bool, float | None] = (0, False, None)
-    if isinstance(message, Finish):
-        ended = message.n_iter, message.converged, message.inertia
-    draws = () if isinstance(message, Finish) else message.draws
-    signed = endorsed(
-        session,
-        said,
-        labels,
-        round_=message.round,
-        left_out=message.left_out,
-        draws=draws,
-        attempt=attempt,
-        ended=ended,
-    )
-    for client, signature in zip(attempt.evaluators, message.endorsements, strict=True):
+    if isinstance(message, Assignment):
+        signed = endorsed(
+            session,
+            said,
+            labels,
+            round_=message.round,
+            left_out=message.left_out,
+            draws=message.draws,
+            attempt=attempt,
+        )
+    else:
+        signed = result_said(message, labels, said, session=session, attempt=attempt)
+    for client, signature in zip(attempt.evaluators, message.endorsements, strict=False):
         session.roster.verify(client, signature, signed, what="what follows from the labels")
+
+
+def result_said(
+    message: Finish | RecheckRequest, labels: Labels, said: Said, *, session: Session, attempt: Attempt
+) -> bytes:
+    """What evaluators sign of a result, and those who recheck it.
+
+    Parameters
+    ----------
+    message : Finish or RecheckRequest
+    labels : ndarray of shape (m,), int32
+        Those in it.
+    said : Said
+    session : Session
+    attempt : Attempt
+        Whose evaluators signed the result.
+    """
+    ended = message.n_iter, message.converged, message.inertia
+    left_out = message.left_out
+    return endorsed(session, said, labels, round_=0, left_out=left_out, attempt=attempt, ended=ended)

@@ -24,9 +24,20 @@ from secfc.protocol.endorsing import check_endorsed, statement
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.masked_answers import Liars
-from secfc.protocol.messages import SERVER, Assignment, Endorsement, Finish, MaskedAnswer, Message, SpareMasks
+from secfc.protocol.messages import (
+    SERVER,
+    Assignment,
+    Endorsement,
+    Finish,
+    MaskedAnswer,
+    Message,
+    Recheck,
+    RecheckRequest,
+    SpareMasks,
+)
 from secfc.protocol.question import Said, question_digest
 from secfc.protocol.range_round import RangeRound, range_asked
+from secfc.protocol.rechecking import Rechecking
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.start_round import CandidatesAsked, StartRound
 from secfc.protocol.trio_round import Kept, TrioRound
@@ -84,6 +95,16 @@ class ClientLabels(ClientCoded):
         self._asks = Said.START
         self._questions: dict[int, bytes] = {}  # their digests, by number: the same in every attempt
         self._begin_attempt(Attempt(comparers=self._job.comparers))
+        self._rechecking = Rechecking(
+            context,
+            peers,
+            members=self._members,
+            left_out=left_out,
+            parts=self._parts,
+            kernels=kernels,
+            weights=self._weights,
+            points=None if sharing is None else sharing.points,
+        )
 
     def _begin_attempt(self, attempt: Attempt) -> None:
         """Keep nothing of questions to other comparers."""
@@ -121,6 +142,8 @@ class ClientLabels(ClientCoded):
             raise MessageError(
                 f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
             )
+        if self._rechecking.begun:
+            raise MessageError("Assignment: the result is being rechecked, no question follows")
         attempt, said = self._attempt_of(message), Said.START
         number = attempt.question(message.round)
         if not 1 <= number <= message.round <= self._job.last_round:
@@ -200,6 +223,19 @@ class ClientLabels(ClientCoded):
         attempt = self._attempt_of(message)
         check_endorsed(message, labels, job=self._job, session=self._context.session, attempt=attempt)
 
+    def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
+        """At one who rechecks: its value of the coin, once all labels are fixed."""
+        return self._rechecking.tell(message, labels, count=self._count, attempt=self._attempt)
+
+    def recheck(self, message: Recheck) -> list[Message]:
+        """Begin to recheck."""
+        return self._rechecking.begin(message, count=self._count, round_=self._round) + self._drain()
+
+    @property
+    def _count(self) -> int:
+        """Questions of this attempt so far."""
+        return self._attempt.question(self._round) if self._round else 0
+
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin a round, with keys of all that the question asks."""
         attempt = self._attempt_of(message)
@@ -208,18 +244,20 @@ class ClientLabels(ClientCoded):
             self._begin_attempt(attempt)
         self._mail.round = message.round
         digest = question_digest(sets, (), self._left_out, message.draws)
-        self._questions[attempt.question(message.round)] = digest
+        job, number = self._job, attempt.question(message.round)
+        self._questions[number] = digest
         self._step, begins = _Step.OPEN, self._asks is Said.START
         candidates = self._about_candidates(self._asks, sets)
         if begins:
             self._starts_begun += 1
             self._candidates_asked = self._labels_asked = 0
+        if job.recheckers:
+            self._rechecking.past.note(number, sets, begins=begins, candidates=candidates)
         self._candidates_asked += candidates
         self._labels_asked += not candidates
         if self._evaluates and self._search is None:
             self._search = self._first
         self._first = None
-        job = self._job
         if self._proof is None:
             parts = RangeParts.of(self._parts.layout, job)
             about = range_asked(job, self._members, parts, self._left_out, attempt)
@@ -292,6 +330,9 @@ class ClientLabels(ClientCoded):
         """Who takes a message: the present round drops what is of an earlier one."""
         if message.round == self._proof_now.number:
             return self._proof_now
+        again = self._rechecking.round
+        if again is not None and message.round == again.number:
+            return again
         late = self._late
         return late if late is not None and message.round == late.number else self._round_now
 
@@ -302,7 +343,7 @@ class ClientLabels(ClientCoded):
             letter = self._mail.take(self._ready)
             if letter is None:
                 step = self._step
-                messages += self._follow(current)
+                messages += self._follow(current) + self._rechecking.sign()
                 if self._step is step:
                     return messages
                 continue

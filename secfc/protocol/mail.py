@@ -8,6 +8,7 @@ from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.attempt import may_be_sent
 from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
+from secfc.protocol.recheck import most_parts
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout, RangeParts
 from secfc.sealing.channel import Channel
@@ -53,6 +54,7 @@ class Mail:
         self._job, self._me, self._channels = job, me, channels
         self._before = RangeParts.of(layout, job).answers
         self._attempts = 1 + job.reserves
+        self._again = 2 * most_parts(job)  # two of each part may wait
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
         self.round = 0
@@ -86,7 +88,7 @@ class Mail:
             raise MessageError(
                 f"{kind.__name__}: of round {message.round} from client {sender}, in round {self.round}"
             )
-        most = self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST))
+        most = self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST)) + self._again
         if len(self._held.get((sender, kind), ())) == most:
             raise MessageError(f"{kind.__name__}: client {sender} is {most} messages ahead")
         data = self._channels[sender].open(

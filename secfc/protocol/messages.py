@@ -203,8 +203,8 @@ class CodedDistances(ToServer):
 class Finish(FromServer):
     """The labels of all rows and how the search ended.
 
-    Who was left out is in it, the attempt, and the evaluators' endorsements, as in an Assignment. `inertia`
-    is None where nobody knows it.
+    Who was left out is in it, the attempt, and the evaluators' endorsements, as in an Assignment; behind them
+    those of the evaluators who rechecked it. `inertia` is None where nobody knows it.
     """
 
     number = 7
@@ -639,7 +639,8 @@ class Endorsement(ToServer):
     `rows` are those that go to emptied clusters, in the order of these; about candidates of a start the
     one that is chosen, and those that are asked about next. `best` is the best start so far, counted from 0.
     `inertia` is that of the result, where it is opened, else None.
-    The first evaluator also names the clients that it found lying, ascending.
+    The first evaluator also names the clients that it found lying, ascending. Of the round in which labels
+    are rechecked it has the signature of the result, and liars.
     """
 
     number = 32
@@ -676,7 +677,10 @@ class CoinRequest(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coin(ToServer):
-    """A comparer's value, to which its introduction commits it, and its signature of who is left out."""
+    """A comparer's value, to which its introduction commits it, and its signature of who is left out.
+
+    Likewise of one who rechecks, and its signature of the result.
+    """
 
     number = 34
     phase = work = "iterate"
@@ -686,6 +690,54 @@ class Coin(ToServer):
 
     value: bytes = field(repr=False)
     signature: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecheckRequest(FromServer):
+    """To one who rechecks: the result as both evaluators endorsed it, so tell your value of the coin.
+
+    `last` is the number of the question whose labels it has. Who was left out is in it.
+    """
+
+    number = 35
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    alike = with_helpers = True
+    body = Body(
+        last=COUNT,
+        n_iter=COUNT,
+        converged=flag("RecheckRequest: converged"),
+        inertia=REAL,
+        labels=LABELS,
+        left_out=clients(lambda of: of.job.n),
+        endorsements=SIGNATURES,
+    )
+
+    last: int
+    labels: Labels | PackedLabels = field(repr=False)
+    n_iter: int
+    converged: bool
+    inertia: float | None
+    left_out: tuple[int, ...] = ()
+    endorsements: tuple[bytes, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recheck(FromServer):
+    """Answer again about the labels that follow from these values of those who recheck.
+
+    Also the digest of the result, and the number of the question whose labels it has.
+    """
+
+    number = 36
+    phase = work = "iterate"
+    states = frozenset({State.ITERATE})
+    rounds = alike = with_helpers = True
+    body = Body(last=COUNT, result=octets(DIGEST_BYTES), coin=octets(COMPARERS * TOLD_BYTES))
+
+    last: int
+    result: bytes = field(repr=False)
+    coin: bytes = field(repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(

@@ -24,6 +24,8 @@ class Said(Enum):
     """A question that begins another start."""
     CANDIDATES = 3
     """A question about candidates of a start by k-means++."""
+    RECHECKED = 4
+    """The result, as those say who recheck it."""
 
 
 def question_digest(

@@ -32,10 +32,9 @@ from secfc.params import Job
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.mail import Letter
 from secfc.protocol.messages import Message
 from secfc.protocol.sharing import ClientSharing
-from secfc.protocol.trio_round import Asked, Kept, TrioRound
+from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
 from secfc.randomness import MaskSource
 from secfc.row_layout import RangeParts
 
@@ -79,10 +78,10 @@ def coefficients_of(transcript: bytes, seed: bytes, owner: int) -> MaskSource:
     return MaskSource(hashlib.sha256(_COEFFICIENTS + transcript + seed + struct.pack("<H", owner)).digest())
 
 
-class RangeRound(TrioRound):
+class RangeRound(UnaskedRound):
     """A client's part in it.
 
-    Parameters and errors are those of `TrioRound`, and of the job's rows:
+    Parameters and errors are those of `UnaskedRound`, and of the job's rows:
 
     sharing : ClientSharing or None
         Whose shares are checked; None at a helper.
@@ -107,7 +106,6 @@ class RangeRound(TrioRound):
         self._sharing, self._transcript = sharing, peers.transcript
         self._segments = [Weights(self._job, segment) for segment in range(self._job.ell)]
         self._sums: PackedResidues | None = None  # of this client's shares, until they have left
-        self._left = 0  # parts of the own answer
         self._beyond: set[int] = set()  # owners
         self._checked = 0  # parts
 
@@ -117,26 +115,7 @@ class RangeRound(TrioRound):
         evaluates = self._as in (Comparer.E0, Comparer.E1)
         return not evaluates or self._checked == self._parts.answers
 
-    def start(self) -> list[Message]:
-        """Deal, at the dealer, and answer as far as masks are here; once."""
-        if self._begun:
-            return []
-        dealt = [message for part in range(self._parts.answers) for message in self.begin(part)]
-        return dealt + self._answers_now()
-
-    def take(self, letter: Letter) -> list[Message]:
-        """As `TrioRound.take`; what waited for masks leaves."""
-        return super().take(letter) + self._answers_now()
-
-    def _answers_now(self) -> list[Message]:
-        messages: list[Message] = []
-        while self._left < self._parts.answers and self.can_leave(self._left):
-            part, self._left = self._left, self._left + 1
-            messages += self.leave(part, self._answer(part))
-        return messages
-
     def _answer(self, part: int) -> PackedResidues:
-        """What the client answers to a part, not masked."""
         parts, sharing = self._asked.parts, self._sharing
         assert sharing is not None  # who has no shares has no masks for an answer
         rows = parts.answer_rows(part)

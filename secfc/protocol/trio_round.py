@@ -147,9 +147,8 @@ class TrioRound(ABC):
         self._begun = part + 1
         if self._deals is None:
             return []
-        dealt = self._deals.deal(
-            columns=self._columns, rows=self._shape(part)[2], weights=self._weights(part)
-        )
+        _, columns, rows = self._shape(part)
+        dealt = self._deals.deal(columns=columns, rows=rows, weights=self._weights(part))
         messages: list[Message] = []
         for client, masks in dealt.spares.items():
             if client == self._me:
@@ -334,6 +333,7 @@ class TrioRound(ABC):
         )
 
     def _shape(self, part: int) -> tuple[int, int, int]:
+        """Of an answer to a part."""
         rows = self._parts.answer_rows(part)
         return len(self._primes), self._columns, rows.stop - rows.start
 
@@ -385,3 +385,36 @@ class TrioRound(ABC):
         if begins:
             data = b"".join((self._asked.digest, data))
         return self._channels[client].seal(kind.purpose, part=place, payload=data, round_=self._asked.round)
+
+
+class UnaskedRound(TrioRound):
+    """A round whose parts nobody asks for: all that are dealt and answered, in their order, once it begins.
+
+    Parameters and errors are those of `TrioRound`.
+    """
+
+    def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
+        super().__init__(context, peers, asked, kept)
+        self._left = 0  # parts of the own answer
+
+    def start(self) -> list[Message]:
+        """Deal, at the dealer, and answer as far as masks are here; once."""
+        if self._begun:
+            return []
+        dealt = [message for part in range(self._parts.answers) for message in self.begin(part)]
+        return dealt + self._answers_now()
+
+    def take(self, letter: Letter) -> list[Message]:
+        """As `TrioRound.take`; what waited for masks leaves."""
+        return super().take(letter) + self._answers_now()
+
+    def _answers_now(self) -> list[Message]:
+        messages: list[Message] = []
+        while self._left < self._parts.answers and self.can_leave(self._left):
+            part, self._left = self._left, self._left + 1
+            messages += self.leave(part, self._answer(part))
+        return messages
+
+    @abstractmethod
+    def _answer(self, part: int) -> PackedResidues:
+        """What the client answers to a part, not masked."""

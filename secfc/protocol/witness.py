@@ -12,7 +12,7 @@ from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.bounds import most_witness_bytes
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.messages import Assignment, Finish, Message, Witness
+from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest, Witness
 from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
@@ -39,14 +39,14 @@ def quorum(job: Job, planned: int) -> int:
     return max(job.threshold, (planned + job.t) // 2 + 1)
 
 
-def check_outcome(finish: Finish, job: Job) -> None:
+def check_outcome(finish: Finish | RecheckRequest, job: Job) -> None:
     """Raise MessageError unless a search can end so; an inertia too large for a float is infinite."""
     inertia = finish.inertia
     known = inertia >= 0.0 if inertia is not None else not job.tells_inertia
     if finish.n_iter > job.max_iter or not known or (inertia is not None) != job.tells_inertia:
         needed = "a sum of squares" if job.tells_inertia else "no sum of squares"
         raise MessageError(
-            f"Finish: 0 to {job.max_iter} iterations and {needed} are needed, "
+            f"{type(finish).__name__}: 0 to {job.max_iter} iterations and {needed} are needed, "
             f"{finish.n_iter} and {inertia} were sent"
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from secfc.params import Job
+from secfc.protocol.recheck import RECHECKED
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", but for two of those that compare"
+    if job.t > 1 and sum(j <= job.n for j in job.recheckers) > 1:
+        coalition += ", but for two of those that recheck"
     if job.ids_cap is None:
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
@@ -117,7 +120,17 @@ def _of_comparers(job: Job, rounds: int) -> list[Learned]:
             )
             for reserve in reserves
         ),
+        *_of_recheckers(job),
     ]
+
+
+def _of_recheckers(job: Job) -> list[Learned]:
+    """Where three others compare some labels again."""
+    if not job.recheckers:
+        return []
+    who = ", ".join(f"{'client' if j <= job.n else 'helper'} {j}" for j in job.recheckers)
+    distances = f"of {RECHECKED} labels, or all if there are fewer, the exact distances of their rows"
+    return [Learned(f"any two of {who}", distances)]
 
 
 def _opened(columns: Sequence[str]) -> list[Learned]:

@@ -16,6 +16,14 @@ and the introduction has that to the first. Their coin is
     seed = SHA-256("secfc check seed 1" | transcript | number of the check (4) | values of clients 1 to n,
            zeros for one that is left out)
 
+Who rechecks labels tosses no other coin. Theirs is
+
+::
+
+    about = SHA-256("secfc recheck 1" | transcript | SHA-256 of the result as it is endorsed
+                    | number of its last question (4))
+    seed  = SHA-256("secfc recheck toss 1" | about | number (2) and value of each who tosses it)
+
 Blum: *Coin flipping by telephone*, 1983. Commitments stand in signed introductions, so the transcript fixes
 all of them. One honest value makes the coin uniform; whoever tells a value last can only refuse to.
 """
@@ -34,6 +42,8 @@ _CHECKS = b"secfc checks 1"
 _SEED = b"secfc check seed 1"
 _COMMITMENT = b"secfc commitment 1"
 _TOSS = b"secfc toss 1"
+_RECHECK = b"secfc recheck 1"
+_RECHECK_TOSS = b"secfc recheck toss 1"
 _NUMBER = struct.Struct("<H")
 
 
@@ -78,3 +88,25 @@ def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[in
     for client in sorted(left_out):
         digest.update(_NUMBER.pack(client))
     return int.from_bytes(digest.digest(), "little")
+
+
+def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
+    """What a coin is about that chooses labels of a result, 32 bytes: values told of one are of no other.
+
+    Parameters
+    ----------
+    transcript : bytes of length 32
+    result : bytes of length 32
+        Digest of the result.
+    last : int
+        Number of the question whose labels it has.
+    """
+    return hashlib.sha256(_RECHECK + transcript + result + struct.pack("<I", last)).digest()
+
+
+def recheck_seed(about: bytes, values: Mapping[int, bytes]) -> bytes:
+    """What the choice of labels that are rechecked follows from, 32 bytes."""
+    digest = hashlib.sha256(_RECHECK_TOSS + about)
+    for party, value in sorted(values.items()):
+        digest.update(_NUMBER.pack(party) + value)
+    return digest.digest()

@@ -115,6 +115,20 @@ class TestWhoCompares:
         with pytest.raises(ParameterError, match=text):
             read_job(organisations.job)
 
+    def test_who_rechecks_is_named_too_and_compares_nothing(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "300")
+        made = Organisations(tmp_path)
+        made.add_helpers("a", "b", "c")
+        made.replace(made.job, "k = 2", 'k = 2\nrecheck = ["c", "a", "b"]')
+        job = made.agreement.job
+        assert (job.comparers, job.recheckers) == ((1, 2, 3), (6, 4, 5))
+        shown = CliRunner().invoke(app, ["job", "show", str(made.job)])
+        assert "who rechecks" in shown.output
+        assert "c, a, b; no two of them may collude" in " ".join(shown.output.split())
+        made.replace(made.job, '"c", "a", "b"', '"c", "a", "nobody"')
+        with pytest.raises(ParameterError, match=r"clustering\.recheck: 'nobody' is no party"):
+            read_job(made.job)
+
     def test_without_any_clients_do(self, tmp_path):
         made = Organisations(tmp_path)
         made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "labels"')

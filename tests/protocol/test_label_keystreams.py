@@ -222,6 +222,25 @@ def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     assert max(numbers[0]) < min(numbers[1])
 
 
+@pytest.mark.parametrize("recheckers", [(3, 1, 6), (1, 6, 7), (6, 3, 1)])
+@pytest.mark.parametrize("part", [3, 30])
+def test_no_key_of_what_is_rechecked_is_for_two_uses(holders, part_rows, recheckers, part):
+    part_rows(part)
+    net = wired((4, 2, 5), recheckers=recheckers)
+    net.run()
+    assert net.server.state is State.DONE
+    last, again = net.server.gathering.round + 1, 0
+    for (one, info, *use), (two, *same) in holders.uses.values():
+        assert [info, *use] == same
+        round_, _, _ = keys._PLACE.unpack_from(info, len(keys._LABEL))
+        again += round_ == last
+        assert (recheckers[0] if round_ == last else 4) in (one, two)
+        assert not {one, two} & ({*recheckers[1:]} if round_ != last and use[0] != "answers" else set())
+    assert again > 3
+    assert set(holders.begun.values()) == {2}
+    assert holders.begun.keys() == holders.uses.keys()
+
+
 @pytest.mark.parametrize("what", ["sets", "draws"])
 def test_clients_that_were_asked_other_things_have_no_key_in_common(holders, monkeypatch, what):
     """Even if they did not refuse what does not follow from the seed."""

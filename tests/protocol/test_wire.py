@@ -40,6 +40,8 @@ from secfc.protocol.messages import (
     OpenedLabels,
     Plan,
     Ready,
+    Recheck,
+    RecheckRequest,
     Report,
     Share,
     SpareMasks,
@@ -151,6 +153,16 @@ def examples():
         "Assignment with coin": Assignment(**down, round=1, sets=labels(0, 2, 1, 1), coin=TOLD),
         "CoinRequest": CoinRequest(**down, left_out=(1, 3)),
         "Coin": Coin(**up, value=bytes(range(32)), signature=bytes(64)),
+        "RecheckRequest": RecheckRequest(
+            **down,
+            last=4,
+            labels=labels(2, 0, 1),
+            n_iter=5,
+            converged=True,
+            inertia=None,
+            endorsements=SIGNED,
+        ),
+        "Recheck": Recheck(**down, round=7, last=4, result=bytes(range(32)), coin=bytes(288)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
         "UnionDeal": UnionDeal(
@@ -232,7 +244,9 @@ introductions = st.builds(
 )
 
 
-endorsements = st.just(()) | st.tuples(*[st.binary(min_size=64, max_size=64)] * 2)
+endorsements = st.sampled_from((0, 2, 4)).flatmap(
+    lambda count: st.tuples(*[st.binary(min_size=64, max_size=64)] * count)
+)
 shapes = st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5))
 
 
@@ -285,11 +299,13 @@ def messages(draw):
         body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
     elif kind is CoinRequest:
         body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
+    elif kind is Recheck:
+        octets = {"result": 32, "coin": 288}
+        body = {name: draw(st.binary(min_size=size, max_size=size)) for name, size in octets.items()}
+        body["last"] = draw(st.integers(0, U32))
     elif kind is Coin:
-        body = {
-            "value": draw(st.binary(min_size=32, max_size=32)),
-            "signature": draw(st.binary(min_size=64, max_size=64)),
-        }
+        octets = {"value": 32, "signature": 64}
+        body = {name: draw(st.binary(min_size=size, max_size=size)) for name, size in octets.items()}
     elif kind is OpenedLabels:
         body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
     elif kind is Endorsement:
@@ -330,7 +346,7 @@ def messages(draw):
             "lost": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple)),
             "since": draw(st.integers(0, U32)),
             "endorsements": draw(endorsements),
-        }
+        } | ({"last": draw(st.integers(0, U32))} if kind is RecheckRequest else {})
     return kind(**head, **body), k
 
 
@@ -515,6 +531,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         Compared: list(range(HEADER + 8 + 16, len(data))),
         Assignment: unsigned,
         Finish: unsigned,
+        RecheckRequest: unsigned,
         UnionDeal: list(range(HEADER + 4 + 16, len(data))),
         UnionOpening: list(range(HEADER + 4, len(data), 8)),
         UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),
@@ -587,7 +604,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [35, 36, 255])
+@pytest.mark.parametrize("number", [37, 38, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number
@@ -755,6 +772,6 @@ def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked
 
 def test_a_plan_of_more_parties_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
     data = encode(examples()["Plan"], k=3)
-    monkeypatch.setattr("secfc.protocol.encodings.MAX_CLIENTS", -14)
+    monkeypatch.setattr("secfc.protocol.encodings._MOST_PARTIES", 2)
     with pytest.raises(MessageError, match=r"^Plan: of 3 parties, at most 2 are possible$"):
         decode(data, k=3)

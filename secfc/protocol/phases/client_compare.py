@@ -21,6 +21,8 @@ from secfc.protocol.messages import (
     MaskedAnswer,
     MaskedDistances,
     Message,
+    Recheck,
+    RecheckRequest,
     SpareMasks,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
@@ -73,6 +75,8 @@ class ClientCompare(ClientPhase):
                 return self, self._on_continue(message)
             case CoinRequest():
                 return self, self._on_coin(message)
+            case RecheckRequest() | Recheck():
+                return self, self._on_recheck(message)
             case Finish():
                 return self, self._on_finish(message)
             case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
@@ -126,7 +130,7 @@ class ClientCompare(ClientPhase):
         self._told, self._left_out = True, message.left_out
         return told
 
-    def _check_left_out(self, message: Assignment | CoinRequest) -> None:
+    def _check_left_out(self, message: Assignment | CoinRequest | RecheckRequest) -> None:
         kind, fixed = type(message).__name__, self._told or self._disclosure is not None
         if fixed and message.left_out != self._left_out:
             raise MessageError(f"{kind}: others are left out than before")
@@ -160,6 +164,14 @@ class ClientCompare(ClientPhase):
         assert self._disclosure is not None  # there is a part
         self._asked += 1
         return self._disclosure.begin(message.part)
+
+    def _on_recheck(self, message: RecheckRequest | Recheck) -> list[Message]:
+        if self._disclosure is None:
+            raise MessageError(f"{type(message).__name__}: before any question")
+        if isinstance(message, Recheck):
+            return self._disclosure.recheck(message)
+        self._check_left_out(message)
+        return self._disclosure.tell(message, labels_of(message.labels))
 
     def _on_finish(self, message: Finish) -> list[Message]:
         if self._disclosure is None:

@@ -21,6 +21,8 @@ from secfc.protocol.messages import (
     MaskedAnswer,
     MaskedDistances,
     Message,
+    Recheck,
+    RecheckRequest,
     SpareMasks,
     Witness,
 )
@@ -75,6 +77,11 @@ class ClientIterate(ClientPhase):
                 return self, self._on_continue(message.round, message.part)
             case LeaveOut() | Challenge() | Dispute() | CoinRequest():
                 raise MessageError(f"{type(message).__name__}: after round {self.round}")
+            case RecheckRequest():
+                self._check_view(message)
+                return self, self._disclosure.tell(message, labels_of(message.labels))
+            case Recheck():
+                return self, self._disclosure.recheck(message)
             case Finish():
                 return self._on_finish(message)
             case Witness():
@@ -117,7 +124,7 @@ class ClientIterate(ClientPhase):
         self._witnesses.settle(message.round)
         return messages + self._confirmed()
 
-    def _check_view(self, message: Assignment | Finish) -> None:
+    def _check_view(self, message: Assignment | Finish | RecheckRequest) -> None:
         """Have equal messages mean equal views of whose rows are in."""
         if message.left_out != tuple(sorted(self._left_out)):
             raise MessageError(

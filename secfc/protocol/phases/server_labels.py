@@ -17,6 +17,7 @@ from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels, SpareMasks
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
+from secfc.protocol.phases.server_recheck import NOBODY, Ended, ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.standing import pack, unpack
 from secfc.protocol.unread import Pair
@@ -65,6 +66,7 @@ class ServerLabels(ServerRounds):
             start=introductions.start(self.layout) if job.init == "labels" else None,
         )
         self._endorsements: tuple[bytes, ...] = ()  # of the present question
+        self._lasts: list[int] = []  # the last question of each start that has ended
         self._clear()
 
     @property
@@ -130,7 +132,7 @@ class ServerLabels(ServerRounds):
             case OpenedLabels():
                 return self, self._take(message)
             case Endorsement():
-                return self, self._on_endorsement(message)
+                return self._on_endorsement(message)
         raise MessageError(f"{type(message).__name__}: out of place in a round of 'labels'")
 
     def absent(self, client: int) -> ServerStep:
@@ -152,7 +154,7 @@ class ServerLabels(ServerRounds):
         Raises
         ------
         TooManyFaultsError
-            No reserve is left.
+            No reserve is left, or one who is to recheck labels is gone.
         """
         gathering, attempt = self._gathering, self._attempt
         since = gathering.round + 2 if gathering.round else 1
@@ -160,6 +162,8 @@ class ServerLabels(ServerRounds):
             if len(attempt.lost) == self._job.reserves:
                 gathering.require_comparers(attempt.trio, without="no reserve is left")
             attempt = attempt.again(gone[0], since)
+        if self._job.recheckers:
+            gathering.require_comparers(Attempt(comparers=self._job.recheckers).trio, without=NOBODY)
         replaced, self._attempt = attempt != self._attempt, attempt
         return replaced
 
@@ -181,6 +185,7 @@ class ServerLabels(ServerRounds):
                 "search": self.search.standing(),
                 "lost": list(self._attempt.lost),
                 "since": self._attempt.since,
+                "lasts": self._lasts,
                 "endorsements": list(self._endorsements),
             }
         )
@@ -193,6 +198,7 @@ class ServerLabels(ServerRounds):
         lost, since = tuple(standing["lost"]), standing["since"]
         self._attempt = Attempt(comparers=self._job.comparers, lost=lost, since=since)
         self._endorsements = tuple(bytes(one) for one in standing["endorsements"])
+        self._lasts = list(standing["lasts"])
         self._clear()
         return self._questions()
 
@@ -277,19 +283,21 @@ class ServerLabels(ServerRounds):
             raise MessageError("OpenedLabels: bits of the core behind the last row are not zero")
         return found[:rows]
 
-    def _on_endorsement(self, message: Endorsement) -> list[Message]:
+    def _on_endorsement(self, message: Endorsement) -> ServerStep:
         if not self._evaluated(message):
-            return []
+            return self, []
         if message.sender in self._signed or len(self._opened[message.sender]) < self._parts.answers:
             raise MessageError(f"Endorsement: of client {message.sender} out of turn")
         self._signed[message.sender] = message
         if len(self._signed) < len(self._evaluators):
-            return []
+            return self, []
         round_, left_out = self._gathering.round, self._gathering.left_out
         if self.search.choices is None:
             follows = self.search.end_round(self._moved())
         else:
             follows = self.search.choose(*self._chosen(self.search.choices))
+        if follows is not Follows.QUESTION:
+            self._lasts.append(self._attempt.question(round_))
         self.search.best = self._best(ended=follows is not Follows.QUESTION)
         inertia = self._inertia(ended=follows is not Follows.QUESTION and self.search.last_of_k)
         if inertia is not None:
@@ -305,15 +313,38 @@ class ServerLabels(ServerRounds):
             except MessageError as error:  # of the one or the other, whosever came last
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
-        self._exclude_liars()
+        self._exclude_liars(*(self._signed[j] for j in self._evaluators))
         if self._replace():
-            return self._again()
-        if follows is Follows.END:
-            self.found, best = self.search.results(), self.search.result()
-            return self._finish(best, best.opened, **self._said)
-        return self.ask()
+            return self, self._again()
+        if follows is not Follows.END:
+            return self, self.ask()
+        self.found, best = self.search.results(), self.search.result()
+        if not self._job.recheckers:
+            return self, self._finish(best, best.opened, **self._said)
+        following = ServerRecheck(
+            self.context,
+            self.introductions,
+            planned=self.planned,
+            layout=self.layout,
+            ended=Ended(
+                result=best,
+                last=self._lasts[[one is best for one in self.search.found].index(True)],
+                attempt=self._attempt,
+                endorsements=self._endorsements,
+                progress=self.progress,
+            ),
+            finish=self._rechecked,
+            exclude=self._exclude_liars,
+        )
+        return following, following.ask()
 
-    def _exclude_liars(self) -> None:
+    def _rechecked(self, signatures: tuple[bytes, ...]) -> ServerStep:
+        """Tell the result, which these say was rechecked."""
+        self._endorsements += signatures
+        best = self.search.result()
+        return self, self._finish(best, best.opened, **self._said)
+
+    def _exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
         """Ask nothing more of those whose answers the first evaluator found wrong.
 
         Raises
@@ -322,17 +353,16 @@ class ServerLabels(ServerRounds):
             The evaluators name clients that cannot be.
         """
         gathering = self._gathering
-        first, second = (self._signed[j].liars for j in self._evaluators)
+        first, second = one.liars, other.liars
         known = {*range(1, self._job.n + 1)} - gathering.left_out.keys()
         possible = set(first) <= known and list(first) == sorted(set(first)) and not second
         if not possible or len(first) > self._job.max_liars:
             raise CheatError(
-                f"clients {self._evaluators[0]} and {self._evaluators[1]} name impossible liars in round "
-                f"{gathering.round}",
+                f"clients {one.sender} and {other.sender} name impossible liars in round {one.round}",
                 code=Code.BAD_MESSAGE,
             )
         for liar in set(first) - gathering.liars.keys():
-            gathering.exclude(liar, f"its answer in round {gathering.round} was wrong")
+            gathering.exclude(liar, f"its answer in round {one.round} was wrong")
 
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended.

@@ -1,0 +1,221 @@
+"""When a search has ended with disclosure "labels": three others recheck labels before the result is told."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from secfc.errors import MessageError
+from secfc.kmeans.search import LabelResult
+from secfc.protocol.attempt import Attempt
+from secfc.protocol.choices import value_told
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import (
+    SERVER,
+    Coin,
+    Endorsement,
+    MaskedAnswer,
+    Message,
+    OpenedLabels,
+    Recheck,
+    RecheckRequest,
+)
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.progress import Progress
+from secfc.protocol.question import Said, endorsed
+from secfc.protocol.states import State
+from secfc.protocol.withholding import Carried
+from secfc.row_layout import Layout
+from secfc.sealing.coin import about_result
+
+NOBODY = "nobody rechecks in its place"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ended:
+    """How a search ended, as both evaluators signed it.
+
+    Attributes
+    ----------
+    result : LabelResult
+    last : int
+        Number of the question whose labels it has.
+    attempt : Attempt
+    endorsements : tuple of bytes
+    progress : Progress
+    """
+
+    result: LabelResult = field(repr=False)
+    last: int
+    attempt: Attempt
+    endorsements: tuple[bytes, ...] = field(repr=False)
+    progress: Progress
+
+
+class ServerRecheck(ServerPhase):
+    """Until both evaluators of those who recheck have signed the result.
+
+    Parameters
+    ----------
+    context : ServerContext
+    introductions : Introductions
+    planned, layout : Layout
+        With the rows of clients that were left out, and without.
+    ended : Ended
+    finish : callable
+        What follows, of their signatures.
+    exclude : callable
+        Asks nothing more of those whom evaluators found lying; raises CheatError if these cannot be.
+    """
+
+    state = State.ITERATE
+
+    def __init__(
+        self,
+        context: ServerContext,
+        introductions: Introductions,
+        *,
+        planned: Layout | None,
+        layout: Layout,
+        ended: Ended,
+        finish: Callable[[tuple[bytes, ...]], ServerStep],
+        exclude: Callable[[Endorsement, Endorsement], None],
+    ) -> None:
+        super().__init__(context, introductions, planned=planned)
+        self.layout, self._ended, self._finish, self._exclude = layout, ended, finish, exclude
+        job = self._job = context.job
+        self._who = Attempt(comparers=job.recheckers, since=context.gathering.round + 1)
+        self._values = dict[int, bytes]()  # and their signatures
+        self._signed = dict[int, Endorsement]()
+        context.gathering.require_comparers(self._who.trio, without=NOBODY)
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Those who have not told their value, then evaluators that have not signed."""
+        if len(self._values) < len(self._who.trio):
+            return tuple(j for j in self._who.trio if j not in self._values)
+        return tuple(j for j in self._who.evaluators if j not in self._signed)
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """Likewise; while the first of them waits for answers, those who are behind with theirs."""
+        gathering, (first, _) = self.context.gathering, self._who.evaluators
+        if self.awaited != self._who.evaluators:
+            return self.awaited
+        sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}
+        most = max(sent.values())
+        behind = [j for j, count in sent.items() if j not in gathering.absent and count < most]
+        if len(sent) - len(behind) < self._job.threshold + self._job.max_liars:
+            return tuple(behind) or self.awaited
+        return self.awaited
+
+    @property
+    def counted_from(self) -> int:
+        """See `ServerPhase`."""
+        return self._who.since
+
+    @property
+    def progress(self) -> Progress:
+        """That of the last question: nothing is written down of what follows it."""
+        return self._ended.progress
+
+    def ask(self) -> list[Message]:
+        """Tell those who recheck the result."""
+        ended, left_out = self._ended, tuple(sorted(self.context.gathering.left_out))
+        best = ended.result
+        return [
+            RecheckRequest(
+                run=self.context.session.run,
+                sender=SERVER,
+                recipient=j,
+                last=ended.last,
+                labels=best.labels,
+                n_iter=best.n_iter,
+                converged=best.converged,
+                inertia=best.opened,
+                left_out=left_out,
+                endorsements=ended.endorsements,
+            )
+            for j in self._who.trio
+        ]
+
+    def step(self, message: Message) -> ServerStep:
+        """Take a value, or a signature."""
+        match message:
+            case Coin():
+                return self, self._on_value(message)
+            case Endorsement() if message.round == self._who.since:
+                return self._on_endorsement(message)
+            case OpenedLabels() | Endorsement() if self._is_late(message):
+                return self, []
+        raise MessageError(f"{type(message).__name__}: out of place while labels are rechecked")
+
+    def _is_late(self, message: OpenedLabels | Endorsement) -> bool:
+        """Whether it is of a comparer that was lost, from before."""
+        before = self._ended.attempt
+        return message.round < before.since and message.sender in before.comparers
+
+    def _on_value(self, message: Coin) -> list[Message]:
+        sender, session, introductions = message.sender, self.context.session, self.introductions
+        if sender not in self._who.trio or sender in self._values:
+            raise MessageError(f"Coin: of client {sender}, which rechecks nothing or has told its value")
+        digest = hashlib.sha256(self._said(Said.RESULT)).digest()
+        told = message.value + message.signature
+        value_told(
+            told,
+            party=sender,
+            commitment=introductions.commitment(sender),
+            session=session,
+            transcript=about_result(introductions.transcript, digest, self._ended.last),
+            left_out=self.context.gathering.left_out,
+        )
+        self._values[sender] = told
+        if len(self._values) < len(self._who.trio):
+            return []
+        coin = b"".join(self._values[j] for j in self._who.trio)
+        return [
+            Recheck(
+                run=session.run,
+                sender=SERVER,
+                recipient=j,
+                round=self._who.since,
+                last=self._ended.last,
+                result=digest,
+                coin=coin,
+            )
+            for j in self.context.gathering.everybody
+        ]
+
+    def _said(self, said: Said) -> bytes:
+        best, attempt = self._ended.result, self._ended.attempt
+        return endorsed(
+            self.context.session,
+            said,
+            best.labels,
+            round_=0,
+            left_out=self.context.gathering.left_out,
+            attempt=attempt,
+            ended=(best.n_iter, best.converged, best.opened),
+        )
+
+    def _on_endorsement(self, message: Endorsement) -> ServerStep:
+        sender, evaluators = message.sender, self._who.evaluators
+        if sender not in evaluators or sender in self._signed or len(self._values) < len(self._who.trio):
+            raise MessageError(f"Endorsement: of client {sender} out of turn")
+        if message.rows or message.best or message.inertia is not None:
+            raise MessageError(f"Endorsement: of client {sender}, of more than what was rechecked")
+        said = self._said(Said.RECHECKED)
+        self.context.session.roster.verify(sender, message.signature, said, what="what was rechecked")
+        self._signed[sender] = message
+        if len(self._signed) < len(evaluators):
+            return self, []
+        first, second = (self._signed[j] for j in evaluators)
+        self._exclude(first, second)
+        self.context.gathering.require_comparers(self._who.trio, without=NOBODY)
+        return self._finish(tuple(self._signed[j].signature for j in evaluators))
+
+    def absent(self, client: int) -> ServerStep:
+        """Go on without its answers, unless it rechecks."""
+        gathering = self.context.gathering
+        gathering.absent.add(client)
+        gathering.require_comparers(self._who.trio, without=NOBODY)
+        gathering.require(len([j for j in gathering.members if j not in gathering.absent]))
+        return self, []

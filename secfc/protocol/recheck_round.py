@@ -1,0 +1,139 @@
+"""After the last question with disclosure "labels": three others recheck some of the labels, at one client.
+
+Clients answer again about chosen rows of past questions, under the masks of another dealer. The three compare
+as in a round that opens labels, those that were told first. Nothing is opened that is not known, unless
+somebody lied.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from secfc.array_types import Ints, Labels
+from secfc.codes import Code
+from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer, Role
+from secfc.comparing.trio import Dealer, Evaluator
+from secfc.errors import CheatError
+from secfc.field.packing import PackedResidues
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.kmeans.sets import asked_about
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.messages import Message
+from secfc.protocol.recheck import ChosenParts, Past
+from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RecheckAsked(Asked):
+    """What this round asks; `sets` are empty.
+
+    Attributes
+    ----------
+    parts : ChosenParts
+    asked : mapping from int to ndarray of shape (k,), int64
+        Sizes of the sets of each question that has chosen rows.
+    past : Past
+    told : tuple of ndarray of int32
+        At those who recheck: labels of the rows of each part.
+    """
+
+    parts: ChosenParts
+    asked: dict[int, Ints] = field(repr=False)
+    past: Past
+    told: tuple[Labels, ...] = ()
+
+
+class RecheckRound(UnaskedRound):
+    """A client's part in it.
+
+    Parameters and errors are those of `UnaskedRound`, and:
+
+    points : CodedPoints or None
+        What it answers from; None at a helper.
+
+    Raises
+    ------
+    CheatError
+        At one who rechecks: a label is another than was told.
+    """
+
+    _asked: RecheckAsked
+
+    def __init__(
+        self,
+        context: ClientContext,
+        peers: Peers,
+        asked: RecheckAsked,
+        kept: Kept,
+        points: CodedPoints | None,
+    ) -> None:
+        super().__init__(context, peers, asked, kept)
+        self._points, self._question = points, 0
+        self._same = 0  # parts
+
+    @property
+    def complete(self) -> bool:
+        """Whether this is an evaluator, and all labels are as they were told."""
+        return self._as in (Comparer.E0, Comparer.E1) and self._same == self._parts.answers
+
+    def _answer(self, part: int) -> PackedResidues:
+        number, points = self._asked.parts.questions[part], self._points
+        assert points is not None  # who has no shares has no masks for an answer
+        if number != self._question:
+            self._question, sizes = number, self._sizes(part)
+            points.ask(self._asked.past.sets(number), sizes, len(self._primes))
+        return points.answer_about(self._asked.parts.chosen[part])
+
+    def _sizes(self, part: int) -> Ints:
+        """Of the sets that a part is about."""
+        sizes = self._asked.asked[self._asked.parts.questions[part]]
+        return sizes[: asked_about(sizes)]
+
+    def _shape(self, part: int) -> tuple[int, int, int]:
+        return len(self._primes), self._sizes(part).size, self._asked.parts.chosen[part].size
+
+    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
+        role = Dealer(
+            question=self._question_of(part),
+            masks=masks,
+            keys=(self._keys(Comparer.E0, part), self._keys(Comparer.E1, part)),
+            kernels=self._kernels,
+            arena=self._arena(part),
+        )
+        return self._play(part, role, role.begin())
+
+    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
+        assert self._as is not None
+        role = Evaluator(
+            me=self._as,
+            question=self._question_of(part),
+            masked=masked,
+            keys=self._keys(Comparer.DEALER, part),
+            kernels=self._kernels,
+            arena=self._arena(part),
+        )
+        return self._play(part, role, role.begin())
+
+    def _question_of(self, part: int) -> Question:
+        sizes, told = self._sizes(part), self._asked.told[part]
+        if told.max() >= sizes.size or not sizes[told].all():
+            raise self._error(part)
+        return Question.about(
+            primes=self._primes, sizes=sizes, rows=told.size, champions=told, link=self._job.link
+        )
+
+    def _ended(self, slot: int, role: Role) -> list[Message]:
+        if isinstance(role, Evaluator):
+            if not np.array_equal(role.labels, self._asked.told[slot]):
+                raise self._error(slot)
+            self._same += 1
+        return []
+
+    def _error(self, part: int) -> CheatError:
+        return CheatError(
+            f"labels of question {self._asked.parts.questions[part]} are others than were told, as clients "
+            f"{', '.join(map(str, self._job.recheckers))} find: one of them, a comparer or a client that "
+            "answered lied",
+            code=Code.BAD_MESSAGE,
+        )

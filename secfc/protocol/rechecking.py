@@ -1,0 +1,242 @@
+"""A client's part in rechecking the result: what it was asked, and at those who recheck what they say.
+
+One who rechecks tells its value of the coin when both evaluators have signed the result, so all labels are
+fixed by then, and takes no other question or result from then on.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from secfc.array_types import Ints, Labels
+from secfc.errors import MessageError
+from secfc.kernels import Kernels
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.kmeans.sets import set_sizes
+from secfc.protocol.attempt import Attempt
+from secfc.protocol.best_start import Starts
+from secfc.protocol.choices import told_values
+from secfc.protocol.consistency import ConsistencyCheck
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.decoding import Weights
+from secfc.protocol.endorsing import check_endorsed, result_said
+from secfc.protocol.masked_answers import Liars
+from secfc.protocol.messages import SERVER, Coin, Endorsement, Message, Recheck, RecheckRequest
+from secfc.protocol.question import Said
+from secfc.protocol.recheck import ChosenParts, Past
+from secfc.protocol.recheck_round import RecheckAsked, RecheckRound
+from secfc.protocol.signed import value_statement
+from secfc.protocol.trio_round import Kept
+from secfc.protocol.witness import check_outcome
+from secfc.randomness import KEY_BYTES
+from secfc.row_layout import Parts
+from secfc.sealing.coin import about_result, recheck_seed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _Told:
+    """The result, at one who rechecks it.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (m,), int32
+    last : int
+        Number of the question that they are of.
+    digest : bytes of length 32
+        Of the result.
+    says : bytes
+        What is signed once it was rechecked.
+    """
+
+    labels: Labels = field(repr=False)
+    last: int
+    digest: bytes
+    says: bytes
+
+
+class Rechecking:
+    """A client's part in rechecking.
+
+    Parameters
+    ----------
+    context : ClientContext
+    peers : Peers
+    members : tuple of int
+        Clients that are in, ascending.
+    left_out : frozenset of int
+    parts : Parts
+        That answers are cut in.
+    kernels : Kernels
+    weights : Weights
+    points : CodedPoints or None
+        None at a helper.
+
+    Attributes
+    ----------
+    past : Past
+    round : RecheckRound or None
+        Once it has begun.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        peers: Peers,
+        *,
+        members: tuple[int, ...],
+        left_out: frozenset[int],
+        parts: Parts,
+        kernels: Kernels,
+        weights: Weights,
+        points: CodedPoints | None,
+    ) -> None:
+        self._context, self._peers, self._job = context, peers, context.job
+        self._members, self._parts, self._kernels, self._weights = members, parts, kernels, weights
+        self._left_out = left_out
+        self._points, self.past = points, Past(context.job, parts)
+        self._told: _Told | None = None
+        self._liars = Liars(check=ConsistencyCheck(context.job, context.masks, kernels))
+        self._signed = False
+        self.round: RecheckRound | None = None
+
+    def __repr__(self) -> str:
+        return f"Rechecking(past={self.past})"
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was told the result, or which labels are rechecked: no question follows."""
+        return self._told is not None or self.round is not None
+
+    def tell(self, message: RecheckRequest, labels: Labels, *, count: int, attempt: Attempt) -> list[Message]:
+        """At one who rechecks: its value, once all labels are fixed.
+
+        Parameters
+        ----------
+        message : RecheckRequest
+        labels : ndarray of shape (m,), int32
+            Those in it.
+        count : int
+            Questions that were asked.
+        attempt : Attempt
+            The present one.
+
+        Raises
+        ------
+        MessageError
+            It does not recheck, was told a result before, or this is none.
+        """
+        job, session, number = self._job, self._context.session, self._context.number
+        if number not in job.recheckers:
+            raise MessageError(f"RecheckRequest: to client {number}, which rechecks nothing")
+        if self.begun:
+            raise MessageError("RecheckRequest: a second one")
+        check_outcome(message, job)
+        if labels.size != self._parts.layout.m or labels.min() < 0:
+            raise MessageError(f"RecheckRequest: of {labels.size} labels, or a row has none")
+        check_endorsed(message, labels, job=job, session=session, attempt=attempt)
+        self.past.check(count, message.last)
+        said, says = (
+            result_said(message, labels, one, session=session, attempt=attempt)
+            for one in (Said.RESULT, Said.RECHECKED)
+        )
+        digest = hashlib.sha256(said).digest()
+        self._told = _Told(labels=labels, last=message.last, digest=digest, says=says)
+        about, value = about_result(self._peers.transcript, digest, message.last), self._peers.coin
+        told = value_statement(about, party=number, value=value, left_out=message.left_out)
+        signature = self._context.identity.sign(told)
+        return [Coin(run=session.run, sender=number, recipient=SERVER, value=value, signature=signature)]
+
+    def begin(self, message: Recheck, *, count: int, round_: int) -> list[Message]:
+        """Begin the round, the one behind the last question.
+
+        Parameters
+        ----------
+        message : Recheck
+        count : int
+            Questions that were asked.
+        round_ : int
+            Of the last one.
+
+        Raises
+        ------
+        MessageError
+            It is of another round or result, a second one, or has values that nobody is committed to.
+        SealError
+            They were told of another result.
+        """
+        job, peers, session = self._job, self._peers, self._context.session
+        if not job.recheckers or self.round is not None or message.round != round_ + 1:
+            raise MessageError(f"Recheck: of round {message.round} after {round_}, or not awaited")
+        self.past.check(count, message.last)
+        told, number = self._told, self._context.number
+        if number in job.recheckers and (
+            told is None or (told.last, told.digest) != (message.last, message.result)
+        ):
+            raise MessageError("Recheck: of another result than this client was told")
+        about = about_result(peers.transcript, message.result, message.last)
+        values = told_values(
+            message.coin,
+            job.recheckers,
+            peers=peers,
+            session=session,
+            about=about,
+            left_out=self._left_out,
+        )
+        seed = recheck_seed(about, values)
+        parts = self.past.chosen(count, message.last, seed)
+        attempt = Attempt(comparers=job.recheckers, since=message.round)
+        labels: tuple[Labels, ...] = ()
+        if told is not None:
+            labels = tuple(
+                self.past.labels(question, told.last, told.labels)[rows]
+                for question, rows in zip(parts.questions, parts.chosen, strict=True)
+            )
+        sizes = self._sizes(parts)
+        m = self._parts.layout.m
+        asked = RecheckAsked(
+            round=message.round,
+            digest=attempt.digest(seed),
+            attempt=attempt,
+            sets=np.empty(0, dtype=np.int32),
+            sizes=np.ones(1, dtype=np.int64),
+            members=self._members,
+            parts=parts,
+            residues=max((job.round_residues(one, m) for one in sizes.values()), default=1),
+            asked=sizes,
+            past=self.past,
+            told=labels,
+        )
+        kept = Kept(
+            own_secret=self._own_secret() if number == attempt.dealer else bytes(KEY_BYTES),
+            weights=self._weights,
+            kernels=self._kernels,
+            starts=Starts(),
+            liars=self._liars,
+        )
+        self.round = RecheckRound(self._context, peers, asked, kept, self._points)
+        return self.round.start()
+
+    def _own_secret(self) -> bytes:
+        """What the dealer's masks of its own answer follow from."""
+        return self._context.masks.octets(KEY_BYTES)
+
+    def _sizes(self, parts: ChosenParts) -> dict[int, Ints]:
+        """Of the sets of each question that has chosen rows."""
+        return {number: set_sizes(self.past.sets(number), self._job.k) for number in set(parts.questions)}
+
+    def sign(self) -> list[Message]:
+        """At an evaluator of these, once all labels are as they were told: sign the result."""
+        if self.round is None or self._told is None or self._signed or not self.round.complete:
+            return []
+        self._signed = True
+        return [
+            Endorsement(
+                run=self._context.session.run,
+                sender=self._context.number,
+                recipient=SERVER,
+                round=self.round.number,
+                signature=self._context.identity.sign(self._told.says),
+                liars=tuple(sorted(self._liars.found)),
+            )
+        ]
