@@ -343,10 +343,13 @@ def messages(draw):
             "n_iter": draw(st.integers(0, U32)),
             "converged": draw(st.booleans()),
             "inertia": draw(st.none() | st.floats(0, allow_nan=False)),
-            "lost": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple)),
-            "since": draw(st.integers(0, U32)),
             "endorsements": draw(endorsements),
-        } | ({"last": draw(st.integers(0, U32))} if kind is RecheckRequest else {})
+        }
+        if kind is RecheckRequest:
+            body["last"] = draw(st.integers(0, U32))
+        else:
+            body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
+            body["since"] = draw(st.integers(0, U32))
     return kind(**head, **body), k
 
 
