@@ -252,7 +252,7 @@ class ClientLabels(ClientCoded):
             self._starts_begun += 1
             self._candidates_asked = self._labels_asked = 0
         if job.recheckers:
-            self._rechecking.past.note(number, sets, begins=begins, candidates=candidates)
+            self._rechecking.past.note(number, sets, digest=digest, begins=begins, candidates=candidates)
         self._candidates_asked += candidates
         self._labels_asked += not candidates
         if self._evaluates and self._search is None:

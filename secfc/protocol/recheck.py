@@ -27,6 +27,7 @@ _FEWEST_ROWS = 256
 """Of a part, but the last of a question."""
 
 _CHOICE = b"secfc recheck choice 1"
+_ROUND = b"secfc recheck round 1"
 _WORD = 1 << 64
 
 
@@ -92,17 +93,19 @@ class Past:
     def __init__(self, job: Job, parts: Parts) -> None:
         self._job, self._parts = job, parts
         self._sets: dict[int, PackedLabels] = {}
+        self._digests: dict[int, bytes] = {}
         self._begins: set[int] = set()  # questions that begin a start
         self._about_candidates: set[int] = set()
 
     def __repr__(self) -> str:
         return f"Past(questions={len(self._sets)})"
 
-    def note(self, number: int, sets: Labels, *, begins: bool, candidates: bool) -> None:
-        """Keep a question; asked again it is the same."""
+    def note(self, number: int, sets: Labels, *, digest: bytes, begins: bool, candidates: bool) -> None:
+        """Keep a question and its digest; asked again it is the same."""
         k = self._job.k
         payload = pack_labels(np.where(sets < 0, k, sets).astype(np.uint16), bits_of(k))
         self._sets[number] = PackedLabels(payload=payload, size=sets.size, largest=k, none=True)
+        self._digests[number] = digest
         self._begins |= {number} if begins else set()
         self._about_candidates |= {number} if candidates else set()
 
@@ -146,6 +149,14 @@ class Past:
             questions=tuple(questions),
             chosen=tuple(rows),
         )
+
+    def digest(self, count: int, seed: bytes) -> bytes:
+        """SHA-256 of the seed and of questions 1 to `count`: who was asked others has other keys."""
+        digest = hashlib.sha256(_ROUND + seed)
+        for number in range(1, count + 1):
+            kind = bytes((number in self._begins, number in self._about_candidates))
+            digest.update(self._digests[number] + kind)
+        return digest.digest()
 
     def labels(self, number: int, last: int, result: Labels) -> Labels:
         """Labels of a question, shape (m,), int32, where they were told."""

@@ -196,7 +196,7 @@ class Rechecking:
         m = self._parts.layout.m
         asked = RecheckAsked(
             round=message.round,
-            digest=attempt.digest(seed),
+            digest=attempt.digest(self.past.digest(count, seed)),
             attempt=attempt,
             sets=np.empty(0, dtype=np.int32),
             sizes=np.ones(1, dtype=np.int64),

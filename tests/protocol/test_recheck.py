@@ -30,11 +30,13 @@ from secfc.protocol.messages import (
     SERVER,
     Assignment,
     Coin,
+    Continue,
     Endorsement,
     Finish,
     MaskedAnswer,
     Recheck,
     RecheckRequest,
+    SpareMasks,
 )
 from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.recheck import RECHECKED, drawn
@@ -161,7 +163,7 @@ def moved(residues, primes, *, row, column, by):
 def lie(monkeypatch, place, rows):
     """Have one of the three see rows of a question as if they lay on the centre of another set.
 
-    The first evaluator sends the second what it has.
+    Rows may say which set. The first evaluator sends the second what it has.
     """
     sign = {Comparer.DEALER: 1, Comparer.E0: -1}[place]
 
@@ -170,6 +172,8 @@ def lie(monkeypatch, place, rows):
         lied = [row for row in rows.get(asked.round, ()) if at.start <= row < at.stop]
         for row in lied:
             other = next(h for h in np.flatnonzero(asked.sizes).tolist() if h != asked.sets[row])
+            if isinstance(rows[asked.round], dict):
+                other = rows[asked.round][row]
             by = sign * (int(asked.sizes[other]) * round_._job.radius) ** 2
             residues = moved(residues, round_._primes, row=row - at.start, column=other, by=by)
         return residues
@@ -403,6 +407,38 @@ class TestAServerThatCheats:
         net.deliver(message)
         again = net.decode(net.encode(message))
         refuses(net.clients[client], again, MessageError, "not awaited")
+
+    def test_cannot_have_other_questions_rechecked_than_were_answered(self, of, monkeypatch):
+        """Those who recheck get question 2 before a comparer is lost, all others one that follows a lie."""
+        again, rows = (5, 6, 7), [*ROWS, ROWS[0] + 1]
+        net = of(rows=rows, comparers=(1, 2, 3, 4), recheckers=again)
+        sets = {}
+
+        def first(message):
+            if not isinstance(message, Assignment):
+                return False
+            sets[message.round] = message.sets
+            return message.round == 2 and message.recipient not in again
+
+        net.run(drop=first)
+        truth, since = sets[2], 4
+        swapped = {int(np.flatnonzero(truth == one)[0]): other for one, other in ((0, 1), (1, 0))}
+        lie(monkeypatch, Comparer.E0, {since: swapped})
+
+        def second(message):
+            if isinstance(message, Assignment):
+                sets[message.round] = message.sets
+            to_again = message.sender == SERVER and message.recipient in again
+            skipped = isinstance(message, Assignment | Continue) and message.round == since + 1
+            # Who rechecks is no bearer, and without masks its own answer does not come.
+            return (to_again and skipped) or (isinstance(message, SpareMasks) and message.sender == again[0])
+
+        net.post(net.server.absent(1))
+        net.run(drop=second)
+        assert np.flatnonzero(sets[since + 1] != truth).tolist() == sorted(swapped)
+        assert isinstance(net.server.phase, ServerRecheck)
+        assert net.server.awaited == again[1:]
+        assert all(client.labels is None for client in net.clients.values())
 
     def test_cannot_begin_before_it_told_the_result(self, of, refuses):
         net = of()
