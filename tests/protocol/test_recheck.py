@@ -482,6 +482,30 @@ class TestAServerThatCheats:
         refuses(plain.clients[5], plain.decode(plain.encode(message)), MessageError, "not awaited")
         plain.deliver(finish)
 
+    @pytest.mark.parametrize("kind", ["random", "emptied", "rounds"])
+    def test_has_no_answer_about_one_question_under_masks_of_another(self, of, kind):
+        """Masks for the last question that come late, when points are asked about past ones."""
+        given, late = KINDS[kind], []
+        plain, net = of(**given), of(**given)
+        plain.run()
+
+        def masks(message):
+            last = isinstance(message, SpareMasks) and message.round == plain.server.gathering.round
+            late.extend([message] if last and message.recipient == 6 else [])
+            return last and message.recipient == 6
+
+        net.run(drop=masks, until=lambda: isinstance(net.server.phase, ServerRecheck))
+        recheck = net.hold(Recheck, recipient=6)
+        net.deliver(recheck)
+        assert late
+        for message in late:
+            sent = net.clients[6].receive(message)
+            assert not [one for one in sent if isinstance(one, MaskedAnswer) and one.round < recheck.round]
+            net.post(sent)
+        net.run()
+        assert net.server.state is State.DONE
+        assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
+
 
 class TestTheServer:
     def test_refuses_values_and_signatures_that_are_not_those_awaited(self, of, refuses):

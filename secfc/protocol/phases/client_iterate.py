@@ -81,7 +81,7 @@ class ClientIterate(ClientPhase):
                 self._check_view(message)
                 return self, self._disclosure.tell(message, labels_of(message.labels))
             case Recheck():
-                return self, self._disclosure.recheck(message)
+                return self, self._on_recheck(message)
             case Finish():
                 return self._on_finish(message)
             case Witness():
@@ -147,6 +147,12 @@ class ClientIterate(ClientPhase):
             return []
         self._sharing.points.ask(sets, sizes[: asked_about(sizes)], residues, disclosure.factors)
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
+
+    def _on_recheck(self, message: Recheck) -> list[Message]:
+        """Answer about past questions. What is left of the last answer is not sent: it would be about these."""
+        messages = self._disclosure.recheck(message)
+        self.sent = self.asked = self._parts.answers
+        return messages
 
     def _confirmed(self) -> list[Message]:
         """The first parts of an answer that waits until the other clients were asked the same."""
