@@ -149,7 +149,7 @@ class ClientIterate(ClientPhase):
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
     def _on_recheck(self, message: Recheck) -> list[Message]:
-        """Answer about past questions. What is left of the last answer is not sent: it would be about these."""
+        """Answer about past questions. The rest of the last answer would be about these: drop it."""
         messages = self._disclosure.recheck(message)
         self.sent = self.asked = self._parts.answers
         return messages
