@@ -75,6 +75,9 @@ def told_values(
     left_out: Collection[int],
 ) -> dict[int, bytes]:
     """The values of these parties, of what they told, one behind the other; raises as `value_told`."""
+    for party in tossing:
+        if party not in peers.commitments:
+            raise MessageError(f"client {party} tosses the coin and was not introduced")
     return {
         party: value_told(
             told[TOLD_BYTES * at :][:TOLD_BYTES],

@@ -25,6 +25,7 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol import recheck
+from secfc.protocol.gathering import Gathering
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.messages import (
     SERVER,
@@ -33,6 +34,7 @@ from secfc.protocol.messages import (
     Continue,
     Endorsement,
     Finish,
+    Hello,
     MaskedAnswer,
     Recheck,
     RecheckRequest,
@@ -455,6 +457,26 @@ class TestAServerThatCheats:
         )
         text = "of another result than this client was told"
         refuses(net.clients[AGAIN[2]], net.decode(net.encode(wrong)), MessageError, text)
+
+    def test_cannot_begin_where_one_who_rechecks_did_not_come(self, of, refuses, monkeypatch):
+        net = of(rows=[*ROWS, ROWS[0] + 1])
+        monkeypatch.setattr(Gathering, "require_comparers", lambda *given, **named: None)
+        net.run(drop=lambda message: isinstance(message, Hello) and message.sender == AGAIN[0])
+        net.post(net.server.absent(AGAIN[0]))
+        net.run(drop=lambda message: AGAIN[0] in (message.sender, message.recipient))
+        assert isinstance(net.server.phase, ServerRecheck)
+        last = net.server.gathering.round
+        recheck = Recheck(
+            run=net.server.run,
+            sender=SERVER,
+            recipient=5,
+            round=last + 1,
+            last=last,
+            result=bytes(32),
+            coin=bytes(288),
+        )
+        text = f"client {AGAIN[0]} tosses the coin and was not introduced"
+        refuses(net.clients[5], net.decode(net.encode(recheck)), MessageError, text)
 
     @pytest.mark.parametrize("client", [2, 3, 9])
     def test_cannot_tell_a_result_that_nobody_rechecked(self, of, refuses, client):
