@@ -610,6 +610,19 @@ class TestTheServer:
         net.run(drop=silent)
         assert net.server.overdue(lambda *link: carried[link]) == (2, 4, 5, 7)
 
+    def test_asks_the_dealer_where_others_lack_its_masks(self, of):
+        net, carried = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1]), Counter()
+
+        def silent(message):
+            dropped = isinstance(message, SpareMasks) and message.sender == AGAIN[0]
+            if not dropped:
+                carried[type(message).__name__, message.sender, message.recipient, message.round] += 1
+            return dropped
+
+        net.run(drop=silent)
+        since = net.server.counted_from
+        assert net.server.overdue(lambda *link: carried[(*link, since)]) == AGAIN[:1]
+
     def test_a_wrong_answer_is_corrected_and_its_sender_named(self, of):
         net = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1])
 

@@ -1,7 +1,7 @@
 """When a search has ended with disclosure "labels": three others recheck labels before the result is told."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
@@ -18,6 +18,7 @@ from secfc.protocol.messages import (
     OpenedLabels,
     Recheck,
     RecheckRequest,
+    SpareMasks,
 )
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
@@ -96,16 +97,25 @@ class ServerRecheck(ServerPhase):
         return tuple(j for j in self._who.evaluators if j not in self._signed)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Likewise; while the first of them waits for answers, those who are behind with theirs."""
+        """Likewise; while the first of them waits for answers, those who owe it one, or the dealer."""
         gathering, (first, _) = self.context.gathering, self._who.evaluators
         if self.awaited != self._who.evaluators:
             return self.awaited
         sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}
         most = max(sent.values())
         behind = [j for j, count in sent.items() if j not in gathering.absent and count < most]
-        if len(sent) - len(behind) < self._job.threshold + self._job.max_liars:
-            return tuple(behind) or self.awaited
-        return self.awaited
+        if len(sent) - len(behind) >= self._job.threshold + self._job.max_liars or not behind:
+            return self.awaited
+        return self._unmasked(behind, sent, carried) or tuple(behind)
+
+    def _unmasked(
+        self, behind: Collection[int], sent: Mapping[int, int], carried: Carried
+    ) -> tuple[int, ...]:
+        """The dealer, if one of those who are behind has answered under all masks that it was sent."""
+        dealer, kind, left_out = self._who.dealer, SpareMasks.__name__, self.context.gathering.left_out
+        spares = [j for j in range(1, self._job.n + 1) if j not in left_out][self._job.threshold :]
+        waiting = {*spares} & {*behind} - {dealer}
+        return (dealer,) if any(carried(kind, dealer, j) == sent[j] for j in waiting) else ()
 
     @property
     def counted_from(self) -> int:
