@@ -316,7 +316,8 @@ class Execution:
         'With disclosure "labels" three other parties, by position, that compare labels again once all are '
         "known: dealer, first and second evaluator. 4,605 labels, chosen by a coin that they toss, or all if "
         "there are fewer; no result is told if one differs. So a comparer that changed one label in a "
-        "thousand is found with probability 0.99 at least.",
+        "thousand is found with probability 0.99 at least, if it is a helper or `max_liars` is 1 or more: "
+        "with 0 a client hides its lie by a wrong answer.",
     )
     storage: str | os.PathLike[str] | None = option(
         None,

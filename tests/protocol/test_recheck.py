@@ -42,6 +42,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.recheck import RECHECKED, drawn
+from secfc.protocol.recheck_round import RecheckRound
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(6)
@@ -263,6 +264,36 @@ def test_where_all_labels_are_rechecked_every_lie_is_found(of, monkeypatch, plac
     found, sets, labels = outcome(net)
     assert wrong_labels(net, sets, labels)
     assert found
+
+
+@pytest.mark.parametrize("max_liars", [0, 1])
+def test_a_comparer_that_answers_too_hides_its_lie_unless_wrong_answers_are_found(of, monkeypatch, max_liars):
+    """It knows the weights of those who answer first, and shifts what is decoded as when it compared."""
+    liar, row = COMPARERS[1], 7
+    lie(monkeypatch, Comparer.E0, {1: (row,)})
+    real = RecheckRound._answer
+
+    def answer(round_, part):
+        residues, parts = real(round_, part), round_._asked.parts
+        if round_._me != liar or parts.questions[part] != 1 or row not in parts.chosen[part]:
+            return residues
+        sets, sizes = round_._asked.past.sets(1), round_._asked.asked[1]
+        other = next(h for h in np.flatnonzero(sizes).tolist() if h != sets[row])
+        by, (at,) = (int(sizes[other]) * round_._job.radius) ** 2, np.flatnonzero(parts.chosen[part] == row)
+        weights = round_._kept.weights.of((1, 2, 6))[:, 1]
+        changed = PackedResidues.empty(residues.shape)
+        changed.planes()[:] = residues.planes()
+        for plane, weight, p in zip(changed.planes(), weights, round_._primes, strict=False):
+            values = unpack(plane[other])
+            values[at] = (values[at] - by * pow(int(weight) % p, -1, p)) % p
+            plane[other] = pack(values, p)
+        return changed
+
+    monkeypatch.setattr(RecheckRound, "_answer", answer)
+    net = of(max_liars=max_liars, rows=[*ROWS, ROWS[0] + 1])
+    found, sets, labels = outcome(net)
+    assert wrong_labels(net, sets, labels)
+    assert found == bool(max_liars)
 
 
 def test_without_rechecking_nobody_finds_it(of, monkeypatch):
