@@ -111,8 +111,8 @@ ABOUT = {
         "The same job, data and seed through each driver, one after the other, all parties on this "
         "machine; the roles do the same work, so what a round takes beyond a process per party is the "
         "engine's. FLARE is a server and sites with mutual TLS over loopback; start is the time until all "
-        "sites are there. Wall clock, peaks of resident memory by role; with n = 11, FLARE's 24 processes "
-        "share this machine's cores."
+        "sites are there. Wall clock, peaks of resident memory by role; with n = 11, FLARE's 28 processes "
+        "share this machine's cores (24 where there are no helpers)."
     ),
     "membership": (
         "All parties on this machine, a process each. Membership privacy hides whose rows are whose: "

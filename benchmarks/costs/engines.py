@@ -1,7 +1,8 @@
 """What the engine of a run costs: in one process, a process per party, NVIDIA FLARE with mutual TLS.
 
 The same job, data and seed go through each driver, one after the other: the roles do the same work, and
-what differs is the engine. Needs secfc[flare]; loopback only. With n = 11, FLARE starts 24 processes.
+what differs is the engine. Needs secfc[flare]; loopback only. With n = 11 and two helpers, FLARE starts 28
+processes.
 """
 
 import json
@@ -33,6 +34,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError
 from secfc.limits import Limits
+from secfc.options import Disclosure
 from secfc.params import Job
 from secfc.protocol.progress import Progress
 
@@ -56,12 +58,14 @@ class EngineCase:
     d: int
     k: int
     max_iter: int
+    disclosure: Disclosure = "labels"
 
 
 CASES = (
     EngineCase("n = 3", 3, 1, 1, 10_000, 100, 16, 20),
-    EngineCase("n = 11", 11, 4, 2, 10_000, 100, 16, 20),
-    EngineCase("answers of 80 MB", 3, 1, 1, 420_000, 8, 16, 3),
+    EngineCase("n = 11 and 2 helpers", 11, 4, 2, 10_000, 100, 16, 20),
+    EngineCase("n = 11, distances", 11, 4, 2, 10_000, 100, 16, 20, "distances"),
+    EngineCase("answers of 80 MB, distances", 3, 1, 1, 420_000, 8, 16, 3, "distances"),
 )
 QUICK = (EngineCase("n = 3, quick", 3, 1, 1, 1_000, 20, 8, 5),)
 
@@ -75,21 +79,22 @@ def setup_of(case: EngineCase) -> Setup:
     rows = centres[rng.integers(case.k, size=case.m)] + rng.normal(scale=2.0, size=(case.m, case.d))
     bound = norm_bound([(-_LARGEST, _LARGEST)] * case.d)
     assert np.abs(rows).max() <= _LARGEST
+    job = Job(
+        n=case.n,
+        k=case.k,
+        t=case.t,
+        ell=case.ell,
+        d=case.d,
+        bound=bound,
+        max_iter=case.max_iter,
+        seed=SEED,
+        disclosure=case.disclosure,
+    )
     return Setup(
-        job=Job(
-            n=case.n,
-            k=case.k,
-            t=case.t,
-            ell=case.ell,
-            d=case.d,
-            bound=bound,
-            max_iter=case.max_iter,
-            seed=SEED,
-            disclosure="distances",
-        ),
+        job=job,
         rows=np.array_split(rows, case.n),
         starts=None,
-        names=[f"site-{j}" for j in range(1, case.n + 1)],
+        names=[f"site-{j}" for j in range(1, job.parties + 1)],
         limits=Limits(),
     )
 
@@ -196,17 +201,20 @@ def flare(case: EngineCase) -> dict[str, Any]:
 def write_job(folder: Path, setup: Setup) -> Path:
     """The files that the organisations would have; the job file, signed by all."""
     members, keys = [], []
-    for site, rows in zip(setup.names, setup.rows, strict=True):
+    for site in setup.names:
         keys.append(write_new_key(folder / f"{site}.key"))
         members.append(Member(name=site, key=keys[-1].public))
-        np.save(folder / f"{site}.npy", rows)
         (folder / f"{site}.toml").write_text(
             f'party = "{site}"\njob = "job.toml"\nkey = "{site}.key"\nresults = "results-{site}"\n'
-            f'[data]\npath = "{site}.npy"\n'
         )
+    for site, rows in zip(setup.names, setup.rows, strict=False):  # helpers come last and have none
+        np.save(folder / f"{site}.npy", rows)
+        with (folder / f"{site}.toml").open("a") as file:
+            file.write(f'[data]\npath = "{site}.npy"\n')
     coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
-    add_members(folder / "roster.toml", members, coordinator)
-    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter", "seed")}
+    n = setup.job.n
+    add_members(folder / "roster.toml", members[:n], coordinator, helpers=members[n:])
+    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter", "seed", "disclosure")}
     lines = [
         'title = "A benchmark"',
         'roster = "roster.toml"',

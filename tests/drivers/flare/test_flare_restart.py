@@ -41,7 +41,7 @@ class Consortium:
             self.federation.join(name, made.config(name))
         self.federation.give_key(made.folder / COORDINATOR_KEY)
 
-    def run(self, deadline=60.0, **sabotage):
+    def run(self, deadline=240.0, **sabotage):
         """Submit the job, parties broken as told; the summary, if one was written."""
         self.plan.write_text(json.dumps({name.replace("_", "-"): how for name, how in sabotage.items()}))
         job = self._folder / "job"
