@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from secfc.errors import MessageError, ParameterError, SecFCError
 from secfc.kernels.interface import Bytes
 
 
-class Comparer(Enum):
+class Comparer(StrEnum):
     """Who compares. No two of them may collude."""
 
     DEALER = "dealer"

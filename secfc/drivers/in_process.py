@@ -78,20 +78,20 @@ def run_in_process(
     server, clients, session, signer = roles_of(setup)
     watch = Watch(run=server.run.hex(), job=job, meter=meter, on_progress=on_progress)
     roles: list[Server | Client] = [server, *clients]
-    post: deque[bytes | memoryview] = deque()
+    post: deque[tuple[Envelope, bytes | memoryview]] = deque()
 
     def send(messages: list[Message]) -> None:
         for message in messages:
             data = encode(message, k=job.k, signer=signer)
-            meter.sent(envelope(data), len(data))
-            post.append(data)
+            header = envelope(data)
+            meter.sent(header, len(data))
+            post.append((header, data))
 
     for client in clients:
         with meter.work("identify", client.number):
             send(client.start())
     while post:
-        data = post.popleft()
-        header = envelope(data)
+        header, data = post.popleft()
         started = time.perf_counter()
         with meter.work(header.work, header.recipient):
             role = roles[header.recipient]

@@ -1,6 +1,8 @@
 """The prime fields whose product is the ring Z_Q that a run computes in."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from secfc.errors import ParameterError
@@ -46,6 +48,10 @@ impossible one.
 """
 
 
+_MODULI = tuple(prod(prime.p for prime in PRIMES[:count]) for count in range(len(PRIMES) + 1))
+
+
+@cache
 def primes_of(count: int) -> tuple[int, ...]:
     """The first `count` primes of the ring."""
     return tuple(prime.p for prime in PRIMES[:count])
@@ -87,10 +93,9 @@ def primes_above(limit: int, *, what: str) -> int:
     ParameterError
         When all primes together are not enough.
     """
-    for count in range(1, len(PRIMES) + 1):
-        if prod(primes_of(count)) > limit:
-            return count
-    bits, available = limit.bit_length(), prod(primes_of(len(PRIMES))).bit_length() - 1
+    if limit < _MODULI[-1]:
+        return max(1, bisect_right(_MODULI, limit))
+    bits, available = limit.bit_length(), _MODULI[-1].bit_length() - 1
     raise ParameterError(
         f"{what} take {bits} bits, the modulus has {available}: lower precision by "
         f"{(bits - available + 2) // 2} bits or use fewer rows"

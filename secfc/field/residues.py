@@ -16,15 +16,15 @@ The largest prime is 16760833, so a product is at most 8380420**2 and 128 of the
 """
 
 
-def reduce(x: Floats, p: int) -> Floats:
+def reduce(x: Floats, p: int | Floats) -> Floats:
     """Reduced residues of the integers `x`, in a new array.
 
     Parameters
     ----------
     x : ndarray of one dimension or more, float64
         Integers, |x| < 2**53 - 2**24.
-    p : int
-        Odd prime below 2**24.
+    p : int, or ndarray of a shape that broadcasts to that of `x`
+        Odd primes below 2**24.
 
     Notes
     -----
@@ -68,25 +68,26 @@ def matmul(a: Floats, b: Floats, p: int) -> Floats:
     return reduce(total, p)
 
 
-def squared_norms(x: Floats, p: int) -> Floats:
+def squared_norms(x: Floats, p: int | Floats) -> Floats:
     """Reduced ``sum_c x[c]**2`` modulo p of each column vector of reduced residues.
 
     Parameters
     ----------
-    x : ndarray of shape (columns, rows), float64
+    x : ndarray of shape (columns, rows) or (P, columns, rows), float64
+    p : int, or ndarray of shape (P, 1)
 
     Returns
     -------
-    ndarray of shape (rows,), float64
+    ndarray of shape (rows,) or (P, rows), float64
     """
-    total = np.zeros(x.shape[1])
-    for start in range(0, x.shape[0], BLOCK):
-        part = x[start : start + BLOCK]
-        total += reduce(np.einsum("ci,ci->i", part, part), p)
+    total = np.zeros(x.shape[:-2] + x.shape[-1:])
+    for start in range(0, x.shape[-2], BLOCK):
+        part = x[..., start : start + BLOCK, :]
+        total += reduce(np.einsum("...ci,...ci->...i", part, part), p)
     return reduce(total, p)
 
 
-def centre(x: Floats, p: int) -> Floats:
+def centre(x: Floats, p: int | Floats) -> Floats:
     """Centred residues, |x| <= (p - 1)/2, of the canonical residues `x`, in a new array."""
     return np.where(x > p // 2, x - p, x)
 

@@ -83,15 +83,18 @@ class CodedPoints:
             Reduced residues that answers are multiplied by, one for each prime.
         """
         asked = self._asked = sizes.size
-        self._questions = [
-            self._question(
-                self._updated_sums(index, sets)[:asked],
-                sizes,
-                self._primes[index],
-                None if factors is None else float(factors[index]),
-            )
-            for index in range(residues)
-        ]
+        sums = np.stack([one[:asked] for one in self._updated_sums(residues, sets)])
+        primes = np.array(self._primes[:residues], dtype=np.float64)[:, np.newaxis]
+        centres = reduce(sums, primes[..., np.newaxis])
+        linear, square = centre(-2.0 * sizes % primes, primes), centre((sizes % primes) ** 2 % primes, primes)
+        constants = squared_norms(np.ascontiguousarray(centres[..., :-1].swapaxes(1, 2)), primes)
+        matrices = reduce(centres * linear[..., np.newaxis], primes[..., np.newaxis])
+        matrices[..., -1] = square
+        if factors is not None:
+            scale = factors[:residues, np.newaxis]
+            matrices = reduce(matrices * scale[..., np.newaxis], primes[..., np.newaxis])
+            constants = reduce(constants * scale, primes)
+        self._questions = [self._kernels.prepare(*one) for one in zip(matrices, constants, strict=True)]
 
     def answer(self, start: int, stop: int) -> PackedResidues:
         """Coded distances of rows [start, stop) to every set asked about, shape (residues, sets, rows)."""
@@ -112,9 +115,9 @@ class CodedPoints:
         """Shares of the sum of the rows of each set, (P, width, k)."""
         planes, columns, _ = self._shares.shape
         packed = PackedResidues.empty((planes, columns - 1, self._k))
-        for index, (p, plane) in enumerate(zip(self._primes, packed.planes(), strict=True)):
-            sums = reduce(self._updated_sums(index, sets), p)
-            plane[:] = pack(np.ascontiguousarray(sums[:, :-1].T), p)
+        sums = self._updated_sums(planes, sets)
+        for one, p, plane in zip(sums, self._primes, packed.planes(), strict=True):
+            plane[:] = pack(np.ascontiguousarray(reduce(one, p)[:, :-1].T), p)
         return packed
 
     def square_shares(self, sets: Labels) -> PackedResidues:
@@ -135,29 +138,19 @@ class CodedPoints:
             plane[:] = pack(np.ascontiguousarray(reduce(sums, p).T), p)
         return packed
 
-    def _updated_sums(self, index: int, sets: Labels) -> Floats:
-        """Exact sums of the shares in each set modulo prime `index`, shape (k, width + 1), unreduced."""
-        shares = self._shares[index]
-        if index == len(self._sums):
-            self._sums.append(self._kernels.set_sums(shares, sets, self._k))
-            self._summed.append(sets)
-        moved = np.flatnonzero(self._summed[index] != sets)
-        if moved.size * _FEW < sets.size:
-            old = self._summed[index][moved]
-            self._kernels.move_rows(shares, moved, old, sets[moved], self._sums[index])
-        else:
-            self._sums[index] = self._kernels.set_sums(shares, sets, self._k)
-        self._summed[index] = sets
-        return self._sums[index]
-
-    def _question(self, sums: Floats, sizes: Ints, p: int, factor: float | None) -> tuple[Floats, Floats]:
-        """The matrix and constant whose product with shares is factor * phi, as the kernels take them."""
-        centres = reduce(sums, p)
-        linear = centre((-2 * sizes % p).astype(np.float64), p)
-        square = centre(((sizes % p) ** 2 % p).astype(np.float64), p)
-        constant = squared_norms(np.ascontiguousarray(centres[:, :-1].T), p)
-        matrix = reduce(centres * linear[:, np.newaxis], p)
-        matrix[:, -1] = square
-        if factor is not None:
-            matrix, constant = reduce(matrix * factor, p), reduce(constant * factor, p)
-        return self._kernels.prepare(matrix, constant)
+    def _updated_sums(self, count: int, sets: Labels) -> list[Floats]:
+        """Exact sums of the shares in each set modulo the first primes, each (k, width + 1), unreduced."""
+        compared, moved = sets, np.empty(0, dtype=np.int64)
+        for index, shares in enumerate(self._shares[:count]):
+            if index == len(self._sums):
+                self._sums.append(self._kernels.set_sums(shares, sets, self._k))
+                self._summed.append(sets)
+            elif (summed := self._summed[index]) is not sets:
+                if summed is not compared:  # primes that were asked for together summed the same sets
+                    compared, moved = summed, np.flatnonzero(summed != sets)
+                if moved.size * _FEW < sets.size:
+                    self._kernels.move_rows(shares, moved, summed[moved], sets[moved], self._sums[index])
+                else:
+                    self._sums[index] = self._kernels.set_sums(shares, sets, self._k)
+                self._summed[index] = sets
+        return self._sums[:count]

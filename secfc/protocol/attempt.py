@@ -8,6 +8,7 @@ alone. Nobody ever changes its place, so no dealer evaluates and no evaluator de
 import hashlib
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 from secfc.comparing.role import Comparer
 from secfc.errors import MessageError
@@ -41,14 +42,14 @@ class Attempt:
     since: int = 1
 
     def __post_init__(self) -> None:
-        _places(self.comparers, self.lost)
+        _ = self.trio
 
-    @property
+    @cached_property
     def trio(self) -> tuple[int, int, int]:
         """Dealer, first and second evaluator."""
         return _places(self.comparers, self.lost)
 
-    @property
+    @cached_property
     def who(self) -> dict[Comparer, int]:
         """The client or helper in each place."""
         return dict(zip(Comparer, self.trio, strict=True))

@@ -11,6 +11,9 @@ from secfc.protocol.messages import Assignment, Finish, RecheckRequest
 from secfc.protocol.question import Said, endorsed
 from secfc.sealing.handshake import Session
 
+Signed = tuple[int, bytes, bytes]
+"""Who signed, what, and the signature."""
+
 
 def statement(
     session: Session,
@@ -59,6 +62,7 @@ def check_endorsed(
     job: Job,
     session: Session,
     attempt: Attempt,
+    own: Signed | None = None,
 ) -> Said:
     """Refuse a question, or result, that does not follow from what was opened, as both evaluators sign.
 
@@ -73,6 +77,8 @@ def check_endorsed(
     session : Session
     attempt : Attempt
         Whose evaluators sign.
+    own : tuple of int, bytes and bytes, optional
+        What this party itself signed last: it need not be verified.
 
     Returns
     -------
@@ -103,11 +109,11 @@ def check_endorsed(
     *others, last = possible
     for said in others:
         try:
-            _verify(message, said, labels, session=session, attempt=attempt)
+            _verify(message, said, labels, session=session, attempt=attempt, own=own)
         except SealError:
             continue
         return said
-    _verify(message, last, labels, session=session, attempt=attempt)
+    _verify(message, last, labels, session=session, attempt=attempt, own=own)
     return last
 
 
@@ -118,6 +124,7 @@ def _verify(
     *,
     session: Session,
     attempt: Attempt,
+    own: Signed | None = None,
 ) -> None:
     if isinstance(message, Assignment):
         signed = endorsed(
@@ -132,6 +139,8 @@ def _verify(
     else:
         signed = result_said(message, labels, said, session=session, attempt=attempt)
     for client, signature in zip(attempt.evaluators, message.endorsements, strict=False):
+        if (client, signed, signature) == own:
+            continue
         session.roster.verify(client, signature, signed, what="what follows from the labels")
 
 

@@ -20,7 +20,7 @@ from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.endorsing import check_endorsed, statement
+from secfc.protocol.endorsing import Signed, check_endorsed, statement
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail, RoundMessage
 from secfc.protocol.masked_answers import Liars
@@ -124,6 +124,7 @@ class ClientLabels(ClientCoded):
         self._search: LabelSearch | None = None  # an evaluator's
         self._step = _Step.OPEN
         self._rows: tuple[int, ...] = ()  # what an endorsement says of the next sets
+        self._signed: Signed | None = None  # an evaluator's last
         self._follows = Follows.QUESTION
         self._starts_begun = 0
         # Questions of the present start.
@@ -159,7 +160,9 @@ class ClientLabels(ClientCoded):
             raise MessageError(f"Assignment: a coin in question {number}, it is told in the first")
         if number > 1:
             session = self._context.session
-            said = check_endorsed(message, sets, job=self._job, session=session, attempt=attempt)
+            said = check_endorsed(
+                message, sets, job=self._job, session=session, attempt=attempt, own=self._signed
+            )
         elif self._sharing is not None and not self._sharing.seed:
             raise MessageError("Assignment: before shares were checked")
         elif message.endorsements:
@@ -397,7 +400,7 @@ class ClientLabels(ClientCoded):
         """Sign what follows from this round."""
         self._step = _Step.ENDORSED
         session = self._context.session
-        signed = statement(
+        said = statement(
             session,
             search,
             self._follows,
@@ -405,13 +408,14 @@ class ClientLabels(ClientCoded):
             left_out=self._left_out,
             attempt=self._attempt,
         )
+        self._signed = self._number, said, self._context.identity.sign(said)
         return [
             Endorsement(
                 run=session.run,
                 sender=self._number,
                 recipient=SERVER,
                 round=self._round,
-                signature=self._context.identity.sign(signed),
+                signature=self._signed[2],
                 best=search.best,
                 inertia=inertia,
                 rows=self._rows,

@@ -1,9 +1,9 @@
 """Where a role stands."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class State(Enum):
+class State(StrEnum):
     """Where a role stands. Roles pass through them in this order; UNION only with membership privacy."""
 
     IDENTIFY = "identify"

@@ -112,6 +112,7 @@ class TrioRound(ABC):
         self._kernels, self._primes = kept.kernels, primes_of(asked.residues)
         self._columns = asked_about(asked.sizes)
         self._who = asked.attempt.who
+        self._secrets: dict[int, bytes] = {}
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
         bearers = asked.members[: self._job.threshold]
@@ -357,8 +358,10 @@ class TrioRound(ABC):
 
     def _secret(self, client: int) -> bytes:
         """What this client and another derive keys of this question from."""
-        channel, asked = self._channels[client], self._asked
-        return channel.mask_key(round_=asked.round, index=0, question=asked.digest)
+        if client not in self._secrets:
+            channel, asked = self._channels[client], self._asked
+            self._secrets[client] = channel.mask_key(round_=asked.round, index=0, question=asked.digest)
+        return self._secrets[client]
 
     def _arena(self, slot: int) -> Arena:
         self._lent[slot] = self._arenas.pop() if self._arenas else Arena()

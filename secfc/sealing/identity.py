@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -95,16 +95,23 @@ class Roster:
         self, party: int, signature: bytes, statement: bytes, *, what: str = "what it says of itself"
     ) -> None:
         """Raise SealError unless this party signed the statement; 0 is the server. `what` is it in words."""
-        key = self._all().get(party)
+        key = self.coordinator if party == 0 else None
+        if 0 < party <= len(self.keys):
+            key = self.keys[party - 1]
         try:
             if key is None:
                 raise InvalidSignature
-            Ed25519PublicKey.from_public_bytes(key).verify(signature, statement)
+            _public_key(key).verify(signature, statement)
         except (InvalidSignature, ValueError):
             raise SealError(
                 f"{_name(party)}: {what} is not signed for this run, job and roster by the key that is "
                 f"pinned for it"
             ) from None
+
+
+@lru_cache(maxsize=1024)
+def _public_key(key: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(key)
 
 
 def _name(party: int) -> str:
