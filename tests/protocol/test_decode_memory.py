@@ -27,7 +27,12 @@ COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
 SIGNER = Signer(SESSION, COORDINATOR)
 
-LISTS = {messages.Assignment: 16 + 2 * 64, messages.Finish: 8 + 2 * 64, messages.OpenedLabels: 4}
+LISTS = {
+    messages.Assignment: 16 + 2 * 64,
+    messages.Finish: 8 + 2 * 64,
+    messages.RecheckRequest: 2 + 2 * 64,
+    messages.OpenedLabels: 4,
+}
 """Bytes of clients, draws, lost comparers and the coin after labels, if there are none; two endorsements."""
 
 KINDS = messages.RUNNING
@@ -60,9 +65,11 @@ def signed(kind, data):
 
 def bodies(kind, k, room):
     """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
-    bits = max(1, (k - (kind in (messages.Finish, messages.OpenedLabels))).bit_length())
-    before = {messages.Hello: 32 + 196, messages.Finish: 13, messages.OpenedLabels: 4}.get(kind, 0)
-    if kind in (messages.Hello, messages.Assignment, messages.Finish, messages.OpenedLabels):
+    results = (messages.Finish, messages.RecheckRequest, messages.OpenedLabels)
+    bits = max(1, (k - (kind in results)).bit_length())
+    before = {messages.Hello: 32 + 196, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
+    before += 4 * (kind is messages.OpenedLabels)
+    if kind in (messages.Hello, messages.Assignment, *results):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
         count = min(count, 1 << 29)
         whole = bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)
