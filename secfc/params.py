@@ -46,7 +46,11 @@ MAX_COMPARERS = 16
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
 MAX_ROUNDS = (1 << 32) - 2
+
 """Rounds are numbered in 4 bytes, and the last number stands for the end of the run."""
+
+_USUAL_ITERATIONS = 16
+"""Of a start, for a guess at the work of a run."""
 
 
 def check_positive(name: str, value: object) -> None:
@@ -480,11 +484,20 @@ class Job(AgreedClustering):
         responder left is asked again.
         """
         again = self.n - self.threshold if self.disclosure == "distances" else 0
+        return self._rounds(self.max_iter) + again
+
+    @property
+    def usual_rounds(self) -> int:
+        """Rounds of a job whose starts converge after `_USUAL_ITERATIONS`."""
+        return self._rounds(min(self.max_iter, _USUAL_ITERATIONS))
+
+    def _rounds(self, iterations: int) -> int:
+        """Most rounds without those that are asked again."""
         if self.predict:
-            return 1 + again
+            return 1
         before = self.k if self.init == "k-means++" else 2
         starts = self.n_init * len(self.compared) + 1 if self.compared else self.n_init
-        return starts * (before + self.max_iter + 1) + again
+        return starts * (before + iterations + 1)
 
     @property
     def trio(self) -> tuple[int, int, int]:

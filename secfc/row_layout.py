@@ -66,9 +66,9 @@ class Layout:
         """Rows in all."""
         return self.counts[0] if self.common else self._ends[-1]
 
-    def answer_residues(self, job: Job) -> int:
-        """Residues of the largest answer of a run, which kernels are chosen by."""
-        return job.residues(self.m) * job.k * self.m
+    def run_residues(self, job: Job) -> int:
+        """Residues of a client's answers in a run of usual length, which kernels are chosen by."""
+        return job.residues(self.m) * job.k * self.m * job.usual_rounds
 
     def parts(self, job: Job) -> "Parts":
         """How messages about these rows are cut."""

@@ -94,7 +94,7 @@ def setup_of(case: EngineCase) -> Setup:
         job=job,
         rows=np.array_split(rows, case.n),
         starts=None,
-        names=[f"site-{j}" for j in range(1, job.parties + 1)],
+        names=[f"site-{j}" for j in range(1, case.n + 1)],
         limits=Limits(),
     )
 
@@ -174,10 +174,11 @@ def flare(case: EngineCase) -> dict[str, Any]:
     setup = setup_of(case)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        job = write_job(folder, setup)
+        names = [*setup.names, *(f"helper-{j}" for j in range(1, setup.job.helpers + 1))]
+        job = write_job(folder, setup, names)
         export_job(job, folder / "job", deadline=600.0)
-        with Federation(folder / "flare", setup.names) as federation:
-            for site in setup.names:
+        with Federation(folder / "flare", names) as federation:
+            for site in names:
                 federation.join(site, folder / f"{site}.toml")
             federation.give_key(folder / COORDINATOR_KEY)
             started = time.perf_counter()
@@ -198,16 +199,16 @@ def flare(case: EngineCase) -> dict[str, Any]:
     }
 
 
-def write_job(folder: Path, setup: Setup) -> Path:
-    """The files that the organisations would have; the job file, signed by all."""
+def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
+    """The files that the organisations would have, helpers last; the job file, signed by all."""
     members, keys = [], []
-    for site in setup.names:
+    for site in names:
         keys.append(write_new_key(folder / f"{site}.key"))
         members.append(Member(name=site, key=keys[-1].public))
         (folder / f"{site}.toml").write_text(
             f'party = "{site}"\njob = "job.toml"\nkey = "{site}.key"\nresults = "results-{site}"\n'
         )
-    for site, rows in zip(setup.names, setup.rows, strict=False):  # helpers come last and have none
+    for site, rows in zip(setup.names, setup.rows, strict=True):
         np.save(folder / f"{site}.npy", rows)
         with (folder / f"{site}.toml").open("a") as file:
             file.write(f'[data]\npath = "{site}.npy"\n')
@@ -230,7 +231,7 @@ def write_job(folder: Path, setup: Setup) -> Path:
     assert agreement.job == setup.job
     signed = [
         Signature(party=site, digest=agreement.digest, signature=sign_job(agreement, key))
-        for site, key in zip(setup.names, keys, strict=True)
+        for site, key in zip(names, keys, strict=True)
     ]
     collect(agreement, signatures_path(job), signed)
     return job

@@ -16,6 +16,7 @@ from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import VARIABLE, chosen_name
 from secfc.params import Job
+from secfc.row_layout import Layout
 
 PRECISION: int = Job.precision
 """The product's default: what is measured unless a command says otherwise."""
@@ -118,7 +119,7 @@ def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:
         "bound": job.bound,
         "scale": 2.0**job.exponent,
         "residues": residues,
-        "kernels": chosen_name(job.residues(m) * job.k * m),
+        "kernels": chosen_name(Layout((m,)).run_residues(job)),
     }
 
 

@@ -104,7 +104,7 @@ def share_once(job: Job, rows: Floats) -> Shared:
     """
     layout = Layout(tuple(len(part) for part in np.array_split(rows, job.n)))
     primes, parts = primes_of(job.residues(layout.m)), layout.parts(job)
-    kernels = choose(layout.answer_residues(job))
+    kernels = choose(layout.run_residues(job))
     masks = TimedMasks()
     sharer = Sharer(job=job, primes=primes, masks=masks, kernels=kernels)
     sharing = sealing = opening = 0.0

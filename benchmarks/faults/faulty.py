@@ -208,7 +208,7 @@ class _Network:
         )
 
     def _client(self, *, number: int, kernels: Choose, **given: Any) -> Client:
-        given["kernels"] = lambda answer_residues: self._tampered(number, kernels(answer_residues))
+        given["kernels"] = lambda run_residues: self._tampered(number, kernels(run_residues))
         lies = [lie for lie in self._lies if lie.client == number]
         if not lies:
             return Client(number=number, **given)

@@ -36,9 +36,9 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     """The server and the clients of a new run, each made by `make`; identities are for this run alone."""
     job = setup.job
 
-    def kernels(answer_residues: int) -> Kernels:
+    def kernels(run_residues: int) -> Kernels:
         """For all roles together: they load the compiled code once."""
-        return choose(answer_residues * (job.parties + 1))
+        return choose(run_residues * (job.parties + 1))
 
     coordinator, *identities = [Identity() for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)

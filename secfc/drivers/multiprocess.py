@@ -83,7 +83,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
 
 def _compile(setup: Setup) -> None:
     """Compile here, once, if need be: the parties then read the code from the cache."""
-    choose(Layout(tuple(len(rows) for rows in setup.rows)).answer_residues(setup.job))
+    choose(Layout(tuple(len(rows) for rows in setup.rows)).run_residues(setup.job))
     if setup.job.ids_cap is not None:
         kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES)))
 

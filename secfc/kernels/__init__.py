@@ -16,21 +16,24 @@ __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
 
-_LARGE = 1 << 20
-"""Residues of a round's answers in a process from which loading compiled code, half a second, is repaid."""
+_LARGE = 1 << 22
+"""Residues of all answers of a process from which loading compiled code, half a second, is repaid.
+
+NumPy takes 130 to 240 ns more for each (`python -m benchmarks engines`, AMD EPYC).
+"""
 
 
 Choose = Callable[[int], Kernels]
-"""New kernels for the residues of an answer (m k P)."""
+"""New kernels for the residues of a client's answers in a run."""
 
 
-def chosen_name(answer_residues: int) -> str:
+def chosen_name(run_residues: int) -> str:
     """Which kernels a job of this size gets: "compiled" or "numpy".
 
     Parameters
     ----------
-    answer_residues : int
-        m k P of the job, times the roles in this process.
+    run_residues : int
+        m k P of the job, times its rounds and the roles in this process.
 
     Raises
     ------
@@ -44,15 +47,15 @@ def chosen_name(answer_residues: int) -> str:
         raise ParameterError(f"{VARIABLE}: compiled kernels need Numba, which is missing or disabled")
     if wanted != "auto":
         return wanted
-    return "compiled" if answer_residues >= _LARGE and _can_compile() else "numpy"
+    return "compiled" if run_residues >= _LARGE and _can_compile() else "numpy"
 
 
-def choose(answer_residues: int) -> Kernels:
+def choose(run_residues: int) -> Kernels:
     """New kernels for a job of this size; compiled now, or read from the cache, if need be.
 
     Each role has its own: they hold buffers, which runs in two threads must not share.
     """
-    if chosen_name(answer_residues) == "compiled":
+    if chosen_name(run_residues) == "compiled":
         kernels = load()
         if kernels is not None:
             return kernels()

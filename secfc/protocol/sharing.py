@@ -60,7 +60,7 @@ class ClientSharing:
         self._plan = SharePlan(job=job, session=session, transcript=peers.transcript, layout=layout)
         self.layout, self.parts, self.primes, self._own = layout, self._plan.parts, self._plan.primes, own
         self.left_out = peers.left_out
-        self.kernels = context.kernels(layout.answer_residues(job))
+        self.kernels = context.kernels(layout.run_residues(job))
         self.points = CodedPoints(
             shares=context.allocate((len(self.primes), job.width + 1, layout.m)),
             primes=self.primes,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,6 +19,8 @@ from secfc.errors import ParameterError
 from secfc.kernels import choose, chosen_name
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.params import Job
+from secfc.row_layout import Layout
 
 PACKAGE = Path(secfc.__file__).resolve().parent
 LARGE = kernels._LARGE
@@ -41,6 +44,17 @@ class TestName:
         if wanted:
             monkeypatch.setenv("SECFC_KERNELS", wanted)
         assert chosen_name(residues) == name
+
+    def test_starts_and_rounds_count(self) -> None:
+        rows = Layout((5000,))
+        once, often = (
+            Job(n=5, k=8, t=1, ell=1, d=10, bound=1.0, disclosure="coded", n_init=n_init)
+            for n_init in (1, 20)
+        )
+        assert rows.run_residues(often) == 20 * rows.run_residues(once)
+        assert chosen_name(rows.run_residues(once)) == "numpy"
+        assert chosen_name(rows.run_residues(often)) == "compiled"
+        assert rows.run_residues(replace(often, max_iter=2)) < rows.run_residues(often)
 
     @pytest.mark.parametrize("residues", [0, LARGE - 1, LARGE, 1 << 50])
     @pytest.mark.parametrize("wanted", ["numpy", "compiled"])

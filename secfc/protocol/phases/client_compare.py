@@ -104,7 +104,7 @@ class ClientCompare(ClientPhase):
                 mail=self._mail,
                 layout=layout,
                 left_out=frozenset(message.left_out),
-                kernels=self._context.kernels(layout.answer_residues(self._job)),
+                kernels=self._context.kernels(layout.run_residues(self._job)),
             )
         message = replace(message, sets=sets)
         disclosure.check(message, sets)

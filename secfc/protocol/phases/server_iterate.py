@@ -49,7 +49,7 @@ class ServerIterate(ServerRounds):
     ) -> None:
         super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
         job, layout = context.job, self.layout
-        kernels = context.kernels(layout.answer_residues(job))
+        kernels = context.kernels(layout.run_residues(job))
         seed = job.seed
         if seed is None:
             seed = int.from_bytes(context.secret.octets(SEED_BYTES), "little")
