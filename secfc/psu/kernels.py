@@ -96,12 +96,16 @@ class VectorisedUnionKernels:
         return found, counts
 
 
+_RESIDUES = 32
+"""Of a run: NumPy takes as much more for them as for one value of a union in all roles."""
+
+
 def choose(values: int) -> UnionKernels:
     """Kernels for a union in which this many values are dealt to each client.
 
     The environment variable of `secfc.kernels` chooses here too.
     """
-    if data_kernels.chosen_name(values) == "compiled":
+    if data_kernels.chosen_name(_RESIDUES * values) == "compiled":
         compiled = _compiled()
         if compiled is not None:
             return compiled
