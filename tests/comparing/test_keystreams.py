@@ -29,6 +29,21 @@ def played(*, m=9000, k=12):
     return Trio(question, distances, rng.integers(0, 2**60, (k, m)).astype(object)).play()
 
 
+def test_every_mode_that_may_be_faster_gives_the_same_keystream(monkeypatch):
+    sizes = (1, 15, 16, 17, 4096, len(keystream.ZEROS))
+    found = []
+    for mode in keystream._MODES:
+        monkeypatch.setattr("secfc.keystream._faster", lambda mode=mode: mode)
+        stream, words = keystream.keystream(KEY), bytearray()
+        for size in sizes:
+            out = bytearray(size)
+            stream.update_into(keystream.ZEROS[:size], out)
+            words += out
+        found.append(bytes(words))
+    assert len(set(found)) == 1
+    assert found[0][:16] != bytes(16)
+
+
 def test_every_purpose_of_a_round_once(monkeypatch):
     monkeypatch.setattr("secfc.comparing.question._PAIRS", 1 << 16)
     trio = played()
