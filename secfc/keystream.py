@@ -22,7 +22,7 @@ _BLOCK_BYTES = 3 << 16
 _NONCE = bytes(12)
 """Of a key that is used for one keystream."""
 
-_MODES = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
+_MODES: tuple[modes.GCM | modes.CTR, ...] = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
 """Both give the same bytes: GCM counts from 2 (NIST SP 800-38D, 7.1)."""
 
 

@@ -35,6 +35,7 @@ class Records:
         self.shared, self.sealed = Counter(), Counter()
         self._drawn = set()
         urandom = os.urandom
+        keystream._faster()  # what it measures masks nothing
 
         def drawn(size):
             key = urandom(size)
@@ -67,7 +68,7 @@ class Records:
         return Cipher(algorithm, mode)
 
     def _of_a_pair(self, algorithm, mode):
-        assert mode.initialization_vector == bytes(12)
+        assert mode in keystream._MODES
         self.shared[algorithm.key] += 1
         return Cipher(algorithm, mode)
 
