@@ -53,6 +53,10 @@ _USUAL_ITERATIONS = 16
 """Of a start, for a guess at the work of a run."""
 
 
+def _clients(numbers: tuple[int, ...]) -> str:
+    return f"clients {', '.join(map(str, numbers))} (client 1 is the first party)"
+
+
 def check_positive(name: str, value: object) -> None:
     """Raise ParameterError unless a value is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int):
@@ -245,20 +249,19 @@ class Job(AgreedClustering):
         helpers = {client for client in comparers + self.recheckers if client > self.n}
         if not COMPARERS <= len(set(comparers)) == len(comparers) <= MAX_COMPARERS:
             raise ParameterError(
-                f"comparers: three different parties are needed, and at most {MAX_COMPARERS} with reserves, "
-                f"{comparers} were given"
+                f"comparers: three different parties are needed, and at most {MAX_COMPARERS} with reserves; "
+                f"given were {_clients(comparers)}"
             )
         again = set(self.recheckers) - set(comparers)
         if self.recheckers and not len(self.recheckers) == len(again) == COMPARERS:
             raise ParameterError(
-                f"recheck: three different parties are needed that do not compare, {self.recheckers} were "
-                f"given beside comparers {comparers}"
+                f"recheck: three different parties are needed that do not compare; given were "
+                f"{_clients(self.recheckers)} beside those who compare, {_clients(comparers)}"
             )
         if helpers != set(range(self.n + 1, self.parties + 1)):
-            given = f"{comparers} and {self.recheckers}" if self.recheckers else f"{comparers}"
             raise ParameterError(
-                f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap, "
-                f"{given} were given"
+                f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap; "
+                f"given were {_clients(comparers + self.recheckers)}"
             )
 
     def _check_compared(self) -> None:

@@ -198,7 +198,7 @@ WRONG = {
     "two": ({"comparers": (0, 1)}, "comparers: three different parties"),
     "seventeen": ({"comparers": range(17)}, "comparers: positions of parties"),
     "seventeen at most": ({"comparers": (*range(17),)}, "comparers: .* at most 16 with reserves"),
-    "beyond": ({"comparers": (0, 1, 21)}, "comparers: positions of parties, 0 to 4, are needed"),
+    "beyond": ({"comparers": (0, 1, 24)}, "comparers: positions of parties, 0 to 4, are needed"),
     "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients are 1 to 5, helpers 6 and on without a gap"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
