@@ -206,7 +206,7 @@ def past_of(net, client):
     return net.clients[client].phase._disclosure._rechecking.past
 
 
-def outcome(net):
+def outcome(net, lost=lambda message: False):
     """Run; whether somebody found a lie, and the sets and labels that were told, by question."""
     sets, ends = {}, []
 
@@ -216,7 +216,7 @@ def outcome(net):
         if isinstance(message, RecheckRequest):
             ends.append(message.labels)
         assert not (isinstance(message, Finish) and net.server.state is not State.DONE)
-        return False
+        return lost(message)
 
     caught = None
     try:
@@ -266,9 +266,10 @@ def test_where_all_labels_are_rechecked_every_lie_is_found(of, monkeypatch, plac
     assert found
 
 
-def test_a_comparer_that_answers_wrongly_too_is_found_where_wrong_answers_are(of, monkeypatch):
-    """It knows the weights of those who answer first, and shifts what is decoded as when it compared."""
-    liar, row = COMPARERS[1], 7
+@pytest.mark.parametrize("max_liars", [0, 1])
+def test_a_comparer_that_answers_too_hides_its_lie_unless_wrong_answers_are_found(of, monkeypatch, max_liars):
+    """It knows the weights of those who answer, and shifts what is decoded as when it compared."""
+    liar, row, answered = COMPARERS[1], 7, (1, COMPARERS[1], AGAIN[1])
     lie(monkeypatch, Comparer.E0, {1: (row,)})
     real = RecheckRound._answer
 
@@ -279,20 +280,26 @@ def test_a_comparer_that_answers_wrongly_too_is_found_where_wrong_answers_are(of
         sets, sizes = round_._asked.past.sets(1), round_._asked.asked[1]
         other = next(h for h in np.flatnonzero(sizes).tolist() if h != sets[row])
         by, (at,) = (int(sizes[other]) * round_._job.radius) ** 2, np.flatnonzero(parts.chosen[part] == row)
-        weights = round_._kept.weights.of((1, 2, 6))[:, 1]
+        weights = round_._kept.weights.of(answered)[:, 1]
         changed = PackedResidues.empty(residues.shape)
         changed.planes()[:] = residues.planes()
         for plane, weight, p in zip(changed.planes(), weights, round_._primes, strict=False):
             values = unpack(plane[other])
-            values[at] = (values[at] - by * pow(int(weight) % p, -1, p)) % p
+            values[at] = (values[at] - by * pow(int(weight) % p, -1, p) % p) % p
             plane[other] = pack(values, p)
         return changed
 
     monkeypatch.setattr(RecheckRound, "_answer", answer)
-    net = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1])
-    found, sets, labels = outcome(net)
+    net = of(max_liars=max_liars, rows=[*ROWS, ROWS[0] + 1])
+
+    def lost(message):
+        """Without liars to find, as many answers come as are needed, its own among them."""
+        again = isinstance(message, MaskedAnswer) and message.recipient == AGAIN[1]
+        return again and not max_liars and message.sender not in answered
+
+    found, sets, labels = outcome(net, lost)
     assert wrong_labels(net, sets, labels)
-    assert found
+    assert found == bool(max_liars)
 
 
 def test_without_rechecking_nobody_finds_it(of, monkeypatch):
