@@ -115,18 +115,19 @@ def _lost(text: str, ratio: float) -> Claim:
 
 
 def _peers(rows: list[dict[str, Any]]) -> list[Claim]:
-    """SecFC with three clients against each other system at its size."""
-    ours: dict[str, float] = {}
+    """SecFC with three clients against each other system at its size: "labels" where that shows nothing."""
+    ours: dict[tuple[str, str], float] = {}
     for row in rows:
         if row["system"].startswith("SecFC"):
-            ours.setdefault(row["size"], row["seconds"])
-    return [
-        _lost(
-            f"SecFC, n = 3, against {row['system']} at size {row['size']}", ours[row["size"]] / row["seconds"]
-        )
-        for row in rows
-        if not row["system"].startswith("SecFC")
-    ]
+            disclosure = "labels" if row["reveals"].startswith("labels") else "coded"
+            ours.setdefault((row["size"], disclosure), row["seconds"])
+    found = []
+    for row in rows:
+        if not row["system"].startswith("SecFC"):
+            disclosure = "labels" if row["reveals"].startswith("nothing") else "coded"
+            text = f'SecFC, n = 3, "{disclosure}", against {row["system"]} at size {row["size"]}'
+            found.append(_lost(text, ours[row["size"], disclosure] / row["seconds"]))
+    return found
 
 
 _JUDGES = {
