@@ -30,9 +30,10 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
 def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
     derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
-    derived |= {"reveal_to", "comparers"}  # from the names of `reveal_centres` and `comparers`
+    named = {"reveal_centres": "reveal_to", "comparers": "comparers", "recheck": "recheckers"}
+    derived |= set(named.values())  # from names of parties
     derived |= {"predict"}  # clusters of new rows are found by `secfc.predict` only
-    agreed = set(ClusteringSchema.model_fields) - {"reveal_centres", "comparers"}
+    agreed = set(ClusteringSchema.model_fields) - set(named)
     assert agreed == {field.name for field in fields(Job)} - derived
     for field in fields(Job):
         if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
