@@ -40,7 +40,7 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        Naming what is no party.
+        Naming what is no party, or nobody.
     """
     given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
     found, helpers = dict[str, Any](), 0
@@ -51,6 +51,8 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
         if said is None:
             continue
         found[option] = list[int]()
+        if not names_of(said):
+            raise ParameterError(f"--{option}: no party is named")
         for name in names_of(said):
             if name == HELPER and name not in names:
                 found[option].append(len(names) + helpers)

@@ -111,6 +111,19 @@ def watched(monkeypatch):
     return found
 
 
+def test_the_server_still_says_who_lied_about_shares(of):
+    net = of()
+    net.deliver(net.hold(Assignment, recipient=1))
+    net.server.phase._cheats, net.server.phase.unread = (3,), ((3, 6),)
+    request = net.hold(RecheckRequest, recipient=AGAIN[0])
+    assert isinstance(net.server.phase, ServerRecheck)
+    assert net.server.faults.cheats == (3,)
+    assert net.server.faults.unread == ((3, 6),)
+    net.deliver(request)
+    net.run()
+    assert net.server.faults.cheats == (3,)
+
+
 @pytest.mark.filterwarnings("ignore::secfc.errors.PrivacyWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_run_has_the_labels_of_one_that_nobody_rechecks(of, watched, kind):

@@ -332,6 +332,8 @@ class ServerLabels(ServerRounds):
                 attempt=self._attempt,
                 endorsements=self._endorsements,
                 progress=self.progress,
+                cheats=self.cheats,
+                unread=self.unread,
             ),
             finish=self._rechecked,
             exclude=self._exclude_liars,

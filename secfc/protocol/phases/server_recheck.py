@@ -22,8 +22,9 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
-from secfc.protocol.question import Said, endorsed
+from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.protocol.states import State
+from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
 from secfc.row_layout import Layout
 from secfc.sealing.coin import about_result
@@ -43,6 +44,8 @@ class Ended:
     attempt : Attempt
     endorsements : tuple of bytes
     progress : Progress
+    cheats : tuple of int
+    unread : tuple of (dealer, recipient)
     """
 
     result: LabelResult = field(repr=False)
@@ -50,6 +53,8 @@ class Ended:
     attempt: Attempt
     endorsements: tuple[bytes, ...] = field(repr=False)
     progress: Progress
+    cheats: tuple[int, ...]
+    unread: tuple[Pair, ...]
 
 
 class ServerRecheck(ServerPhase):
@@ -82,6 +87,7 @@ class ServerRecheck(ServerPhase):
         exclude: Callable[[Endorsement, Endorsement], None],
     ) -> None:
         super().__init__(context, introductions, planned=planned)
+        self.unread = ended.unread
         self.layout, self._ended, self._finish, self._exclude = layout, ended, finish, exclude
         job = self._job = context.job
         self._who = Attempt(comparers=job.recheckers, since=context.gathering.round + 1)
@@ -121,6 +127,11 @@ class ServerRecheck(ServerPhase):
     def counted_from(self) -> int:
         """See `ServerPhase`."""
         return self._who.since
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares."""
+        return self._ended.cheats
 
     @property
     def progress(self) -> Progress:
@@ -196,15 +207,9 @@ class ServerRecheck(ServerPhase):
 
     def _said(self, said: Said) -> bytes:
         best, attempt = self._ended.result, self._ended.attempt
-        return endorsed(
-            self.context.session,
-            said,
-            best.labels,
-            round_=0,
-            left_out=self.context.gathering.left_out,
-            attempt=attempt,
-            ended=(best.n_iter, best.converged, best.opened),
-        )
+        question = question_digest(best.labels, (), self.context.gathering.left_out)
+        ended = best.n_iter, best.converged, best.opened
+        return endorsed(self.context.session, said, question, round_=0, attempt=attempt, ended=ended)
 
     def _on_endorsement(self, message: Endorsement) -> ServerStep:
         sender, evaluators = message.sender, self._who.evaluators
