@@ -19,6 +19,9 @@ ZEROS = memoryview(bytes(6 << 16))
 _BLOCK_BYTES = 3 << 16
 """Residues that are drawn at a time; with their spare words they are shorter than `ZEROS`."""
 
+_ADDED = np.ones(1, dtype=np.int64)
+"""The sign of masks that are added."""
+
 _NONCE = bytes(12)
 """Of a key that is used for one keystream."""
 
@@ -108,7 +111,7 @@ class ResidueStream(_Guarded):
     def add(self, packed: NDArray[np.uint8], p: int) -> None:
         """Add the next residues modulo p to packed ones below p, shape (3 * count,), in place."""
         for part, words in self._blocks(packed, p):
-            self._kernels.add_masks(part, words[np.newaxis], np.ones(1, dtype=np.int64), p)
+            self._kernels.add_masks(part, words[np.newaxis], _ADDED, p)
 
     def _blocks(
         self, packed: NDArray[np.uint8], p: int

@@ -345,7 +345,7 @@ class Job(AgreedClustering):
         """Comparers that have rows."""
         return tuple(comparer for comparer in self.comparers if comparer <= self.n)
 
-    @property
+    @cached_property
     def helpers(self) -> int:
         """Parties without rows and shares that compare, or compare again, numbered from n + 1 on."""
         return sum(comparer > self.n for comparer in self.comparers + self.recheckers)
@@ -355,7 +355,7 @@ class Job(AgreedClustering):
         """Whether the comparers toss a coin, which public choices follow from."""
         return self.disclosure == "labels" and self.seed is None and self.init != "labels"
 
-    @property
+    @cached_property
     def parties(self) -> int:
         """Clients and helpers."""
         return self.n + self.helpers

@@ -61,7 +61,7 @@ class Layout:
     def _ends(self) -> tuple[int, ...]:
         return (0, *accumulate(self.counts))
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Rows in all."""
         return self.counts[0] if self.common else self._ends[-1]
@@ -165,14 +165,17 @@ class Parts:
     answer: int
     layout: Layout
 
-    @property
+    @cached_property
     def shares(self) -> int:
         """Parts of the longest client's shares, at least one."""
         return max(1, -(-max(self.layout.counts) // self.share))
 
-    @property
+    @cached_property
     def answers(self) -> int:
         """Parts of an answer."""
+        return self._answers()
+
+    def _answers(self) -> int:
         return -(-self.layout.m // self.answer)
 
     def share_rows(self, client: int, part: int) -> slice:
@@ -206,7 +209,7 @@ class RangeParts(Parts):
         """Those of a run of these rows."""
         return cls(share=RANGE_ROWS, answer=RANGE_ROWS, layout=layout, segments=job.ell)
 
-    @property
+    @cached_property
     def owners(self) -> tuple[int, ...]:
         """Clients that have rows, ascending; 0 for all where rows are common."""
         counts = self.layout.counts
@@ -216,10 +219,8 @@ class RangeParts(Parts):
         """An owner's rows."""
         return self.layout.rows(owner) if owner else slice(0, self.layout.m)
 
-    @property
-    def answers(self) -> int:
-        """Parts of an answer."""
-        return self.segments + super().answers
+    def _answers(self) -> int:
+        return self.segments + super()._answers()
 
     def answer_rows(self, part: int) -> slice:
         """Residues, of each prime, of a part: those of an owner's sums, or rows."""

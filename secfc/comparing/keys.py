@@ -9,6 +9,7 @@ with the length (1) before phase and purpose.
 """
 
 import struct
+from functools import cache
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -83,5 +84,6 @@ class Keys:
         return BitStream(self.key(purpose, index))
 
 
+@cache
 def _framed(text: str) -> bytes:
     return bytes([len(text.encode())]) + text.encode()

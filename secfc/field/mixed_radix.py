@@ -4,6 +4,7 @@ An integer 0 <= D < p_1 ... p_P is written D = v_1 + v_2 p_1 + v_3 p_1 p_2 + ...
 terms are non-negative, so adding them up in floating point cancels nothing.
 """
 
+from functools import cache
 from itertools import accumulate
 from operator import mul
 
@@ -25,13 +26,7 @@ class MixedRadix:
     def __init__(self, primes: tuple[int, ...]) -> None:
         self.primes = primes
         self.radices: tuple[int, ...] = (1, *accumulate(primes[:-1], mul))
-        self.inverses: Floats = np.array(
-            [
-                [inverse(primes[j], p) if j < q else 0 for j in range(len(primes))]
-                for q, p in enumerate(primes)
-            ],
-            dtype=np.float64,
-        )
+        self.inverses = _inverses(primes)
         """Centred inverse of p_j modulo p_q at [q, j], j < q."""
         self.relative_error = (len(primes) + 2) * 2.0**-53
         """Bound on the relative error of `approximate`: a rounded radix and product per term, P - 1 sums."""
@@ -70,3 +65,11 @@ class MixedRadix:
         for digit, radix in zip(digits[1:], self.radices[1:], strict=True):
             total = total + digit.astype(np.int64).astype(object) * radix
         return total
+
+
+@cache
+def _inverses(primes: tuple[int, ...]) -> Floats:
+    return np.array(
+        [[inverse(primes[j], p) if j < q else 0 for j in range(len(primes))] for q, p in enumerate(primes)],
+        dtype=np.float64,
+    )

@@ -58,7 +58,9 @@ class CompiledKernels:
     def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
         """See `Kernels.prepare`: both padded with zeros to multiples of four."""
         padded = _padded(matrix)
-        return padded, np.append(constant, np.zeros(padded.shape[0] - constant.size))
+        behind = np.zeros(padded.shape[0])
+        behind[: constant.size] = constant
+        return padded, behind
 
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes

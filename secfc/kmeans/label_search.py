@@ -93,6 +93,7 @@ class LabelSearch:
         self._first = _Step.PREDICT if predict else first
         self._core = np.zeros(m, dtype=np.bool_)
         self._previous: Labels | None = None
+        self._emptied: Ints | None = None  # computed when it is asked for
         self.found: list[LabelResult] = []
         self.best = 0
         self._begin()
@@ -110,7 +111,7 @@ class LabelSearch:
         else:
             self.sets = random_partition(self._rng, self._m, self._k)
         self._draw()
-        self._labels, self._previous = self.sets.copy(), None
+        self._labels, self._emptied, self._previous = self.sets.copy(), None, None
         self.current = LabelResult(start=self.sets, labels=self.sets, k=self._k)
 
     def _draw(self) -> None:
@@ -135,7 +136,7 @@ class LabelSearch:
 
     def add(self, rows: Ints, labels: Labels, core: Bools | None = None) -> None:
         """Take labels, and the core, of some rows; each row that is asked about once before `end_round`."""
-        self._labels[rows] = labels
+        self._labels[rows], self._emptied = labels, None
         if core is not None:
             self._core[rows] = core
 
@@ -144,7 +145,9 @@ class LabelSearch:
         """Now that all labels are here: clusters without a row, ascending, that rows are moved to."""
         if self._step in (_Step.LAST_ASSIGNMENT, _Step.PREDICT):
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(np.bincount(self._labels, minlength=self._k) == 0)
+        if self._emptied is None:
+            self._emptied = np.flatnonzero(np.bincount(self._labels, minlength=self._k) == 0)
+        return self._emptied
 
     @property
     def labels(self) -> Labels:
@@ -193,7 +196,7 @@ class LabelSearch:
         if not choices.candidates:
             self.current.start, self._step, self.choices = self.sets, _Step.ITERATE, None
         self._draw()
-        self._labels = self.sets.copy()
+        self._labels, self._emptied = self.sets.copy(), None
         return Follows.QUESTION
 
     def end_round(self, farthest: Ints) -> Follows:
@@ -266,7 +269,7 @@ class LabelSearch:
         """Stand where another search stood that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
         self._step, self.moved = _Step[standing["step"]], standing["moved"]
-        self._labels, self.choices = self.sets.copy(), None
+        self._labels, self._emptied, self.choices = self.sets.copy(), None, None
         self._k = standing["current"]["k"]
         if standing["choices"] is not None:
             self.choices = Choices(m=self._m, k=self._k, first=0)

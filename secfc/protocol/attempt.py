@@ -59,6 +59,11 @@ class Attempt:
         """Who deals."""
         return self.trio[0]
 
+    @cached_property
+    def places(self) -> list[set[int]]:
+        """Likewise, as sets of one."""
+        return [{one} for one in self.trio]
+
     @property
     def evaluators(self) -> tuple[int, int]:
         """The first and the second one."""
@@ -104,7 +109,7 @@ def _places(comparers: tuple[int, ...], lost: tuple[int, ...]) -> tuple[int, int
 
 def is_sent(kind: str, attempt: Attempt, n: int, sender: int, recipient: int) -> bool:
     """Whether a party sends another this type of message of a round in an attempt; there are n clients."""
-    return _is_sent(kind, [{one} for one in attempt.trio], n, sender, recipient)
+    return _is_sent(kind, attempt.places, n, sender, recipient)
 
 
 def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:

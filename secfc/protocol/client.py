@@ -165,7 +165,7 @@ class Client:
     @property
     def sizes(self) -> Sizes:
         """How large the messages may be that come."""
-        if self._sizes.layout != self.phase.planned:
+        if self._sizes.layout is not self.phase.planned:
             self._sizes = Sizes(self._job, self.phase.planned)
         return self._sizes
 

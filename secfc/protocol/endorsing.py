@@ -2,13 +2,12 @@
 
 from collections.abc import Collection
 
-from secfc.array_types import Labels
 from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.params import Job
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.messages import Assignment, Finish, RecheckRequest
-from secfc.protocol.question import Said, endorsed
+from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.sealing.handshake import Session
 
 Signed = tuple[int, bytes, bytes]
@@ -39,25 +38,17 @@ def statement(
     if follows is Follows.END:
         best = search.result()
         ended = best.n_iter, best.converged, best.opened
-        return endorsed(
-            session, Said.RESULT, best.labels, round_=0, left_out=left_out, attempt=attempt, ended=ended
-        )
+        question = question_digest(best.labels, (), left_out)
+        return endorsed(session, Said.RESULT, question, round_=0, attempt=attempt, ended=ended)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
     said = Said.START if follows is Follows.START else said
-    return endorsed(
-        session,
-        said,
-        search.sets,
-        round_=round_ + 1,
-        left_out=left_out,
-        draws=search.draws,
-        attempt=attempt,
-    )
+    question = question_digest(search.sets, (), left_out, search.draws)
+    return endorsed(session, said, question, round_=round_ + 1, attempt=attempt)
 
 
 def check_endorsed(
     message: Assignment | Finish | RecheckRequest,
-    labels: Labels,
+    question: bytes,
     *,
     job: Job,
     session: Session,
@@ -71,8 +62,8 @@ def check_endorsed(
     Parameters
     ----------
     message : Assignment, Finish or RecheckRequest
-    labels : ndarray of shape (m,), int32
-        Those in it.
+    question : bytes of length 32
+        `question_digest` of the sets and draws, or labels, in it, without responders.
     job : Job
     session : Session
     attempt : Attempt
@@ -95,9 +86,9 @@ def check_endorsed(
     if signed != needed:
         raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
     if not isinstance(message, Assignment):
-        _verify(message, Said.RESULT, labels, session=session, attempt=attempt)
+        _verify(message, Said.RESULT, question, session=session, attempt=attempt)
         signatures = message.endorsements[len(attempt.evaluators) :]
-        rechecked = result_said(message, labels, Said.RECHECKED, session=session, attempt=attempt)
+        rechecked = result_said(message, question, Said.RECHECKED, session=session, attempt=attempt)
         for client, signature in zip(again, signatures, strict=True):
             session.roster.verify(client, signature, rechecked, what="what was rechecked")
         return Said.RESULT
@@ -109,35 +100,27 @@ def check_endorsed(
     *others, last = possible
     for said in others:
         try:
-            _verify(message, said, labels, session=session, attempt=attempt, own=own)
+            _verify(message, said, question, session=session, attempt=attempt, own=own)
         except SealError:
             continue
         return said
-    _verify(message, last, labels, session=session, attempt=attempt, own=own)
+    _verify(message, last, question, session=session, attempt=attempt, own=own)
     return last
 
 
 def _verify(
     message: Assignment | Finish | RecheckRequest,
     said: Said,
-    labels: Labels,
+    question: bytes,
     *,
     session: Session,
     attempt: Attempt,
     own: Signed | None = None,
 ) -> None:
     if isinstance(message, Assignment):
-        signed = endorsed(
-            session,
-            said,
-            labels,
-            round_=message.round,
-            left_out=message.left_out,
-            draws=message.draws,
-            attempt=attempt,
-        )
+        signed = endorsed(session, said, question, round_=message.round, attempt=attempt)
     else:
-        signed = result_said(message, labels, said, session=session, attempt=attempt)
+        signed = result_said(message, question, said, session=session, attempt=attempt)
     for client, signature in zip(attempt.evaluators, message.endorsements, strict=False):
         if (client, signed, signature) == own:
             continue
@@ -145,20 +128,19 @@ def _verify(
 
 
 def result_said(
-    message: Finish | RecheckRequest, labels: Labels, said: Said, *, session: Session, attempt: Attempt
+    message: Finish | RecheckRequest, question: bytes, said: Said, *, session: Session, attempt: Attempt
 ) -> bytes:
     """What evaluators sign of a result, and those who recheck it.
 
     Parameters
     ----------
     message : Finish or RecheckRequest
-    labels : ndarray of shape (m,), int32
-        Those in it.
+    question : bytes of length 32
+        `question_digest` of the labels in it.
     said : Said
     session : Session
     attempt : Attempt
         Whose evaluators signed the result.
     """
     ended = message.n_iter, message.converged, message.inertia
-    left_out = message.left_out
-    return endorsed(session, said, labels, round_=0, left_out=left_out, attempt=attempt, ended=ended)
+    return endorsed(session, said, question, round_=0, attempt=attempt, ended=ended)

@@ -11,11 +11,12 @@ from secfc.errors import MessageError
 
 _EIGHT = 8
 
-_BLOCK = 1 << 9
+_BLOCK = 1 << 11
 """Groups of eight labels that are unpacked at a time: checking packed labels takes little memory."""
 
 Packed = bytes | memoryview
 Small = NDArray[np.uint16]
+Octets = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +46,10 @@ class PackedLabels:
     none: bool
 
     def __post_init__(self) -> None:
-        for _, labels in _blocks(self.payload, self.size, bits_of(self.largest)):
+        bits = bits_of(self.largest)
+        # Where no label of so many bits is too large, only the last eight are to be checked.
+        first = (self.size - 1) // _EIGHT if self.largest == (1 << bits) - 1 and self.size else 0
+        for _, labels in _blocks(self.payload, self.size, bits, first=first):
             if labels.max() > self.largest:
                 raise MessageError(f"a label is above {self.largest}, the largest there is")
 
@@ -86,42 +90,51 @@ def pack_labels(labels: Small, bits: int) -> bytes:
     bits : int
         1 to 16.
     """
-    whole = np.zeros(-(-labels.size // _EIGHT) * _EIGHT, dtype=np.uint16)
-    whole[: labels.size] = labels
-    parts = []
-    for shift, width in _planes(bits):
-        plane = (whole >> shift) & np.uint16((1 << width) - 1)
-        groups = plane.reshape(-1, _EIGHT).astype("<u8")
-        words = np.bitwise_or.reduce(groups << _shifts(width), axis=1)
-        parts.append(words.view(np.uint8).reshape(-1, _EIGHT)[:, :width].tobytes())
-    return b"".join(parts)
+    octets = np.zeros((-(-labels.size // _EIGHT) * _EIGHT, 2), dtype=np.uint8)
+    octets.view("<u2")[: labels.size, 0] = labels
+    return b"".join(_pack(octets[:, at], width).tobytes() for at, width in enumerate(_planes(bits)))
 
 
-def _blocks(packed: Packed, count: int, bits: int) -> Iterator[tuple[int, Small]]:
-    """What `pack_labels` packed, block by block with the first label's number; bits behind it must be 0."""
+def _pack(plane: Octets, width: int) -> Octets:
+    """The low bits of octets, one behind the other."""
+    if width == _EIGHT:
+        return plane
+    single = np.empty((plane.size, width), dtype=np.uint8)
+    for bit in range(width):
+        np.bitwise_and(plane >> bit, 1, out=single[:, bit])
+    return np.packbits(single, bitorder="little")
+
+
+def _unpack(packed: Octets, width: int) -> Octets:
+    """What `_pack` packed."""
+    if width == _EIGHT:
+        return packed
+    single = np.unpackbits(packed, bitorder="little").reshape(-1, width)
+    plane = single[:, width - 1]
+    for bit in reversed(range(width - 1)):
+        plane = plane << np.uint8(1) | single[:, bit]
+    return plane
+
+
+def _blocks(packed: Packed, count: int, bits: int, *, first: int = 0) -> Iterator[tuple[int, Small]]:
+    """What `pack_labels` packed, block by block with the first label's number; bits behind it must be 0.
+
+    From group `first` of eight labels on.
+    """
     eights, octets = -(-count // _EIGHT), np.frombuffer(packed, dtype=np.uint8)
-    for start in range(0, eights, _BLOCK):
+    for start in range(first, eights, _BLOCK):
         stop = min(start + _BLOCK, eights)
-        whole = np.zeros((stop - start, _EIGHT), dtype=np.uint16)
-        first = 0
-        for shift, width in _planes(bits):
-            words = np.zeros((stop - start, _EIGHT), dtype=np.uint8)
-            words[:, :width] = octets[first + start * width : first + stop * width].reshape(-1, width)
-            first += eights * width
-            part = (words.view("<u8") >> _shifts(width)) & np.uint64((1 << width) - 1)
-            whole |= part.astype(np.uint16) << np.uint16(shift)
-        labels = whole.reshape(-1)
+        labels, before = np.zeros((stop - start) * _EIGHT, dtype=np.uint16), 0
+        for at, width in enumerate(_planes(bits)):
+            plane = _unpack(octets[before + start * width : before + stop * width], width)
+            labels |= plane.astype(np.uint16) << (_EIGHT * at)
+            before += eights * width
         left = count - start * _EIGHT
         if labels[left:].any():
             raise MessageError("bits behind the last label are not zero")
         yield start * _EIGHT, labels[:left]
 
 
-def _shifts(width: int) -> NDArray[np.uint64]:
-    """First bits of eight labels in a word."""
-    return np.arange(0, _EIGHT * width, width, dtype=np.uint64)
-
-
-def _planes(bits: int) -> list[tuple[int, int]]:
-    """First bit and width of what is packed one behind the other."""
-    return [(shift, min(_EIGHT, bits - shift)) for shift in range(0, bits, _EIGHT)]
+def _planes(bits: int) -> list[int]:
+    """Bits of the low bytes of labels, and of their high bytes behind them."""
+    return [min(_EIGHT, bits - shift) for shift in range(0, bits, _EIGHT)]

@@ -92,7 +92,8 @@ class ClientLabels(ClientCoded):
         self._members = tuple(j for j, start in enumerate(peers.starts, 1) if start and j not in left_out)
         self._parts, self._kernels, self._weights = layout.parts(self._job), kernels, Weights(self._job)
         self._first: LabelSearch | None = None  # before the first question is asked
-        self._asks = Said.START
+        # What the last question that was checked is, and its digest.
+        self._asks, self._asked = Said.START, b""
         self._questions: dict[int, bytes] = {}  # their digests, by number: the same in every attempt
         self._begin_attempt(Attempt(comparers=self._job.comparers))
         self._rechecking = Rechecking(
@@ -161,7 +162,7 @@ class ClientLabels(ClientCoded):
         if number > 1:
             session = self._context.session
             said = check_endorsed(
-                message, sets, job=self._job, session=session, attempt=attempt, own=self._signed
+                message, digest, job=self._job, session=session, attempt=attempt, own=self._signed
             )
         elif self._sharing is not None and not self._sharing.seed:
             raise MessageError("Assignment: before shares were checked")
@@ -169,7 +170,7 @@ class ClientLabels(ClientCoded):
             raise MessageError("Assignment: question 1 is endorsed, and no labels were opened before")
         else:
             self._check_first(message, sets)
-        self._asks = said
+        self._asks, self._asked = said, digest
 
     def _check_first(self, message: Assignment, sets: Labels) -> None:
         """Make the first question and compare it."""
@@ -198,14 +199,16 @@ class ClientLabels(ClientCoded):
         MessageError
             It has lost others, or is of rounds that were before it.
         """
-        attempt = Attempt(comparers=self._job.comparers, lost=message.lost, since=message.since)
         kind, now = type(message).__name__, self._attempt
-        if len(attempt.lost) == len(now.lost) and attempt != now:
+        if (message.lost, message.since) == (now.lost, now.since):
+            return now
+        attempt = Attempt(comparers=self._job.comparers, lost=message.lost, since=message.since)
+        if len(attempt.lost) == len(now.lost):
             raise MessageError(f"{kind}: other comparers are lost than before, or since another round")
         if not now.precedes(attempt.lost):
             raise MessageError(f"{kind}: comparers that were lost compare again")
         # The round between shows that rows are within the bound.
-        if attempt != now and attempt.since < (self._round + 2 if self._round else 1):
+        if attempt.since < (self._round + 2 if self._round else 1):
             raise MessageError(f"{kind}: comparers are lost since round {attempt.since}, after {self._round}")
         return attempt
 
@@ -224,7 +227,8 @@ class ClientLabels(ClientCoded):
     def check_end(self, message: Finish, labels: Labels) -> None:
         """The result follows from opened labels."""
         attempt = self._attempt_of(message)
-        check_endorsed(message, labels, job=self._job, session=self._context.session, attempt=attempt)
+        question = question_digest(labels, (), message.left_out)
+        check_endorsed(message, question, job=self._job, session=self._context.session, attempt=attempt)
 
     def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
         """At one who rechecks: its value of the coin, once all labels are fixed."""
@@ -246,8 +250,7 @@ class ClientLabels(ClientCoded):
         if attempt != self._attempt:
             self._begin_attempt(attempt)
         self._mail.round = message.round
-        digest = question_digest(sets, (), self._left_out, message.draws)
-        job, number = self._job, attempt.question(message.round)
+        job, number, digest = self._job, attempt.question(message.round), self._asked
         self._questions[number] = digest
         self._step, begins = _Step.OPEN, self._asks is Said.START
         candidates = self._about_candidates(self._asks, sets)

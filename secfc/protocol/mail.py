@@ -16,6 +16,8 @@ from secfc.sealing.channel import Channel
 RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
 """What clients send each other in a round."""
 
+_KINDS = SpareMasks, MaskedAnswer, MaskedDistances, Compared
+
 _MOST_ANSWERS = 2 * WINDOW
 """Answers kept of each client: of each part that is asked for one, in this round and the next."""
 
@@ -52,6 +54,10 @@ class Mail:
 
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
+        self._senders = {
+            kind: {j for j in range(1, job.parties + 1) if may_be_sent(kind.__name__, job, j, me)}
+            for kind in _KINDS
+        }
         self._before = RangeParts.of(layout, job).answers
         self._attempts = 1 + job.reserves
         self._again = 2 * most_parts(job)  # two of each part may wait
@@ -73,7 +79,7 @@ class Mail:
             many messages ahead.
         """
         kind, sender = type(message), message.sender
-        if sender not in self._channels or not may_be_sent(kind.__name__, self._job, sender, self._me):
+        if sender not in self._channels or sender not in self._senders[kind]:
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
         if self._closed:
             return

@@ -45,12 +45,10 @@ def question_digest(
 def endorsed(
     session: Session,
     said: Said,
-    labels: Labels,
+    question: bytes,
     *,
     round_: int,
-    left_out: Collection[int],
     attempt: Attempt,
-    draws: tuple[int, ...] = (),
     ended: tuple[int, bool, float | None] = (0, False, None),
 ) -> bytes:
     """What both evaluators sign: that a question or the result follows from what they opened.
@@ -59,19 +57,16 @@ def endorsed(
     ----------
     session : Session
     said : Said
-    labels : ndarray of shape (m,), int32
-        The sets of the question, or the labels of the result.
+    question : bytes of length 32
+        `question_digest` of the sets and draws of the question, or of the labels of the result, without
+        responders.
     round_ : int
         Of the question; 0 of the result.
-    left_out : collection of int
     attempt : Attempt
         Whose evaluators sign.
-    draws : tuple of int, optional
-        Of the question.
     ended : tuple of int, bool and float or None, optional
         Of the result: iterations, whether it converged, and the inertia where it is opened.
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)
-    asked = attempt.digest(question_digest(labels, (), left_out, draws))
-    return _ENDORSED + session.agreement + session.run + place + asked
+    return _ENDORSED + session.agreement + session.run + place + attempt.digest(question)

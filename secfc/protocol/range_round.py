@@ -108,12 +108,12 @@ class RangeRound(UnaskedRound):
         self._sums: PackedResidues | None = None  # of this client's shares, until they have left
         self._beyond: set[int] = set()  # owners
         self._checked = 0  # parts
+        self._evaluates = self._as in (Comparer.E0, Comparer.E1)
 
     @property
     def over(self) -> bool:
         """Whether this is no evaluator, or knows that all rows are in range."""
-        evaluates = self._as in (Comparer.E0, Comparer.E1)
-        return not evaluates or self._checked == self._parts.answers
+        return not self._evaluates or self._checked == self._parts.answers
 
     def _answer(self, part: int) -> PackedResidues:
         parts, sharing = self._asked.parts, self._sharing

@@ -23,7 +23,7 @@ from secfc.protocol.decoding import Weights
 from secfc.protocol.endorsing import check_endorsed, result_said
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import SERVER, Coin, Endorsement, Message, Recheck, RecheckRequest
-from secfc.protocol.question import Said
+from secfc.protocol.question import Said, question_digest
 from secfc.protocol.recheck import ChosenParts, Past
 from secfc.protocol.recheck_round import RecheckAsked, RecheckRound
 from secfc.protocol.signed import value_statement
@@ -134,10 +134,11 @@ class Rechecking:
         check_outcome(message, job)
         if labels.size != self._parts.layout.m or labels.min() < 0:
             raise MessageError(f"RecheckRequest: of {labels.size} labels, or a row has none")
-        check_endorsed(message, labels, job=job, session=session, attempt=attempt)
+        question = question_digest(labels, (), message.left_out)
+        check_endorsed(message, question, job=job, session=session, attempt=attempt)
         self.past.check(count, message.last)
         said, says = (
-            result_said(message, labels, one, session=session, attempt=attempt)
+            result_said(message, question, one, session=session, attempt=attempt)
             for one in (Said.RESULT, Said.RECHECKED)
         )
         digest = hashlib.sha256(said).digest()

@@ -1,6 +1,7 @@
 """What the trio compares at a time, numbered: the slots of a round."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Slots:
 
     parts: int
 
-    @property
+    @cached_property
     def farthest(self) -> int:
         """The farthest rows of emptied clusters."""
         return self.parts
@@ -29,32 +30,32 @@ class Slots:
         part = slot - self.core(0)
         return part if 0 <= part < self.parts else None
 
-    @property
+    @cached_property
     def score(self) -> int:
         """The score of a start that has ended."""
         return self.core(self.parts)
 
-    @property
+    @cached_property
     def outcome(self) -> int:
         """The dealer is told which start is better."""
         return self.score + 1
 
-    @property
+    @cached_property
     def inertia(self) -> int:
         """The inertia of the result, where it is opened."""
         return self.outcome + 1
 
-    @property
+    @cached_property
     def least(self) -> int:
         """Which candidate of a start is chosen."""
         return self.inertia + 1
 
-    @property
+    @cached_property
     def draw(self) -> int:
         """The next candidates."""
         return self.least + 1
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Slots in all."""
         return self.draw + 1

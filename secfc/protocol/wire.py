@@ -8,8 +8,7 @@ before anything is allocated, and nothing in it is executable. Table: docs/proto
 import hashlib
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from secfc.errors import MessageError, SecFCError
 from secfc.protocol.magic import check_magic, magic_of
@@ -32,8 +31,7 @@ Most = Callable[[type[Message]], int]
 """Bytes of the largest message of a type."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Envelope:
+class Envelope(NamedTuple):
     """What a message's header says, for those who carry it and do not read it."""
 
     kind: str

@@ -32,7 +32,7 @@ from secfc.protocol.messages import (
     SpareMasks,
     place_of,
 )
-from secfc.protocol.question import Said, endorsed
+from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.protocol.states import State
 from secfc.sealing.channel import TAG_BYTES
 
@@ -197,8 +197,9 @@ def go_on_with(net, message):
 
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators under what they said."""
-    given = {"round_": 2, "left_out": (), "attempt": Attempt(comparers=COMPARERS)} | more
-    statement = endorsed(session or net.session, said, labels, **given)
+    question = question_digest(labels, (), more.pop("left_out", ()), more.pop("draws", ()))
+    given = {"round_": 2, "attempt": Attempt(comparers=COMPARERS)} | more
+    statement = endorsed(session or net.session, said, question, **given)
     return tuple(net.identities[j - 1].sign(statement) for j in by)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -657,5 +657,8 @@ def picture(value: Any) -> Any:
         case set() | Enum():
             return frozenset(value) if isinstance(value, set) else value
         case _ if hasattr(value, "__dict__"):
-            return type(value).__name__, picture(vars(value))
+            kind, held = type(value), vars(value)
+            # What follows from the rest is computed when it is first asked for.
+            follows = {name for name in held if isinstance(getattr(kind, name, None), cached_property)}
+            return kind.__name__, picture({name: held[name] for name in held.keys() - follows})
     return value
