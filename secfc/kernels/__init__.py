@@ -1,9 +1,13 @@
 """The array work of a run in two interchangeable forms, and the choice between them."""
 
+import atexit
 import os
+import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
@@ -60,13 +64,13 @@ def choose(run_residues: int) -> Kernels:
         if kernels is not None:
             return kernels()
         if os.environ.get(VARIABLE) == "compiled":
-            raise ParameterError(f"{VARIABLE}: compiled kernels need Numba, which cannot be imported")
+            raise ParameterError(f"{VARIABLE}: compiled kernels need Numba and a folder that can be written")
     return VectorisedKernels()
 
 
 @cache
 def load() -> type[Kernels] | None:
-    """The compiled kernels, or None where Numba is installed and broken."""
+    """The compiled kernels; None where Numba is broken, or no folder can be had for what it compiles."""
     try:
         import numba  # noqa: PLC0415 - takes half a second
     except ImportError:
@@ -76,10 +80,35 @@ def load() -> type[Kernels] | None:
     except RuntimeError:
         # Numba can write its cache neither beside the package nor in the user's folder. Processes started
         # later inherit the variable, so they do not compile again.
-        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="secfc-kernels-")
-        vars(numba.config)["CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]  # read when it was imported
+        folder = _cache_folder()
+        if folder is None:
+            return None
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        vars(numba.config)["CACHE_DIR"] = folder  # read when it was imported
         from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - again
     return CompiledKernels
+
+
+def _cache_folder() -> str | None:
+    """A temporary folder of this user alone, the same in every process; None where there can be none.
+
+    Numba unpickles what it finds there. So a folder of this name that somebody else made, or can write to, is
+    not taken, but a new one that goes when the process ends.
+    """
+    try:
+        if hasattr(os, "getuid"):
+            folder = os.path.join(tempfile.gettempdir(), f"secfc-kernels-{os.getuid()}")
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            found = os.lstat(folder)
+            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+            if ours and stat.S_IMODE(found.st_mode) == 0o700:
+                return folder
+        folder = tempfile.mkdtemp(prefix="secfc-kernels-")
+    except OSError:
+        return None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _can_compile() -> bool:

@@ -236,9 +236,12 @@ class TestUnwritableFolders:
                 folder.chmod(0o755)
 
     def compiled(self, python, place: Path, **variables: object) -> list[str]:
+        return self.said(python, place, COMPILE, **variables)
+
+    def said(self, python, place: Path, code: str, **variables: object) -> list[str]:
         options = UNPRIVILEGED if os.geteuid() == 0 else ()
         return python(
-            COMPILE,
+            code,
             package=place / "site",
             options=options,
             TMPDIR=place / "temporary",
@@ -246,6 +249,7 @@ class TestUnwritableFolders:
             XDG_CACHE_HOME=variables.pop("xdg", None),
             HOME=variables.pop("home", place / "home"),
             PYTHONDONTWRITEBYTECODE=1,
+            **variables,
         ).split()
 
     def test_a_writable_home_is_used(self, python, place: Path) -> None:
@@ -265,9 +269,52 @@ class TestUnwritableFolders:
         (place / "home").chmod(0o555)
         name, folder, inherited = self.compiled(python, place)
         assert name == "compiled"
-        assert Path(folder).parent == place / "temporary"
+        assert Path(folder) == place / f"temporary/secfc-kernels-{os.getuid()}"
         assert inherited == folder
-        assert list((place / "temporary").rglob("*.nbc"))
+        found = list((place / "temporary").rglob("*.nbc"))
+        assert found
+        # The next process reads it, and leaves nothing more.
+        written = {path: path.stat().st_mtime_ns for path in found}
+        assert self.compiled(python, place)[:2] == [name, folder]
+        assert {p: p.stat().st_mtime_ns for p in (place / "temporary").rglob("*.nbc")} == written
+
+    @pytest.mark.parametrize("mode", [0o755, 0o777, "link", "file"])
+    def test_a_temporary_folder_that_others_may_have_written_is_not_read(
+        self, python, place: Path, mode: int | str
+    ) -> None:
+        (place / "home").chmod(0o555)
+        named = place / f"temporary/secfc-kernels-{os.getuid()}"
+        if mode == "link":
+            (place / "elsewhere").mkdir(mode=0o700)
+            named.symlink_to(place / "elsewhere")
+        elif mode == "file":
+            named.touch()
+        else:
+            named.mkdir()
+            named.chmod(mode)
+        name, folder, _ = self.compiled(python, place)
+        assert name == "compiled"
+        assert Path(folder).parent == place / "temporary"
+        assert Path(folder) != named
+        assert not Path(folder).exists()
+        assert not list(place.rglob("elsewhere/*"))
+
+    def test_without_any_folder_large_jobs_use_numpy(self, python, place: Path) -> None:
+        (place / "home").chmod(0o555)
+        code = """
+            import tempfile
+            def nowhere():
+                raise FileNotFoundError("No usable temporary directory found")
+            tempfile.gettempdir = nowhere
+            from secfc.errors import ParameterError
+            from secfc.kernels import choose
+            print(choose(1 << 50).name)
+        """
+        assert self.said(python, place, dedent(code)) == ["numpy"]
+        error = dedent(code).replace("print(choose(1 << 50).name)", "")
+        error += "try:\n    choose(1)\nexcept ParameterError as error:\n    print(error)\n"
+        said = self.said(python, place, error, SECFC_KERNELS="compiled")
+        assert " ".join(said).endswith("compiled kernels need Numba and a folder that can be written")
 
     def test_a_home_that_does_not_exist_is_no_obstacle(self, python, place: Path) -> None:
         assert self.compiled(python, place, home=place / "nowhere")[0] == "compiled"
