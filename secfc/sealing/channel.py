@@ -63,7 +63,6 @@ class Channel:
 
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
         self._secret, self._transcript, self._me, self._peer = secret, transcript, me, peer
-        self._ciphers: dict[tuple[int, bytes], tuple[AESGCM, bytes]] = {}  # by sender and purpose
         self._sealed: dict[bytes, tuple[int, int]] = {}  # last place, by purpose
         self._process = os.getpid()
 
@@ -144,9 +143,11 @@ class Channel:
         return HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
 
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
-        """The cipher of one direction and purpose, and how the associated data of all its messages begins."""
-        if (sender, purpose) not in self._ciphers:
-            link = _LABEL + _LINK.pack(sender, recipient) + purpose
-            key = HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
-            self._ciphers[sender, purpose] = AESGCM(key), link + b"\0"
-        return self._ciphers[sender, purpose]
+        """The cipher of one direction and purpose, and how the associated data of all its messages begins.
+
+        It is made anew for each message: that takes microseconds, and a cipher that is kept takes kilobytes
+        for each pair of clients.
+        """
+        link = _LABEL + _LINK.pack(sender, recipient) + purpose
+        key = HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
+        return AESGCM(key), link + b"\0"
