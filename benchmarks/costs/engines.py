@@ -23,13 +23,13 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.engine_table import HEADINGS, TITLE, engine_cells
+from benchmarks.costs.setting import run_apart
 from benchmarks.shown import print_table
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import norm_bound, read_job
 from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 from secfc.agreement.statement import read_summary
-from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError
@@ -144,7 +144,7 @@ def in_process(case: EngineCase) -> dict[str, Any]:
     """All parties in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # its peak begins anew
     timeline, look = watch()
-    outcome = run_in_process(setup_of(case), look)
+    outcome = run_apart(setup_of(case), look)
     return {
         "costs": outcome.costs.to_dict(),
         "timeline": timeline,

@@ -16,9 +16,17 @@ from sklearn.cluster import _k_means_lloyd
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    median,
+    primes_of_rounds,
+    quartiles,
+    run_apart,
+    stated,
+)
 from secfc.array_types import Floats, Labels
-from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.kmeans.start import random_partition
 from secfc.limits import Limits
@@ -143,7 +151,7 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
         start = random_partition(np.random.default_rng(one.job.seed), rows.shape[0], job.k)
         clock = _Clock(plaintext_steps(rows, start, job.k), job.n)
         with threadpool_limits(1):
-            outcome = run_in_process(one, clock.progressed, clock.delivered)
+            outcome = run_apart(one, clock.progressed, clock.delivered)
         turns = sorted(clock.plain)[1:]
         times += [(clock.plain[turn], clock.client[turn], clock.server[turn]) for turn in turns]
         moved += [clock.moved[turn] for turn in turns]

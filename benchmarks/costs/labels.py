@@ -12,9 +12,17 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, same_kernels, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    median,
+    quartiles,
+    run_apart,
+    same_kernels,
+    stated,
+)
 from secfc.array_types import Floats, Labels
-from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Outcome, Setup
 from secfc.kmeans.start import random_partition
 from secfc.limits import Limits
@@ -159,7 +167,7 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
         names=[f"client {j}" for j in range(1, job.n + 1)],
         limits=Limits(),
     )
-    outcome = run_in_process(setup, None, delivered)
+    outcome = run_apart(setup, None, delivered)
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])
 
 

@@ -20,11 +20,10 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, run_apart, stated
 from benchmarks.faults.faulty import Fault, Kind, Scenario, run_faulty
 from benchmarks.faults.liars import exact
 from secfc.array_types import Floats
-from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
@@ -221,9 +220,9 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
         job = replace(without.job, max_liars=tolerated, comparison=comparison)
         with_check = replace(without, job=job)
         ratios, equal = [], 0
-        run_in_process(with_check)  # loads what there is to load
+        run_apart(with_check)  # loads what there is to load
         for _ in range(passes):
-            ours, theirs = run_in_process(with_check), run_in_process(without)
+            ours, theirs = run_apart(with_check), run_apart(without)
             ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
             equal += all(map(np.array_equal, ours.labels, theirs.labels))
         yield ResilienceRow(
@@ -262,15 +261,15 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
         ("all, labels: check of shares", shares, no_shares),
         (f"all, labels: rows within the bound, beside {ITERATIONS} iterations", ("iterate",), no_rows),
     ]
-    run_in_process(setup)  # loads what there is to load
+    run_apart(setup)  # loads what there is to load
     for what, phases, patches in compared:
         ratios, equal = [], 0
         for _ in range(passes):
-            ours = run_in_process(setup)
+            ours = run_apart(setup)
             with ExitStack() as stack:
                 for one in patches:
                     stack.enter_context(one)
-                theirs = run_in_process(setup)
+                theirs = run_apart(setup)
             both = [
                 sum(_seconds(one, role, phases) for role in ("client", "server")) for one in (ours, theirs)
             ]

@@ -16,6 +16,7 @@ import hashlib
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
@@ -24,7 +25,7 @@ from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channel
 from secfc.sealing.coin import chain, commitment_to, value_of
-from secfc.sealing.identity import Identity, Roster
+from secfc.sealing.identity import KNOWN, Identity, Roster
 
 DIGEST_BYTES = 32
 _STATEMENT = b"secfc introduction 1"
@@ -101,10 +102,23 @@ class Introduction:
         statement = _statement(session, _said(client, self))
         session.roster.verify(client, self.signature, statement)
         try:
-            _PROBE.exchange(X25519PublicKey.from_public_bytes(self.ephemeral))
+            check_ephemeral(self.ephemeral)
         except ValueError:
-            # A point of small order: the secret would be zero whatever the other key is (RFC 7748, 6.1).
             raise SealError(f"client {client}: its ephemeral key shares no secret") from None
+
+
+@lru_cache(maxsize=KNOWN)
+def check_ephemeral(key: bytes) -> X25519PublicKey:
+    """The public key of these bytes.
+
+    Raises
+    ------
+    ValueError
+        It is a point of small order: the secret would be zero whatever the other key is (RFC 7748, 6.1).
+    """
+    public = X25519PublicKey.from_public_bytes(key)
+    _PROBE.exchange(public)
+    return public
 
 
 def start_digest(labels: Labels | None) -> bytes:
@@ -241,7 +255,7 @@ class Handshake:
         transcript = transcript_of(session, present)
         return {
             client: Channel(
-                secret=self._ephemeral.exchange(X25519PublicKey.from_public_bytes(one.ephemeral)),
+                secret=self._ephemeral.exchange(check_ephemeral(one.ephemeral)),
                 transcript=transcript,
                 me=self._number,
                 peer=client,

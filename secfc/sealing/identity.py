@@ -13,6 +13,9 @@ KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 _ROSTER = b"secfc roster 2"
 
+KNOWN = 1 << 13
+"""Public values whose check a process remembers: more than one of each party of the largest job."""
+
 
 class Identity:
     """A party's long-term Ed25519 key pair. A client signs what it says of itself, the server all it sends.
@@ -101,7 +104,7 @@ class Roster:
         try:
             if key is None:
                 raise InvalidSignature
-            _public_key(key).verify(signature, statement)
+            check_signature(key, signature, statement)
         except (InvalidSignature, ValueError):
             raise SealError(
                 f"{_name(party)}: {what} is not signed for this run, job and roster by the key that is "
@@ -109,7 +112,16 @@ class Roster:
             ) from None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=KNOWN)
+def check_signature(key: bytes, signature: bytes, statement: bytes) -> None:
+    """Raise InvalidSignature unless this key signed the statement, or ValueError where it is no key.
+
+    A process verifies a statement once, however many parties it runs. What was refused is verified again.
+    """
+    _public_key(key).verify(signature, statement)
+
+
+@lru_cache(maxsize=KNOWN)
 def _public_key(key: bytes) -> Ed25519PublicKey:
     return Ed25519PublicKey.from_public_bytes(key)
 

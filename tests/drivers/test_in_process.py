@@ -4,16 +4,20 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from benchmarks.costs.setting import run_apart
 from secfc.drivers import in_process
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.limits import Limits
 from secfc.row_layout import WINDOW
+from secfc.sealing import identity
 
 SIGNATURE = 64
 HEADER = 29
@@ -275,3 +279,19 @@ def test_labels_by_party_follow_the_union_and_are_none_where_a_party_vanished(se
     rows = [np.array([4, 0]), np.full(3, -1), np.array([5])]
     parts = replace(outcome, union_rows=rows).by_party(start)
     assert [part.tolist() for part in parts] == [[1, 0], [-1, -1, -1], [2]]
+
+
+def test_a_process_verifies_a_statement_once_and_parties_that_are_measured_each_time(setup_of):
+    setup, verified, check = setup_of(seed=5), [], identity.check_signature
+
+    def noted(*statement):
+        verified.append(statement)
+        check.__wrapped__(*statement)
+
+    with patch.object(identity, "check_signature", SimpleNamespace(__wrapped__=noted)):
+        run_apart(setup)
+    before = check.cache_info().misses
+    run_in_process(setup)
+    n = setup.job.n
+    assert Counter(Counter(verified).values())[n + 1] == n  # introductions: by the server and every client
+    assert check.cache_info().misses - before == len(set(verified))

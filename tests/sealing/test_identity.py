@@ -1,0 +1,62 @@
+"""Signatures: a process verifies a statement once, and what it refuses every time."""
+
+import pytest
+
+from secfc.errors import SealError
+from secfc.params import MAX_CLIENTS
+from secfc.sealing.handshake import check_ephemeral
+from secfc.sealing.identity import Identity, Roster, check_signature
+
+STATEMENT = b"what client 1 says"
+
+
+@pytest.fixture
+def first():
+    return Identity()
+
+
+@pytest.fixture
+def roster(first):
+    return Roster((first.public, Identity().public))
+
+
+def refused(roster, client, signature, statement):
+    with pytest.raises(SealError, match=rf"^client {client}: "):
+        roster.verify(client, signature, statement)
+
+
+def test_a_statement_is_verified_once(first, roster):
+    signature = first.sign(STATEMENT)
+    before = check_signature.cache_info()
+    for _ in range(3):
+        roster.verify(1, signature, STATEMENT)
+    after = check_signature.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (1, 2)
+
+
+def test_a_wrong_signature_is_refused_every_time_also_after_the_right_one(first, roster):
+    signature = first.sign(STATEMENT)
+    wrong = bytes([signature[0] ^ 1]) + signature[1:]
+    refused(roster, 1, wrong, STATEMENT)
+    roster.verify(1, signature, STATEMENT)
+    for _ in range(3):
+        refused(roster, 1, wrong, STATEMENT)
+
+
+def test_what_one_signed_is_refused_of_another_and_for_another_statement(first, roster):
+    signature = first.sign(STATEMENT)
+    roster.verify(1, signature, STATEMENT)
+    for _ in range(2):
+        refused(roster, 2, signature, STATEMENT)
+        refused(roster, 1, signature, STATEMENT + b".")
+
+
+def test_a_key_of_small_order_is_refused_every_time():
+    for _ in range(3):
+        with pytest.raises(ValueError, match=r"^Error"):
+            check_ephemeral(bytes(32))
+
+
+@pytest.mark.parametrize("check", [check_signature, check_ephemeral])
+def test_what_is_remembered_is_bounded_and_enough_for_the_largest_job(check):
+    assert MAX_CLIENTS < check.cache_info().maxsize <= 4 * MAX_CLIENTS
