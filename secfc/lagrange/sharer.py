@@ -1,6 +1,7 @@
 """A client's rows to packed shares for everybody: quantise, split, mask, encode, pack."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import log2
 
 import numpy as np
@@ -18,6 +19,15 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.params import Job
 from secfc.randomness import MaskSource
+
+
+@lru_cache(maxsize=len(PRIMES))
+def _basis(prime: Prime, n: int, coded: int) -> Floats:
+    """The matrix that encodes, the same for all clients of one process."""
+    points = evaluation_points(prime, n=n, coded=coded)
+    basis = lagrange_basis(points.beta, points.alpha, prime.p)
+    basis.flags.writeable = False
+    return basis
 
 
 class Sharer:
@@ -46,8 +56,7 @@ class Sharer:
         if coded > kernels.transform_gain * log2(n):
             transform = encoding_transform(prime, n=n, coded=coded)
             return lambda values, p, out: kernels.encode_by_transform(values, transform, p, out)
-        points = evaluation_points(prime, n=n, coded=coded)
-        basis = lagrange_basis(points.beta, points.alpha, prime.p)
+        basis = _basis(prime, n, coded)
         return lambda values, p, out: kernels.encode(values, basis, p, out)
 
     def share(self, rows: Floats) -> list[PackedResidues]:
