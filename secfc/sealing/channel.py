@@ -11,14 +11,13 @@ A key belongs to one session, direction and purpose, and a nonce to one message 
 message to its place; the associated data says it once more.
 """
 
+import hmac
 import os
 import struct
 from typing import Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from secfc.errors import SealError, SecFCError
 from secfc.payload import Payload
@@ -26,7 +25,6 @@ from secfc.payload import Payload
 TAG_BYTES = 16
 """What sealing adds to a payload."""
 
-_KEY_BYTES = 32
 _LABEL = b"secfc seal 1"
 _MASK_LABEL = b"secfc mask 1"
 _LINK = struct.Struct("<HH")  # sender, recipient
@@ -61,8 +59,11 @@ class Channel:
     place is next.
     """
 
+    __slots__ = "_key", "_me", "_peer", "_process", "_sealed"
+
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
-        self._secret, self._transcript, self._me, self._peer = secret, transcript, me, peer
+        # The first step of HKDF (RFC 5869), which all keys of the pair have in common.
+        self._key, self._me, self._peer = hmac.digest(transcript, secret, "sha256"), me, peer
         self._sealed: dict[bytes, tuple[int, int]] = {}  # last place, by purpose
         self._process = os.getpid()
 
@@ -140,7 +141,7 @@ class Channel:
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
         link = _MASK_LABEL + pair + _NONCE.pack(round_, index) + question
-        return HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
+        return self._derive(link)
 
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and how the associated data of all its messages begins.
@@ -149,5 +150,8 @@ class Channel:
         for each pair of clients.
         """
         link = _LABEL + _LINK.pack(sender, recipient) + purpose
-        key = HKDF(SHA256(), _KEY_BYTES, self._transcript, link).derive(self._secret)
-        return AESGCM(key), link + b"\0"
+        return AESGCM(self._derive(link)), link + b"\0"
+
+    def _derive(self, link: bytes) -> bytes:
+        """The second step of HKDF: of 32 bytes it takes one block."""
+        return hmac.digest(self._key, link + b"\1", "sha256")

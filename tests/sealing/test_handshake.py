@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
-from secfc.sealing.handshake import Handshake, Session, start_digest
+from secfc.sealing.handshake import Handshake, Session, start_digest, transcript_of
 from secfc.sealing.identity import Identity, Roster
 
 JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="distances")
@@ -103,8 +103,7 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
         for j, one in enumerate(group.introductions, 1)
     )
     expected = hashlib.sha256(b"secfc transcript 1" + RUN + group.session.agreement + said).digest()
-    channels = group.sides[0].channels(group.introductions)
-    assert channels[2]._transcript == channels[3]._transcript == expected
+    assert transcript_of(group.session, dict(enumerate(group.introductions, 1))) == expected
 
 
 def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
