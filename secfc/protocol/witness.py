@@ -15,12 +15,13 @@ from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest, Witness
 from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
+from secfc.sealing.handshake import DIGEST_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 END = MAX_ROUNDS + 1
 """Stands for the end of the run, after every round; a Witness of round 0 is about it."""
 
-_ROUND = struct.Struct("<I")
+_SHOWN = struct.Struct(f"<I{SHOWN_BYTES}s")  # round, proof of its assignment
 
 
 def quorum(job: Job, planned: int) -> int:
@@ -86,7 +87,7 @@ class Witnesses:
         payload = shown(self._own[round_])
         if round_ == END:
             rounds = sorted(self._own.keys() - {END})
-            payload += b"".join(_ROUND.pack(number) + shown(self._own[number]) for number in rounds)
+            payload += b"".join(_SHOWN.pack(number, shown(self._own[number])) for number in rounds)
         return [
             Witness(
                 run=self._session.run,
@@ -140,28 +141,26 @@ class Witnesses:
     def _check(self, client: int, round_: int, payload: bytes) -> None:
         if round_ <= self._heard.get(client, 0):
             raise MessageError(f"Witness: round {round_} from client {client} after one as late")
-        beyond, rest = divmod(len(payload) - SHOWN_BYTES, _ROUND.size + SHOWN_BYTES)
+        beyond, rest = divmod(len(payload) - SHOWN_BYTES, _SHOWN.size)
         if rest or beyond < 0 or (beyond and round_ != END):
             raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no proofs")
 
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
         """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
-        said = {round_: self._proof(client, round_, payload[:SHOWN_BYTES])}
-        step = _ROUND.size + SHOWN_BYTES
-        for at in range(SHOWN_BYTES, len(payload), step):
-            number = _ROUND.unpack_from(payload, at)[0]
-            said[number] = self._proof(client, number, payload[at + _ROUND.size : at + step])
-        common = sorted(said.keys() & self._own.keys())
+        said = {round_: payload[:SHOWN_BYTES]} | dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
+        others: list[tuple[int, Proof]] = []  # than the own ones
         try:
-            for number in common:
-                if number == round_ or said[number].digest != self._own[number].digest:
-                    said[number].verify(self._session)
+            for number in sorted(said.keys() & self._own.keys()):
+                differs = said[number][:DIGEST_BYTES] != self._own[number].digest
+                if differs or number == round_:
+                    proof = self._proof(client, number, said[number])
+                    proof.verify(self._session)
+                    others += [(number, proof)] * differs
         except SealError:
             self.false.add(client)
             return
-        for number in common:
-            if said[number].digest != self._own[number].digest:
-                raise self._cheat(client, number, said[number])
+        if others:
+            raise self._cheat(client, *others[0])
         if round_ in self._own:
             self._agreed.setdefault(round_, set()).add(client)
 
