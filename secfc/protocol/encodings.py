@@ -6,6 +6,7 @@ All integers are little endian. There is one encoding of every value: whatever e
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isnan, nan
 from typing import Any
 
@@ -28,7 +29,7 @@ from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.channel import TAG_BYTES, Sealed
 from secfc.sealing.coin import COIN_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
-from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
+from secfc.sealing.identity import KEY_BYTES, KNOWN, SIGNATURE_BYTES
 
 Most = Callable[[Bounds], int]
 """A bound that follows from the job and its rows."""
@@ -297,8 +298,10 @@ def _pack_introduction(one: Introduction) -> bytes:
     return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.commitment, one.checks, one.signature)
 
 
-def _unpack_introduction(reader: Reader) -> Introduction:
-    rows, start, ephemeral, commitment, checks, signature = reader.unpack(_INTRODUCTION)
+@lru_cache(maxsize=KNOWN)
+def _introduction_of(data: bytes) -> Introduction:
+    """That of these bytes: parties of one process share what they were all told."""
+    rows, start, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
     return Introduction(
         rows=rows,
         start=start,
@@ -307,6 +310,10 @@ def _unpack_introduction(reader: Reader) -> Introduction:
         checks=checks,
         signature=signature,
     )
+
+
+def _unpack_introduction(reader: Reader) -> Introduction:
+    return _introduction_of(bytes(reader.take(_INTRODUCTION.size)))
 
 
 _NOBODY = bytes(_INTRODUCTION.size)
@@ -319,8 +326,8 @@ def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, 
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
     if count > _MOST_PARTIES:
         raise MessageError(f"Plan: of {count} parties, at most {_MOST_PARTIES} are possible")
-    read = [_unpack_introduction(reader) for _ in range(count)]
-    return tuple(None if _pack_introduction(one) == _NOBODY else one for one in read)
+    read = [bytes(reader.take(_INTRODUCTION.size)) for _ in range(count)]
+    return tuple(None if one == _NOBODY else _introduction_of(one) for one in read)
 
 
 INTRODUCTION = Encoding(
