@@ -5,8 +5,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
 
 from secfc.errors import MessageError
 from secfc.protocol.messages import PHASES, SERVER
@@ -20,8 +20,7 @@ def role_of(party: int) -> Role:
     return "server" if party == SERVER else "client"
 
 
-@dataclass(frozen=True, order=True)
-class MessageRecord:
+class MessageRecord(NamedTuple):
     """One message that was sent."""
 
     kind: str
@@ -126,7 +125,7 @@ class Meter:
         """All counts, as JSON takes them."""
         return {
             "seconds": [[*key, value] for key, value in self.seconds.items()],
-            "sent": [[phase, *astuple(record)] for phase, record in self._sent],
+            "sent": [[phase, *record] for phase, record in self._sent],
         }
 
     def stand(self, counts: dict[str, Any]) -> None:
