@@ -18,7 +18,7 @@ from secfc.comparing.plan import most_dealt_bytes
 from secfc.comparing.question import Question
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_above
-from secfc.field.residues import centred, reduce
+from secfc.field.residues import canonical, centred, reduce
 from secfc.randomness import MaskSource
 
 SUMS = 42
@@ -99,18 +99,17 @@ def coded_sums(
     ndarray of shape (P, VALUES), float64
         Canonical.
     """
-    totals = np.zeros((len(primes), width, SUMS))
+    totals, modulo = np.zeros((len(primes), width, SUMS)), np.array(primes, dtype=np.float64)[:, None, None]
     for start in range(rows.start, rows.stop, _BLOCK_ROWS):
         block = slice(start, min(start + _BLOCK_ROWS, rows.stop))
         signs = _signs(source, (block.stop - block.start, SUMS))
-        for index, p in enumerate(primes):
-            # Below 2**24 times 2**14 rows, and 2**15 blocks of reduced residues: exact.
-            totals[index] += reduce(shares(index, block).astype(np.float64) @ signs, p)
+        # Below 2**24 times 2**14 rows, and 2**15 blocks of reduced residues: exact.
+        products = [shares(index, block).astype(np.float64) @ signs for index in range(len(primes))]
+        totals += reduce(np.stack(products), modulo)
     signs = _signs(source, (SUMS, TESTS, width))
-    reduced_totals = reduced(totals, primes)
     # Below 2**24 times the columns of a segment, 2**28 at most.
-    values = np.einsum("scw,pws->psc", signs, reduced_totals)
-    return reduced(values, primes).reshape(len(primes), VALUES)
+    values = np.einsum("scw,pws->psc", signs, reduce(totals, modulo))
+    return canonical(reduce(values, modulo), modulo).reshape(len(primes), VALUES)
 
 
 def within_sums(values: Floats, limits: Sequence[int] | None, primes: Sequence[int]) -> Floats:

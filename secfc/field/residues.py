@@ -39,7 +39,7 @@ def reduce(x: Floats, p: int | Floats) -> Floats:
     return quotient
 
 
-def canonical(x: Floats, p: int) -> Floats:
+def canonical(x: Floats, p: int | Floats) -> Floats:
     """Residues in [0, p) of the reduced residues `x` (p > 8), in a new array."""
     return np.where(x < 0, x + p, x)
 

@@ -103,11 +103,13 @@ def combined(shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
     line, factors = shares.astype(np.float64).reshape(-1), coefficients.reshape(count, -1)
     whole = size // BLOCK * BLOCK
     # BLOCK products of centred residues stay below 2**53, and so do 2**29 reduced sums.
-    sums = np.einsum(
-        "cbi,bi->cb", factors[:, :whole].reshape(count, -1, BLOCK), line[:whole].reshape(-1, BLOCK)
-    )
-    total = reduce(sums, p).sum(axis=1) + reduce(factors[:, whole:] @ line[whole:], p)
-    return reduce(total, p)
+    total = reduce(factors[:, whole:] @ line[whole:], p)
+    if whole:
+        sums = np.einsum(
+            "cbi,bi->cb", factors[:, :whole].reshape(count, -1, BLOCK), line[:whole].reshape(-1, BLOCK)
+        )
+        total = reduce(total + reduce(sums, p).sum(axis=1), p)
+    return total
 
 
 def combined_payload(

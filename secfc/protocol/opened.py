@@ -59,7 +59,8 @@ def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Ke
         signature=bytes(payload[signed:proved]),
         zeros=PackedResidues(shape=zeros, payload=bytes(payload[proved:])) if with_zeros else None,
     )
-    for residues in (dealt.residues, dealt.covers, *([dealt.zeros] if dealt.zeros else [])):
+    dealt_here = [dealt.residues, *[dealt.covers] * (covers_of(job) > 0)]
+    for residues in dealt_here + ([dealt.zeros] if dealt.zeros else []):
         for plane, p in zip(residues.planes(), primes, strict=True):
             if not kernels.below(plane.reshape(-1), p):
                 raise MessageError(

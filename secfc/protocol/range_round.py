@@ -133,19 +133,19 @@ class RangeRound(UnaskedRound):
 
     def _coded_sums(self, sharing: ClientSharing) -> PackedResidues:
         """Random sums of the shares of each owner, the same of all segments at once."""
-        parts = self._asked.parts
         sums = PackedResidues.empty(self._shape(0))
-        for at, owner in enumerate(parts.owners):
-            found = coded_sums(
+        found = [
+            coded_sums(
                 sharing.points.shares,
-                parts.owned(owner),
+                self._asked.parts.owned(owner),
                 width=self._job.width,
                 source=coefficients_of(self._transcript, sharing.seed, owner),
                 primes=self._primes,
             )
-            columns = slice(3 * VALUES * at, 3 * VALUES * (at + 1))
-            for plane, values, p in zip(sums.planes(), found, self._primes, strict=True):
-                plane[0, columns] = pack(values, p)
+            for owner in self._asked.parts.owners
+        ]
+        for plane, values, p in zip(sums.planes(), np.concatenate(found, axis=1), self._primes, strict=True):
+            plane[0] = pack(values, p)
         return sums
 
     def _weights(self, part: int) -> DecodingWeights:

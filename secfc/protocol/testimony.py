@@ -84,26 +84,24 @@ class Testimony:
         """
         job, primes = self._job, self._primes
         assert self._said is None
-        count, values = covers_of(job), np.empty((len(primes), covers_of(job), len(columns)))
+        count, values = covers_of(job), np.zeros((len(primes), covers_of(job), len(columns)))
         places = [place_of(job, column) for column in columns]
         sources = {place: coefficients_of(self._transcript, seed, place) for place in places}
-        covers = [
-            np.empty(0) if column[0] in unread else unpack(self._dealt[column][0].planes())
-            for column in columns
-        ]
+        read = [at for at, (dealer, _) in enumerate(columns) if dealer not in unread]
+        for at in read:
+            values[:, :, at] = unpack(self._dealt[columns[at]][0].planes())[:, :, 0]
         for index, p in enumerate(primes):
             drawn_for, coefficients = None, np.empty(0)
-            for at, (column, place) in enumerate(zip(columns, places, strict=True)):
-                if column[0] in unread:
-                    values[index, :, at] = 0
-                    continue
+            for at in read:
+                column, place = columns[at], places[at]
                 if place != drawn_for:
                     rows = self._plan.parts.share_rows(*column)
                     shape = count, job.width, rows.stop - rows.start
                     coefficients, drawn_for = sources[place].uniform(p, shape, kernels), place
-                cover = reduce(covers[at][index, :, 0], p)
-                values[index, :, at] = reduce(cover + combine(column, index, coefficients), p)
-        payload = b"".join(pack(plane, p).tobytes() for plane, p in zip(values, primes, strict=True))
+                values[index, :, at] += combine(column, index, coefficients)
+        payload = b"".join(
+            pack(reduce(plane, p), p).tobytes() for plane, p in zip(values, primes, strict=True)
+        )
         residues = PackedResidues(shape=values.shape, payload=bytearray(payload))
         for at, (dealer, _) in enumerate(columns):
             if dealer in unread:
