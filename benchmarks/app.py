@@ -353,6 +353,24 @@ def starts(
         measure(datasets or [], starts, rows, markdown)
 
 
+@app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks tail --case 5000,4,6,4,1,1")
+def tail(
+    case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
+    tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
+    coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
+) -> None:
+    """A run that ends slowly, at several tol_moved: iterations, bytes and seconds."""
+    with plain_endings():
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+        from benchmarks.studies.tail import measure  # noqa: PLC0415
+
+        try:
+            chosen = list(map(float, _several(tolerances)))
+        except ValueError:
+            raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
+        measure(Case.parse(case), chosen, "coded" if coded else "distances")
+
+
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")
 def union(
     ids: Annotated[str, typer.Option(help="Numbers of IDs, separated by commas.")] = "100000,1000000",

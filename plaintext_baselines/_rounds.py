@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -96,6 +97,7 @@ def run_rounds(
     max_iter: int,
     sets: IntArray | None = None,
     settled: Callable[[Centres, Centres], bool] | None = None,
+    tol_moved: Fraction = Fraction(0),
 ) -> Rounds[Centres]:
     """Iterate until two rounds in a row give equal labels, or the next centres are means of the same sets.
 
@@ -112,6 +114,8 @@ def run_rounds(
         What `centres` are the means of, if they are.
     settled : callable, optional
         ``settled(old, new)`` may end the iteration because the centres hardly moved.
+    tol_moved : Fraction
+        Below 1. A round in which fewer labels than this fraction changed ends the iteration likewise.
     """
     history: list[float] = []
     previous: IntArray | None = None
@@ -126,6 +130,9 @@ def run_rounds(
             return Rounds(assignment, centres, history[-1], history, True)
         sets, following = moved, arithmetic.means(moved)
         stopped = settled is not None and settled(centres, following)
+        if previous is not None:
+            changed = int((assignment.labels != previous).sum())
+            stopped = stopped or changed < tol_moved * len(previous)
         centres = following
         if stopped:
             break

@@ -158,7 +158,7 @@ class DuplicateIdError(UnionError):
 
 
 class ConvergenceWarning(UserWarning):
-    """The run ended at ``max_iter`` before two assignments were equal."""
+    """The run ended at ``max_iter``, not because few enough labels changed."""
 
 
 class FaultWarning(UserWarning):

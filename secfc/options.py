@@ -60,6 +60,8 @@ class Option:
         Names that it can have; by default those of a `Literal` type.
     least, most : int, optional
         Its range.
+    below : int, optional
+        Of a number that need not be whole: it is at least 0, and less than this.
     unit : str
         Of `most`.
     help : str
@@ -73,6 +75,7 @@ class Option:
     choices: tuple[str, ...] = ()
     least: int | None = None
     most: int | None = None
+    below: int | None = None
     unit: str = ""
     help: str = ""
     panel: str | None = None
@@ -196,6 +199,15 @@ class AgreedClustering(Agreed):
     )
     max_iter: int = option(
         300, "int", "Most iterations of a start.", least=1, help="Most iterations of a start."
+    )
+    tol_moved: float = option(
+        0.0,
+        "float",
+        "Fraction of all rows, 0 <= tol_moved < 1. The first iteration that changes the label of fewer rows, "
+        "against the iteration before, is the last; one more assignment follows, as after `max_iter`. With 0 "
+        "a start ends when no label changes.",
+        below=1,
+        help="Stop when an iteration changes the label of fewer rows than this fraction.",
     )
     reveal_inertia: bool = option(
         False,

@@ -80,8 +80,18 @@ def check_option(name: str, value: object, option: Option, choices: tuple[str, .
         check_positive(name, value)
     elif option.least == 0 and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise ParameterError(f"{name}: an integer >= 0 is needed, {value!r} was given")
+    if option.below is not None:
+        check_below(name, value, option.below)
     if option.most is not None and isinstance(value, int) and value > option.most:
         raise ParameterError(f"{name}: at most {option.most} {option.unit}, {value} was given")
+
+
+def check_below(name: str, value: object, below: int) -> None:
+    """Raise ParameterError unless a value is a number of at least 0 and less than `below`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(f"{name}: a number is needed, {type(value).__name__} was given")
+    if not 0 <= value < below:
+        raise ParameterError(f"{name}: at least 0 and less than {below} is needed, {value!r} was given")
 
 
 def check_seed(seed: object) -> None:
@@ -193,6 +203,7 @@ class Job(AgreedClustering):
         for name, (one, what) in options_of(AgreedClustering).items():
             if getattr(self, name) is not None or one.default is not None:
                 check_option(name, getattr(self, name), what, choices_of(one))
+        object.__setattr__(self, "tol_moved", abs(float(self.tol_moved)))  # 0, 0.0 and -0.0 are one job
         if self.k > MAX_CLUSTERS:
             raise ParameterError(f"k: at most {MAX_CLUSTERS} clusters, {self.k} was given")
         if self.n > MAX_CLIENTS:

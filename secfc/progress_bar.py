@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from math import log
 from typing import Any
 
+from secfc.kmeans.stopping import Stopping
 from secfc.protocol.progress import Progress
 from secfc.report.sizes import bytes_text
 
@@ -29,11 +30,13 @@ class Remaining:
     Parameters
     ----------
     max_iter : int
+    tol_moved : float
     """
 
-    def __init__(self, max_iter: int) -> None:
-        self._max_iter = max_iter
+    def __init__(self, max_iter: int, tol_moved: float = 0.0) -> None:
+        self._max_iter, self._tol_moved = max_iter, tol_moved
         self._seen: list[tuple[int, int, float]] = []  # iteration, moved, when
+        self._fewest = 1  # moved rows that another iteration follows
 
     def after(self, iteration: int, moved: int, now: float) -> float | None:
         """Seconds left after this iteration; None while there is too little to tell by.
@@ -48,18 +51,23 @@ class Remaining:
             self._seen = []  # another start
         if iteration and (not self._seen or iteration > self._seen[-1][0]):
             self._seen.append((iteration, moved, now))
+        if iteration == 1:  # it moves all rows
+            rule = Stopping(m=moved, max_iter=self._max_iter, tol_moved=self._tol_moved)
+            self._fewest = rule.fewest
         recent = self._seen[-_STEPS - 1 :]
         if len(recent) <= _STEPS or recent[-1][1] <= 0:
             return None
         (first, before, began), (last, left, ended) = recent[0], recent[-1]
         # Moved rows are taken to fall by the same factor each time, and by 2 % at least.
         factor = min((left / before) ** (1 / (last - first)), 0.98)
-        steps = min(1 + log(left) / -log(factor), self._max_iter - last)
+        steps = min(1 + log(left / self._fewest) / -log(factor), self._max_iter - last)
         return max(steps, 0) * (ended - began) / (last - first)
 
 
 @contextmanager
-def progress_bar(*, n: int, max_iter: int, console: Any = None) -> Iterator[Callable[[Progress], None]]:
+def progress_bar(
+    *, n: int, max_iter: int, tol_moved: float = 0.0, console: Any = None
+) -> Iterator[Callable[[Progress], None]]:
     """A bar: parties that have joined and shared, then iterations, rows moved, inertia, bytes and time left.
 
     Parameters
@@ -67,6 +75,7 @@ def progress_bar(*, n: int, max_iter: int, console: Any = None) -> Iterator[Call
     n : int
         Clients.
     max_iter : int
+    tol_moved : float
     console : rich.console.Console, optional
         Standard error by default; in a notebook the cell's output.
 
@@ -84,7 +93,7 @@ def progress_bar(*, n: int, max_iter: int, console: Any = None) -> Iterator[Call
     from rich.progress import Progress as Bar  # noqa: PLC0415
     from rich.table import Column  # noqa: PLC0415
 
-    remaining, out = Remaining(max_iter), console or _standard_error()
+    remaining, out = Remaining(max_iter, tol_moved), console or _standard_error()
     width = _WIDE_BAR if out.width >= _WIDE else _NARROW_BAR
     with Bar(
         SpinnerColumn(),

@@ -25,7 +25,8 @@ class Result:
     n_iter : int
         Iterations of the best start, as scikit-learn counts them.
     converged : bool
-        Whether two assignments in a row were equal; False at `max_iter`.
+        Whether no label changed in the last iteration, or fewer than `tol_moved` asks for; False where
+        `max_iter` alone ended it.
     inertia : float or None
         Sum of squared distances of the quantised rows to their centres, in the data's units squared. With
         disclosure "labels" None, or where it was opened (`reveal_inertia`) within one in 2**52.

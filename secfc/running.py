@@ -254,7 +254,7 @@ def _watched(
     if progress == "bar":
         from secfc.progress_bar import progress_bar  # noqa: PLC0415 - rich, for those who look
 
-        return progress_bar(n=job.n, max_iter=job.max_iter)
+        return progress_bar(n=job.n, max_iter=job.max_iter, tol_moved=job.tol_moved)
     return nullcontext(None if isinstance(progress, str) else progress)
 
 
@@ -278,8 +278,8 @@ def _setup(
     if held is not None:
         agreed |= held.parameters
     for name, one in agreed.items():
-        if isinstance(one, np.integer):
-            agreed[name] = int(one)
+        if isinstance(one, np.integer | np.floating):
+            agreed[name] = one.item()
     job = Job(
         n=len(members),
         d=members[0].rows.shape[1],

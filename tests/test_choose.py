@@ -11,6 +11,7 @@ from rich.console import Console
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
+from plaintext_baselines import ExactLloyd
 from secfc.choose import HEADINGS
 from secfc.cli.choose import choice_table
 from secfc.kmeans.measures import histogram, knee
@@ -70,6 +71,22 @@ def test_one_k_alone_gives_the_labels_of_a_run():
     start = rng.integers(3, size=len(POOLED))
     run = secfc.run(PARTIES, 3, 1, 1, init=np.split(start, [30, 51]))
     assert [part.tolist() for part in alone[3].labels] == [part.tolist() for part in run.labels]
+
+
+@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+def test_a_tolerance_ends_every_start_of_every_k(disclosure):
+    rows = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
+    consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
+    given = {"disclosure": disclosure, **(consent if disclosure == "labels" else {})}
+    choice = choose(rows, [2, 4], init="k-means++", n_init=2, tol_moved=0.1, **given)
+    rng = np.random.default_rng(0)
+    rng.integers(1, size=90)  # one cluster comes first
+    for one in choice:
+        exact = [ExactLloyd(one.k, init="k-means++", random_state=rng, tol_moved=0.1).fit(rows) for _ in "12"]
+        best = min(exact, key=lambda model: model.inertia_)
+        assert (one.n_iter, one.converged) == (best.n_iter_, True)
+        np.testing.assert_array_equal(np.concatenate(one.labels), np.concatenate(best.labels_))
+    assert choice[4].n_iter < choose(rows, [4], init="k-means++", n_init=2, **given)[4].n_iter
 
 
 def test_rows_are_shared_once(choice):

@@ -472,6 +472,7 @@ def test_choose_k_hides_whose_rows_are_whose(files):
         (("--id", "patient", "--ids-cap", 9), "--ids-cap: only with --membership"),
         (("--id", "patient", "--bound", 0.001), "rows have a norm above the bound"),
         (("--id", "patient", "--max-iter", 0), "max_iter: at least 1 is needed"),
+        (("--id", "patient", "--tol-moved", 1.5), "tol_moved: at least 0 and less than 1 is needed, 1.5"),
         (("--id", "patient", "--precision", 99), "precision: at most 52 bits"),
         (("--id", "patient", "--deadline", 0), "deadline: None or a number of seconds > 0"),
     ],

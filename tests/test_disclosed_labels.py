@@ -47,6 +47,7 @@ def assert_same(one, other):
         {"comparers": (4, 1, 2), "link": "wan"},
         {"comparers": (4, 1, 2), "recheck": (0, 5, 3)},
         {"init": "separation"},
+        {"tol_moved": 0.3},
         PLUS_PLUS,
     ],
     ids=str,
@@ -60,7 +61,8 @@ def test_drivers_and_disclosures_have_one_result(tmp_path, options):
     without = {name: value for name, value in options.items() if name not in ("comparers", "link", "recheck")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
-        exact = ExactLloyd(4, init=one.start).fit(ROWS)
+        exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
+        assert (one.n_iter, one.converged) == (exact.n_iter_, exact.converged_)
         for ours, theirs in zip(one.labels, exact.labels_, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 

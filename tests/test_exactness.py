@@ -53,25 +53,63 @@ def pooled_problems(draw):
     init=st.sampled_from(["random", "separation", "k-means++"]),
     precision=st.sampled_from([1, 3, 28, 52]),
     max_iter=st.sampled_from([1, 2, 300]),
+    tol_moved=st.sampled_from([0, 0.1, 0.3, 0.99]),
     seed=st.integers(0, 9),
-    disclosure=st.sampled_from(["labels", "distances"]),
+    disclosure=st.sampled_from(["labels", "distances", "coded"]),
 )
 @tries(2)
 @pytest.mark.filterwarnings("ignore")
 def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
-    problem, init, precision, max_iter, seed, disclosure
+    problem, init, precision, max_iter, tol_moved, seed, disclosure
 ):
     parties, k, t, ell = problem
-    options = {"init": init, "precision": precision, "max_iter": max_iter, "seed": seed}
-    result = secfc.run(parties, k, t, ell, disclosure=disclosure, **options)
+    options = {"precision": precision, "max_iter": max_iter, "tol_moved": tol_moved}
+    result = secfc.run(parties, k, t, ell, disclosure=disclosure, init=init, seed=seed, **options)
     if init != "random":  # their sets can leave rows out, which the oracle takes by name only
-        exact = ExactLloyd(k, init=init, random_state=seed, precision=precision, max_iter=max_iter).fit(
-            parties
-        )
+        exact = ExactLloyd(k, init=init, random_state=seed, **options).fit(parties)
         for ours, theirs in zip(result.labels, exact.labels_, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+        assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
     else:
-        assert_equals_exact_lloyd(parties, k, result, precision=precision, max_iter=max_iter)
+        assert_equals_exact_lloyd(parties, k, result, **options)
+
+
+@pytest.fixture
+def slow_rows():
+    """Rows whose labels take more than ten iterations, the last ones of a few rows."""
+    return np.array_split(np.random.default_rng(0).normal(size=(120, 3)).round(2), 4)
+
+
+@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+@pytest.mark.parametrize(("tol_moved", "n_iter"), [(0, 17), (0.01, 15), (0.1, 3), (0.999, 2)], ids=str)
+def test_a_tolerance_ends_a_run_where_exact_lloyd_ends(slow_rows, tol_moved, n_iter, disclosure):
+    result = secfc.run(slow_rows, 5, 1, 1, seed=3, tol_moved=tol_moved, disclosure=disclosure)
+    assert (result.n_iter, result.converged) == (n_iter, True)
+    assert_equals_exact_lloyd(slow_rows, 5, result, tol_moved=tol_moved)
+
+
+@pytest.mark.parametrize("init", ["random", "separation", "k-means++"])
+@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+def test_a_tolerance_holds_for_each_start(slow_rows, disclosure, init):
+    given = {"init": init, "n_init": 3, "tol_moved": 0.05}
+    result = secfc.run(slow_rows, 4, 1, 1, seed=1, disclosure=disclosure, **given)
+    exact, longer = (
+        ExactLloyd(4, random_state=1, **given | more).fit(slow_rows) for more in ({}, {"tol_moved": 0})
+    )
+    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
+    assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
+    assert result.n_iter < longer.n_iter_
+
+
+@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+def test_a_cluster_that_the_last_iteration_empties_gets_its_row(disclosure):
+    rows = np.array([12, 27, 18, -28, 25, 18, -28, 25], dtype=float)[:, np.newaxis]
+    start = np.array([1, 0, 1, 2, 0, 0, 1, 2])
+    parties, starts = np.split(rows, [2, 5]), np.split(start, [2, 5])
+    options = {"tol_moved": 0.3, "bound": 64.0}
+    result = secfc.run(parties, 3, 1, 1, init=starts, disclosure=disclosure, **options)
+    assert_equals_exact_lloyd(parties, 3, result, **options)
+    assert (result.n_iter, result.converged, result.sizes.tolist()) == (2, True, [5, 2, 1])
 
 
 def assert_pairs_give_equal_labels(parties, pairs):

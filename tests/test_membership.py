@@ -55,6 +55,16 @@ def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(ow
     assert_exact_on_the_union(parties, k, result)
 
 
+@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
+    parties = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
+    given = {"ids": named(parties), "seed": 1, "disclosure": disclosure, "ids_cap": 500}
+    whole, result = (secfc.run(parties, 4, 1, 1, **given, tol_moved=few) for few in (0.0, 0.1))
+    assert result.converged
+    assert 1 < result.n_iter < whole.n_iter
+    assert_exact_on_the_union(parties, 4, result, tol_moved=0.1)
+
+
 @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2), (24, 4, 2)])
 @pytest.mark.parametrize(("kernels", "disclosure"), [("numpy", "distances"), ("compiled", "labels")])
 def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclosure):

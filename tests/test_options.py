@@ -29,6 +29,7 @@ DEFAULTS = {
     "init": "random",
     "n_init": 1,
     "max_iter": 300,
+    "tol_moved": 0.0,
     "precision": 32,
     "bound": None,
     "ids": None,

@@ -140,6 +140,14 @@ def test_time_left_is_no_longer_than_max_iter_allows():
     assert left == pytest.approx(2.0)
 
 
+def test_time_left_ends_where_few_enough_rows_move():
+    remaining = Remaining(max_iter=300, tol_moved=0.01)  # of 1000 rows, 10
+    found = [remaining.after(at, 2000 // 2**at, 2.0 * at) for at in range(1, 8)]
+    # 125 rows moved in iteration 4; halving, less than 10 after 4 more.
+    assert found[3] == pytest.approx(2.0 * 4.6, abs=1.0)
+    assert found[6] < found[4] < found[3]
+
+
 def test_another_start_begins_a_new_estimate():
     remaining = Remaining(max_iter=300)
     for at in range(1, 6):

@@ -330,6 +330,23 @@ def test_a_run_that_converges_in_max_iter_warns_of_nothing():
     assert lists(again) == lists(result)
 
 
+def test_a_tolerance_ends_a_run_without_a_warning_and_one_more_assignment_follows():
+    whole = run_with_distances(seed=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = run_with_distances(seed=4, tol_moved=0.5)
+    assert result.converged
+    assert 1 < result.n_iter < whole.n_iter
+    assert max(message.round for message in result.costs.messages) == result.n_iter + 1
+    assert result.history.tolist() == whole.history[: result.n_iter].tolist()
+    assert result.inertia == whole.history[result.n_iter]
+
+
+@pytest.mark.parametrize("tol_moved", [np.float64(0.25), np.float32(0.25), 0.25])
+def test_a_tolerance_may_be_any_real_number(tol_moved):
+    assert run(tol_moved=tol_moved).job == run(tol_moved=0.25).job
+
+
 def test_a_convergence_warning_points_at_the_callers_line():
     with pytest.warns(secfc.ConvergenceWarning) as caught:
         secfc.run(ROWS, 4, 1, 1, max_iter=1, seed=0)

@@ -61,7 +61,7 @@ def show(file: JobFile) -> None:
             ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
             ("clusters", f"k = {task.k}"),
             ("start", f"{task.init}, {task.n_init} of them, seed {task.seed}"),
-            ("most iterations", f"{task.max_iter} of a start; at most {most_rounds} rounds are answered"),
+            ("most iterations", f"{_iterations(task)}; at most {most_rounds} rounds are answered"),
             ("smallest set", f"{agreement.limits.smallest_set} rows"),
             ("disclosure", task.disclosure),
             *_comparers(agreement),
@@ -195,7 +195,9 @@ def run(
         path = summary or file.with_suffix(".summary.json")
         check_new_file("--summary", path)
         check_report(report)
-        bar = nullcontext() if quiet else progress_bar(n=agreement.job.n, max_iter=agreement.job.max_iter)
+        task = agreement.job
+        shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
+        bar = nullcontext() if quiet else shown
         with our_warnings(), bar as progress:
             outcome = run_agreed(
                 agreement,
@@ -309,6 +311,11 @@ def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
     # Who takes whose place is not known before: any two may compare together.
     replaced = f"if one is lost, {', then '.join(reserves)} in its place"
     return [("who compares", f"{trio}; {replaced}; no two of all these may collude"), *rechecked]
+
+
+def _iterations(task: "Job") -> str:
+    few = f", until one changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+    return f"{task.max_iter} of a start{few}"
 
 
 def _membership(task: "Job") -> str:

@@ -1,4 +1,4 @@
-"""Lloyd's search where only labels are known: sets out, labels in, until two assignments are equal.
+"""Lloyd's search where only labels are known: sets out, labels in, until a start stops.
 
 Server and evaluators make the same search from what was opened, so that each knows the next question. All
 public choices are those of one generator, in the same order as with `secfc.kmeans.search.Search`.
@@ -16,6 +16,7 @@ from secfc.kmeans.plus_plus import Choices, draws
 from secfc.kmeans.search import LabelResult, suitability
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
+from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
 
 
@@ -51,6 +52,7 @@ class LabelSearch:
     Parameters
     ----------
     m, max_iter : int
+    tol_moved : float
     starts : tuple of int
         Clusters of each start, in order.
     compared : tuple of int
@@ -86,8 +88,10 @@ class LabelSearch:
         init: Start = "random",
         predict: bool = False,
         start: Labels | None = None,
+        tol_moved: float = 0.0,
     ) -> None:
-        self._m, self._starts, self._compared, self._max_iter = m, starts, compared, max_iter
+        self._m, self._starts, self._compared = m, starts, compared
+        self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._rng, self._given = rng, start
         first = {"separation": _Step.FIRST_OF_START, "k-means++": _Step.CANDIDATES}.get(init, _Step.ITERATE)
         self._first = _Step.PREDICT if predict else first
@@ -226,20 +230,17 @@ class LabelSearch:
                 return Follows.QUESTION
         run.labels = labels
         if self._step is not _Step.ITERATE:
-            run.converged = self._step is _Step.PREDICT
+            run.converged = run.converged or self._step is _Step.PREDICT
             return self._ended(run)
         run.n_iter += 1
-        previous, self._previous = self._previous, labels
-        run.converged = np.array_equal(sets, self.sets)
-        if previous is None:
-            self.moved = 0 if run.converged else sets.size
-        else:
-            self.moved = int(np.count_nonzero(previous != labels))
-            run.converged = run.converged or self.moved == 0
-        if run.converged:
+        done = self._stopping.after(
+            run.n_iter, asked=self.sets, previous=self._previous, labels=labels, sets=sets
+        )
+        self._previous, self.moved, run.converged = labels, done.moved, done.converged
+        if done.after is After.NOTHING:
             return self._ended(run)
         self.sets = sets
-        if run.n_iter == self._max_iter:
+        if done.after is After.ASSIGNMENT:
             self._step = _Step.LAST_ASSIGNMENT
         return Follows.QUESTION
 

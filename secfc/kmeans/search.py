@@ -1,4 +1,4 @@
-"""Lloyd's search as a sequence of questions: sets out, distances in, until two assignments are equal."""
+"""Lloyd's search as a sequence of questions: sets out, distances in, until a start stops."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -19,6 +19,7 @@ from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
+from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
 
 
@@ -46,6 +47,7 @@ class LabelResult:
     n_iter : int
         As scikit-learn counts: the last iteration included, which changes no label or moves no centre.
     converged : bool
+        `secfc.kmeans.stopping.Iterated` of the last iteration.
     opened : float or None
         The inertia in the data's units squared, where the trio opened it.
     measures : Measures or None
@@ -101,6 +103,7 @@ class Search:
         Ascending numbers of clusters to search for in turn, the last is k; with them `found` has the best of
         each. () for k alone.
     max_iter, n_init : int
+    tol_moved : float
     init : {"random", "separation", "k-means++", "labels"}
         See `secfc.run`; "labels": from `start`.
     rng : numpy.random.Generator
@@ -129,10 +132,12 @@ class Search:
         within: RangeCheck,
         start: Labels | None = None,
         predict: bool = False,
+        tol_moved: float = 0.0,
     ) -> None:
         self._predict = predict
         self._m, self._k, self._compared = m, k, compared
-        self._max_iter, self._n_init, self._init, self._rng = max_iter, n_init, init, rng
+        self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
+        self._n_init, self._init, self._rng = n_init, init, rng
         # One cluster comes first: its inertia is the sum of squares about the mean of all rows.
         self._ks = sorted({1, *compared}) if compared else [k]
         self._given, self._kernels, self._within = start, kernels, within
@@ -299,21 +304,19 @@ class Search:
         return False
 
     def _iterated(self, run: SearchResult, sets: Labels) -> bool:
-        """Count an iteration; True when it was the last: no label changed, or no set and so no centre."""
+        """Count an iteration; True when no question of this start follows."""
         run.n_iter += 1
         run.history.append(run.inertia)
-        previous, self._previous = self._previous, run.labels
-        run.converged = np.array_equal(sets, self.sets)
-        if previous is None:
-            self.moved = 0 if run.converged else self._m
-        else:
-            self.moved = int(np.count_nonzero(previous != run.labels))
-            run.converged = run.converged or self.moved == 0
-        if not run.converged:
-            self.sets = sets
-            if run.n_iter == self._max_iter:
-                self._step = _Step.LAST_ASSIGNMENT
-        return run.converged
+        done = self._stopping.after(
+            run.n_iter, asked=self.sets, previous=self._previous, labels=run.labels, sets=sets
+        )
+        self._previous, self.moved, run.converged = run.labels, done.moved, done.converged
+        if done.after is After.NOTHING:
+            return True
+        self.sets = sets
+        if done.after is After.ASSIGNMENT:
+            self._step = _Step.LAST_ASSIGNMENT
+        return False
 
 
 def _plain(clustering: SearchResult) -> dict[str, Any]:

@@ -150,6 +150,7 @@ def label_search(
         starts=job.starts,
         compared=job.compared,
         max_iter=job.max_iter,
+        tol_moved=job.tol_moved,
         init=job.init,
         predict=job.predict,
         rng=np.random.default_rng(seed),

@@ -71,7 +71,9 @@ def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledCompa
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: the secure run has said so
-        model = KMeans(result.job.k, init=centres, n_init=1, tol=0.0, max_iter=result.job.max_iter)
+        # Both end after an iteration that few labels changed in, and one more assignment.
+        most = result.n_iter if result.job.tol_moved else result.job.max_iter
+        model = KMeans(result.job.k, init=centres, n_init=1, tol=0.0, max_iter=most)
         model.fit(pooled)
     seconds = time.perf_counter() - began
     labels = np.concatenate([np.asarray(result.labels[j]) for j in within])

@@ -8,8 +8,10 @@ from math import nextafter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from secfc.agreement.job_file import ClusteringSchema, agreement_of, norm_bound, read_job
+from secfc.cli.app import app
 from secfc.errors import ParameterError, ThresholdError
 from secfc.limits import Limits
 from secfc.params import Job
@@ -46,6 +48,23 @@ def test_membership_privacy_has_a_phase(organisations):
     assert agreement.phases == ("identify", "union", "share", "check", "iterate", "reveal")
     assert agreement.job.ids_cap == 100
     assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
+
+
+def test_a_tolerance_is_agreed_on_and_a_wrong_one_named(organisations):
+    before = organisations.agreement.digest
+    organisations.replace(organisations.job, "k = 2", "k = 2\ntol_moved = 0")
+    assert (organisations.agreement.job.tol_moved, organisations.agreement.digest) == (0.0, before)
+    organisations.replace(organisations.job, "tol_moved = 0", "tol_moved = 1e-3")
+    agreement = organisations.agreement
+    assert agreement.job.tol_moved == 0.001
+    assert agreement.digest != before
+    assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
+    shown = CliRunner().invoke(app, ["job", "show", str(organisations.job)], env={"COLUMNS": "200"})
+    assert "300 of a start, until one changes fewer than 0.001 of all labels; at most" in shown.output
+    organisations.replace(organisations.job, "tol_moved = 1e-3", "tol_moved = 1.0")
+    text = r"job\.toml:\d+: tol_moved: at least 0 and less than 1 is needed, 1\.0 was given"
+    with pytest.raises(ParameterError, match=text):
+        _ = organisations.agreement
 
 
 CHANGES = {

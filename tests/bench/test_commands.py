@@ -1,6 +1,7 @@
 """Each benchmark's quick mode runs and says what it promised. No test looks at how long anything took."""
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -258,6 +259,20 @@ def test_an_ordinary_run_stands_beside_one_with_membership_privacy():
     assert done.exit_code == 0, done.output
     headings = [line for line in done.output.splitlines() if "300 x 3" in line]
     assert [one.split(" 300")[0] for one in headings] == ["ordinary", "membership privacy"]
+
+
+def test_a_tolerance_saves_iterations_and_bytes_of_a_run_that_ends_slowly():
+    done = CliRunner().invoke(app, ["tail", "--case", "600,2,4,3,1,1", "--tolerances", "0,0.05"])
+    assert done.exit_code == 0, done.output
+    heading, whole, short = done.output.splitlines()
+    assert heading == "600 x 2, k = 4, n = 3, t = 1, ell = 1, distances"
+    found = [
+        re.fullmatch(rf"tol_moved {tol}: (\d+) iterations, converged True, ([\d.e-]+) GB, .*", line)
+        for tol, line in ((0.0, whole), (0.05, short))
+    ]
+    (iterations, sent), (fewer, less) = ((int(one[1]), float(one[2])) for one in found)
+    assert fewer < iterations
+    assert less < sent
 
 
 @pytest.mark.processes

@@ -138,6 +138,39 @@ def test_max_iter_reports_one_more_assignment_and_warns(exact):
     assert model.inertia_ == 1.0
 
 
+@both
+@pytest.mark.parametrize(
+    ("tol_moved", "n_iter", "first"),
+    [(0, 5, 5), (0.1, 5, 5), (0.11, 3, 5), (0.2, 3, 5), (0.21, 2, 4), (0.999, 2, 4)],
+)
+def test_few_changed_labels_end_the_rounds_and_one_more_assignment_follows(exact, tol_moved, n_iter, first):
+    # Cluster 0 has the first row, then 3, 4 and 5: the borders are 1/2, (0 + 5)/2, (1 + 6)/2 and, a tie,
+    # (3/2 + 13/2)/2; then (2 + 7)/2 changes nothing. So rounds 2 to 5 change 2, 1, 1 and 0 of 10 labels.
+    # The float 0.1 is more than 1/10, and 1 row is not fewer than 0.1 of 10.
+    model = exact(2, init=column(0, 1), tol_moved=tol_moved).fit([column(*range(10))])
+    assert lists(model.labels_) == [[0] * first + [1] * (10 - first)]
+    assert (model.n_iter_, model.converged_, len(model.history_)) == (n_iter, True, n_iter)
+    ended = fit_quietly(exact, [column(*range(10))], n_clusters=2, init=column(0, 1), max_iter=n_iter)
+    assert (ended.inertia_, ended.history_) == (model.inertia_, model.history_)
+    assert ended.cluster_centers_.tolist() == model.cluster_centers_.tolist()
+
+
+@both
+def test_no_tolerance_ends_the_first_round(exact):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model = exact(2, init=column(0, 1), tol_moved=0.999, max_iter=1).fit([column(*range(10))])
+    assert (model.n_iter_, model.converged_) == (1, False)
+
+
+@both
+def test_a_cluster_that_is_emptied_in_the_last_round_has_got_its_row(exact):
+    # Round 1 has 21 | 19, -19 | -21, so centres 21, 0, -21. Round 2 changes two labels of four and leaves
+    # cluster 1 without a row, which takes 19.
+    model = exact(3, init=column(40, 0, -40), tol_moved=0.51).fit([column(21, 19, -19, -21)])
+    assert lists(model.labels_) == [[0, 1, 2, 2]]
+    assert (model.n_iter_, model.converged_) == (2, True)
+
+
 def test_as_many_clusters_as_rows_gives_every_row_its_own():
     model = ExactLloyd(5, random_state=1).fit([column(0, 3, 1), column(9, 5)])
     assert sorted(np.concatenate(model.labels_).tolist()) == [0, 1, 2, 3, 4]
@@ -239,6 +272,7 @@ def tied_problems(draw):
         "random_state": draw(st.integers(0, 10)),
         "precision": draw(st.sampled_from([1, 2, 3, 8, 20, 28, 51, 52])),
         "max_iter": draw(st.sampled_from([1, 2, 3, 50])),
+        "tol_moved": draw(st.sampled_from([0, 0.05, 0.1, 0.3, 0.5, 0.99])),
     }
 
 

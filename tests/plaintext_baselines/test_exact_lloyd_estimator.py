@@ -60,7 +60,9 @@ def test_history_never_rises_without_relocation():
 
 
 def test_clone_and_parameters():
-    model = ExactLloyd(3, init="separation", max_iter=7, precision=20, bound=2.5, random_state=4)
+    model = ExactLloyd(
+        3, init="separation", max_iter=7, tol_moved=0.1, precision=20, bound=2.5, random_state=4
+    )
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert copy.set_params(precision=30).precision == 30
@@ -90,6 +92,9 @@ def test_given_bound_sets_the_scale():
         ({"n_init": 0}, "n_init must be at least 1"),
         ({"n_init": 2, "init": column(0, 8)}, "n_init must be 1 where the start is given, got 2"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"tol_moved": 1}, "tol_moved must be at least 0 and below 1, got 1"),
+        ({"tol_moved": -0.5}, "tol_moved must be at least 0 and below 1, got -0.5"),
+        ({"tol_moved": np.nan}, "tol_moved must be at least 0 and below 1, got nan"),
         ({"precision": 53}, "precision must be at most 52"),
         ({"precision": 0}, "precision must be at least 1"),
         ({"bound": -1.0}, "bound must be finite"),

@@ -55,6 +55,7 @@ def jobs(draw):
         "t": t,
         "ell": ell,
         "max_iter": draw(st.sampled_from([1, 2, 300])),
+        "tol_moved": draw(st.sampled_from([0.0, 0.0, 0.2, 0.7])),
         "comparison": draw(st.sampled_from(["end", "rounds"])),
         "seed": draw(st.integers(0, 9)),
         "bound": 4.0,
@@ -121,9 +122,8 @@ def assert_exact(net, pooled, seed):
     best, job = net.server.outcome, net.job
     plus_plus = {"init": "k-means++", "n_init": job.n_init, "random_state": seed}
     given = plus_plus if job.init == "k-means++" else {"init": [best.start]}
-    exact = ExactLloyd(job.k, **given, precision=job.precision, bound=job.bound, max_iter=job.max_iter).fit(
-        [pooled]
-    )
+    given |= {"max_iter": job.max_iter, "tol_moved": job.tol_moved}
+    exact = ExactLloyd(job.k, **given, precision=job.precision, bound=job.bound).fit([pooled])
     np.testing.assert_array_equal(best.labels, exact.labels_[0])
     assert (best.n_iter, best.converged) == (exact.n_iter_, exact.converged_)
     if job.opens_inertia:

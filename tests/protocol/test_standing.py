@@ -78,7 +78,9 @@ def attributes(server, pictured):
     return {name: pictured(value) for name, value in whole.items()}
 
 
-@pytest.mark.parametrize("more", [{}, {"disclosure": "distances"}, {"max_liars": 1}, {"compared": (2, 3)}])
+@pytest.mark.parametrize(
+    "more", [{}, {"disclosure": "distances"}, {"max_liars": 1}, {"compared": (2, 3)}, {"tol_moved": 0.5}]
+)
 def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, more):
     rows = [[[0.0, 0.0]] * 2, [[5.0, 1.0]] * 3, [[9.0, 4.0], [1.0, 7.0]], [[3.0, 3.0]], [[2.0, 8.0]] * 2]
     net = wire(rows, k=3, n_init=3, **more)
@@ -99,7 +101,7 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
     # Who is silent follows from the check of shares, before the first round.
     given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
     assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]
-    given = {"_m", "_compared", "_max_iter", "_n_init", "_init", "_given", "_kernels", "_within", "_predict"}
+    given = {"_m", "_compared", "_stopping", "_n_init", "_init", "_given", "_kernels", "_within", "_predict"}
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
     assert vars(search).keys() - given - between_rounds == ATTRIBUTES["search"]
     assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked"} == ATTRIBUTES["seeds"]

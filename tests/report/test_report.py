@@ -167,6 +167,16 @@ def test_a_run_that_ends_before_its_sets_repeat_says_so(tmp_path):
     assert "not converged" in result.report(tmp_path / "a.html").read_text(encoding="utf-8")
 
 
+def test_a_run_with_a_tolerance_is_compared_at_the_same_iteration(tmp_path):
+    rows = np.array_split(np.random.default_rng(0).normal(size=(90, 2)).round(2), 3)
+    result = secfc.run(rows, 4, 1, 1, seed=0, tol_moved=0.1)
+    assert result.n_iter < secfc.run(rows, 4, 1, 1, seed=0).n_iter
+    page = result.report(tmp_path / "a.html", pooled=rows).read_text(encoding="utf-8")
+    assert "until one of them changed the label of fewer than 0.1 of all rows" in page
+    assert "90 of 90</b> rows have the same label" in page
+    assert f"after {result.n_iter} iterations" in page
+
+
 def test_notebooks_show_a_table_of_numbers(result):
     page = result._repr_html_()
     assert "3, of which 1 may collude" in page

@@ -125,12 +125,18 @@ def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
         {"init": "separation"},
         {"n_init": 2},
         {"max_iter": 299},
+        {"tol_moved": 0.001},
     ],
     ids=str,
 )
 def test_every_parameter_of_a_job_is_in_its_digest(change):
     assert replace(JOB, **change).digest != JOB.digest
     assert replace(JOB).digest == JOB.digest
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0])
+def test_a_tolerance_of_zero_is_one_job_however_it_is_written(zero):
+    assert replace(JOB, tol_moved=zero).digest == JOB.digest
 
 
 def test_every_run_has_another_ephemeral_key(group):

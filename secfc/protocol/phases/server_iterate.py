@@ -58,6 +58,7 @@ class ServerIterate(ServerRounds):
             k=job.k,
             compared=job.compared,
             max_iter=job.max_iter,
+            tol_moved=job.tol_moved,
             n_init=job.n_init,
             init=job.init,
             rng=np.random.default_rng(seed),

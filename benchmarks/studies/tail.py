@@ -1,0 +1,45 @@
+"""Iterations, bytes and seconds of one run that ends slowly, at several `tol_moved`."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+import secfc
+from benchmarks.costs.setting import Case
+from secfc.options import Disclosure
+
+
+def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> None:
+    """Print a line for each tolerance, the same start in all; inertia is beside that of the first.
+
+    Parameters
+    ----------
+    case : Case
+        Rows of one normal distribution, with two decimals: no border between clusters is better than others.
+    tolerances : sequence of float
+    disclosure : {"distances", "coded"}
+    """
+    rows = np.random.default_rng(0).normal(size=(case.m, case.d)).round(2)
+    parties = np.array_split(rows, case.n)
+    print(f"{case.m} x {case.d}, k = {case.k}, n = {case.n}, t = {case.t}, ell = {case.ell}, {disclosure}")
+
+    def run(tolerance: float) -> secfc.Result:
+        return secfc.run(
+            parties, case.k, case.t, case.ell, tol_moved=tolerance, seed=0, disclosure=disclosure
+        )
+
+    run(0.9)  # two iterations: compiled code is loaded before anything is timed
+    first = None
+    for tolerance in tolerances:
+        began = time.perf_counter()
+        result = run(tolerance)
+        seconds = time.perf_counter() - began
+        assert result.inertia is not None
+        first = result.inertia if first is None else first
+        sent = sum(message.size for message in result.costs.messages)
+        print(
+            f"tol_moved {tolerance!r}: {result.n_iter} iterations, converged {result.converged}, "
+            f"{sent / 1e9:.3g} GB, {seconds:.1f} s, inertia {result.inertia / first - 1:+.3%}",
+            flush=True,
+        )
