@@ -117,6 +117,22 @@ def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = 
         show_rows("bytes", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
 
 
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks links --cases 10000,50,8,5,1,2")
+def links(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    cases: Cases = None,
+) -> None:
+    """Seconds of a round over 10, 100 and 1,000 Mbit/s, computed from bytes and exchanges."""
+    with plain_endings():
+        from benchmarks.costs.links import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
+        from benchmarks.costs.setting import Case  # noqa: PLC0415
+
+        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
+        show_rows("links", measure_cases(chosen, precision=precision), as_json)
+
+
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
 def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""

@@ -27,6 +27,7 @@ BENCHMARKS = (
     "resilience",
     "privacy",
     "bytes",
+    "links",
     "memory",
     "membership",
     "engines",
@@ -101,6 +102,12 @@ ABOUT = {
     ),
     "bytes": (
         "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."
+    ),
+    "links": (
+        "Computed from the messages of a run, not measured: every party and the coordinator have a line of "
+        "this rate each way, all messages cross the coordinator, a round trip to it takes 20 ms, and work "
+        "takes no time. Seconds are the bytes of the busiest line over its rate, and 10 ms for each leg, a "
+        "message to or from the coordinator that waits for another. Later iterations: medians."
     ),
     "memory": (
         "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The "

@@ -58,6 +58,11 @@ def _seconds(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: seconds_text(row[name]))
 
 
+def _over(heading: str, at: int) -> TableColumn:
+    """Seconds over one of the links."""
+    return TableColumn(heading, lambda row: seconds_text(row["seconds"][at]))
+
+
 def _bytes(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: bytes_text(row[name]))
 
@@ -79,6 +84,12 @@ def _spread(heading: str, name: str, text: Callable[[float], str] = "{:.2f}".for
 def _yes(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: "yes" if row[name] else "no")
 
+
+_PARTS = {
+    "before": "all before iterations",
+    "first": "the first iteration",
+    "later": "a later iteration",
+}
 
 TABLES: dict[str, tuple[TableColumn, ...]] = {
     "iteration": (
@@ -149,6 +160,15 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _plain("elements", "elements"),
         _number("bytes / least", "ratio", 4),
         _yes(">= 64 KiB", "large"),
+    ),
+    "links": (
+        *setting_columns(),
+        _plain("disclosure", "disclosure"),
+        _plain("link", "link"),
+        TableColumn("part", lambda row: _PARTS[row["part"]]),
+        TableColumn("legs", lambda row: f"{row['legs']:g}"),
+        _bytes("busiest line", "line_bytes"),
+        *(_over(rate, at) for at, rate in enumerate(("10 Mbit/s", "100 Mbit/s", "1 Gbit/s"))),
     ),
     "resilience": (
         _plain("faults or check", "what"),
@@ -277,6 +297,7 @@ TITLES = {
     "scaling": "How costs grow, beside the paper's complexity",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "bytes": "Bytes against element bits times elements",
+    "links": "Seconds over slow lines",
     "resilience": "Runs with parties that vanish or lie, and what checks cost an iteration",
     "memory": "Peak anonymous memory of a process",
     "membership": "Whole runs with membership privacy beside the same without",

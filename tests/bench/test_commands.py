@@ -151,6 +151,23 @@ def test_bytes_stay_within_two_percent_of_the_least_for_large_payloads(rows_of):
     assert all(row["ratio"] <= 1.02 for row in large)
 
 
+def test_links_follow_from_bytes_and_exchanges(rows_of):
+    rows = {(row["disclosure"], row["link"], row["part"]): row for row in rows_of("links", "--quick")}
+    assert len(rows) == 9
+    for row in rows.values():
+        expected = [8 * row["line_bytes"] / rate + row["legs"] / 100 for rate in (10e6, 100e6, 1e9)]
+        assert row["seconds"] == pytest.approx(expected)
+    # With "coded" there is one question and one answer; the busiest line brings all answers to the server.
+    for part in ("first", "later"):
+        row = rows["coded", "lan", part]
+        answers = 3 * row["residues"] * row["k"] * row["m"] * row["n"]
+        assert row["legs"] == 2
+        assert answers <= row["line_bytes"] <= 1.01 * answers
+    lan, wan = rows["labels", "lan", "later"], rows["labels", "wan", "later"]
+    assert 2 < wan["legs"] < lan["legs"]
+    assert wan["line_bytes"] > lan["line_bytes"]
+
+
 @pytest.mark.processes
 @pytest.mark.interpreters
 def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_path):

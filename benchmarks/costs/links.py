@@ -1,0 +1,158 @@
+"""Seconds that the parties of a run wait for each other over slow lines, computed from what they send.
+
+Every party and the coordinator have a line of the same rate each way. What clients send each other crosses
+the coordinator, as over pipes and FLARE. Nothing is measured: a message takes half a round trip to or from
+the coordinator, work takes no time, and the bytes of the busiest line come on top.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from benchmarks.costs.iteration import blobs
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, stated
+from secfc.drivers.in_process import roles_of
+from secfc.drivers.setup import Setup
+from secfc.limits import Limits
+from secfc.options import Disclosure, Link
+from secfc.params import Job
+from secfc.protocol.client import Client
+from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.server import Server
+from secfc.protocol.wire import decode, encode
+from secfc.rows import largest_norm
+
+ITERATIONS = 8
+ROUND_TRIP = 0.02
+"""Seconds from a party to the coordinator and back."""
+
+RATES = (10e6, 100e6, 1e9)
+"""Bits a second."""
+
+WAYS: tuple[tuple[Disclosure, Link], ...] = (
+    ("labels", "lan"),
+    ("labels", "wan"),
+    ("coded", "lan"),
+)
+CASES = (
+    Case(m=5_000, d=20, k=8, n=3, t=1, ell=1),
+    Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
+    Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
+)
+QUICK_CASES = (Case(m=1200, d=2, k=8, n=3, t=1, ell=1),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinksRow(Setting):
+    """A part of a run: before the first iteration, that iteration, or the median of those after it.
+
+    Attributes
+    ----------
+    disclosure, link : str
+    part : str
+    legs : float
+        Messages to or from the coordinator that wait for each other.
+    line_bytes : float
+        Of the busiest line, in its busier direction.
+    seconds : list of float
+        For each of `RATES`: bytes over the rate, and legs times half a round trip.
+    """
+
+    disclosure: str
+    link: str
+    part: str
+    legs: float
+    line_bytes: float
+    seconds: list[float]
+
+
+@dataclass
+class Carried:
+    """What a round sent: bytes of each line and direction, and when it began."""
+
+    lines: defaultdict[tuple[int, str], int]
+    began: int
+
+
+def carried(setup: Setup) -> dict[int, Carried]:
+    """Run in one process, messages in the order in which they arrive; by round, 0 before the first question.
+
+    Times are legs: messages to or from the coordinator, one after another. The round behind the last is there
+    with the time at which all had ended.
+    """
+    job, roles = setup.job, roles_of(setup)
+    parties: list[Server | Client] = [roles.server, *roles.clients]
+    post: list[tuple[int, int, Message, bytes | memoryview]] = []
+    found: dict[int, Carried] = {0: Carried(defaultdict(int), 0)}
+    now = sent = asked = 0
+
+    def send(messages: list[Message]) -> None:
+        nonlocal sent, asked
+        for message in messages:
+            data = encode(message, k=job.k, signer=roles.signer)
+            if type(message).__name__ == "Assignment" and message.round > asked:
+                asked = message.round
+                found[asked] = Carried(defaultdict(int), now)
+            lines = found[asked].lines
+            for party, way in _crossed(message.sender, message.recipient):
+                lines[party, way] += len(data)
+            legs = 1 if SERVER in (message.sender, message.recipient) else 2
+            heapq.heappush(post, (now + legs, sent, message, data))
+            sent += 1
+
+    for client in roles.clients:
+        send(client.start())
+    while post:
+        now, _, message, data = heapq.heappop(post)
+        role = parties[message.recipient]
+        send(role.receive(decode(data, k=job.k, session=roles.session, most=role.sizes.most_bytes)))
+    found[asked + 1] = Carried(defaultdict(int), now)
+    return found
+
+
+def _crossed(sender: int, recipient: int) -> Iterator[tuple[int, str]]:
+    """Lines that a message crosses; those of the server are the coordinator's."""
+    if sender != SERVER:
+        yield from ((sender, "up"), (SERVER, "down"))
+    if recipient != SERVER:
+        yield from ((SERVER, "up"), (recipient, "down"))
+
+
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[LinksRow]:
+    """Count each case, with each disclosure and kind of link."""
+    with same_kernels():
+        for case in cases:
+            rows = blobs(case)
+            bound = largest_norm(rows, name="rows")
+            given = case.job(bound=bound, precision=precision, max_iter=ITERATIONS, seed=0)
+            for disclosure, link in WAYS:
+                job = replace(given, disclosure=disclosure, link=link)
+                setup = Setup(
+                    job=job,
+                    rows=np.array_split(rows, case.n),
+                    starts=None,
+                    names=[f"client {j}" for j in range(1, case.n + 1)],
+                    limits=Limits(),
+                )
+                yield from _rows_of(job, case.m, carried(setup))
+
+
+def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRow]:
+    rounds = sorted(by_round)
+    legs = {one: by_round[after].began - by_round[one].began for one, after in pairwise(rounds)}
+    busiest = {one: max(by_round[one].lines.values()) for one in legs}
+    for part, chosen in (("before", rounds[:1]), ("first", rounds[1:2]), ("later", rounds[2:-1])):
+        waits, size = median([legs[one] for one in chosen]), median([busiest[one] for one in chosen])
+        yield LinksRow(
+            **stated(job, m=m, residues=job.residues(m)),
+            disclosure=job.disclosure,
+            link=job.link,
+            part=part,
+            legs=waits,
+            line_bytes=size,
+            seconds=[8 * size / rate + waits * ROUND_TRIP / 2 for rate in RATES],
+        )
