@@ -5,9 +5,11 @@ import json
 import os
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -247,6 +249,11 @@ REFUSED = {
         "storage: a.csv is a file, a folder is needed",
     ),
     "more clusters than rows": (lambda files: None, (*COLUMNS, "-k", 22), "k: 22 clusters asked for"),
+    "a file given twice": (
+        lambda files: None,
+        (*COLUMNS, "../{}/a.csv"),
+        "FILES: ../{}/a.csv is given twice, every party has a file of its own",
+    ),
     "too few clients": (
         lambda files: None,
         (*COLUMNS, "--t", 4, "--ell", 2),
@@ -261,9 +268,10 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(files, case):
     prepare, arguments, text = REFUSED[case]
     prepare(files)
     before = sorted(files.iterdir())
+    arguments, text = [str(one).format(files.name) for one in arguments], text.format(files.name)
     done = secfc_command("run", *ARGUMENTS, "--out", "result", *arguments, cwd=files)
     assert done.returncode == 2
-    assert text in done.stderr
+    assert text in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert sorted(files.iterdir()) == before
 
@@ -388,6 +396,23 @@ def test_label_files_of_inputs_with_one_name_are_told_apart(tmp_path):
     assert label_names(paths) == ["x-1.labels.csv", "x-2.labels.csv", "x-1-3.labels.csv"]
 
 
+def test_queries_of_one_file_are_parties_of_their_own(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
+        connection.execute("CREATE TABLE visits (site INTEGER, age REAL)")
+        connection.executemany("INSERT INTO visits VALUES (?, ?)", [(at % 3, at) for at in range(12)])
+    asked = [
+        word
+        for site in range(3)
+        for word in ("--from", "sqlite:///x.db", "--query", f"SELECT age FROM visits WHERE site = {site}")
+    ]
+    done = secfc_command(
+        "run", *asked, *["-k", "2", "--t", "1", "--ell", "1", "--seed", "1", "--out", "out"], cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    labels = [read_labels(tmp_path / "out" / f"x-{at}.labels.csv") for at in (1, 2, 3)]
+    assert [len(one) for one in labels] == [4, 4, 4]
+
+
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2e9, "2.00 GB")])
 def test_bytes_are_shown_in_decimal_units(count, text):
     assert bytes_text(count) == text
@@ -481,6 +506,12 @@ def test_choose_k_says_which_option_cannot_be(files, options, text):
     done = secfc_command(*CHOOSE, "--drop", "diagnosis", *options, cwd=files)
     assert done.returncode == 2
     assert text in " ".join(done.stderr.split())
+
+
+def test_choose_k_refuses_a_file_that_is_given_twice(files):
+    done = secfc_command(*CHOOSE, "a.csv", "--drop", "diagnosis", cwd=files)
+    assert done.returncode == 2
+    assert "FILES: a.csv is given twice" in done.stderr
 
 
 def test_choose_k_names_the_file_that_cannot_be_used(files):

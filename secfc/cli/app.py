@@ -136,9 +136,10 @@ def choose_k(
 ) -> None:
     """Compare numbers of clusters on one sharing: inertia and its knee, and three measures."""
     from secfc.cli.choose import print_choice  # noqa: PLC0415
+    from secfc.cli.inputs import sources  # noqa: PLC0415
 
     with plain_endings():
-        print_choice(files, range(first, last + 1), options, plot=plot)
+        print_choice(sources(files, [], []), range(first, last + 1), options, plot=plot)
 
 
 # After the commands of this file, which help then shows first.

@@ -15,10 +15,11 @@ from secfc.cli.render import console, faults_line, log_file, our_warnings, thres
 from secfc.errors import ParameterError
 from secfc.options import ChooseOptions
 from secfc.outputs import check_file
+from secfc.sources.query import Query
 from secfc.tables import party_names, read_tables, row_ids
 
 
-def print_choice(files: list[Path], ks: range, options: Choosing, *, plot: Path | None) -> None:
+def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plot: Path | None) -> None:
     """Compare and print.
 
     Raises

@@ -16,8 +16,11 @@ def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) 
     Raises
     ------
     ParameterError
-        Neither, queries that do not fit the URLs, or a URL that cannot be used.
+        Neither, a file that is given twice, queries that do not fit the URLs, or a URL that cannot be used.
     """
+    for at, file in enumerate(files):
+        if any(file.resolve() == other.resolve() for other in files[:at]):
+            raise ParameterError(f"FILES: {file} is given twice, every party has a file of its own")
     if not files and not urls:
         raise ParameterError("FILES: name a file for each party, or databases with --from and --query")
     if len(queries) not in ({1, len(urls)} if urls else {0}):
@@ -39,6 +42,8 @@ def label_names(paths: Sequence[Path | Query]) -> list[str]:
 
 
 def members_of(tables: Sequence[Table]) -> list[Party]:
-    """The parties that hold the tables, each under its file's name."""
-    parties = as_parties([table.rows for table in tables], names=[str(table.path) for table in tables])
+    """The parties that hold the tables, each under its file's name; two queries may be of one file."""
+    paths = [str(table.path) for table in tables]
+    names = [path if paths.count(path) == 1 else f"{path} ({at})" for at, path in enumerate(paths, start=1)]
+    parties = as_parties([table.rows for table in tables], names=names)
     return [replace(party, columns=table.columns) for party, table in zip(parties, tables, strict=True)]

@@ -1,6 +1,7 @@
 """What a driver is given and what it gives back, whichever driver it is."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -77,6 +78,12 @@ class Setup:
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)
     deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        # Drivers know parties by their names.
+        for name, count in Counter(self.parties).items():
+            if count > 1:
+                raise ParameterError(f"parties: {count} are called {name!r}")
 
     @property
     def resumable(self) -> bool:

@@ -295,3 +295,9 @@ def test_a_process_verifies_a_statement_once_and_parties_that_are_measured_each_
     n = setup.job.n
     assert Counter(Counter(verified).values())[n + 1] == n  # introductions: by the server and every client
     assert check.cache_info().misses - before == len(set(verified))
+
+
+def test_parties_of_one_name_are_refused(setup_of):
+    setup = setup_of()
+    with pytest.raises(ParameterError, match=r"parties: 2 are called 'parties\[0\]'"):
+        replace(setup, names=["parties[0]", "parties[0]", "parties[2]"])
