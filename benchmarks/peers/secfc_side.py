@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import secfc
 from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.labels import timed_rounds
-from benchmarks.costs.setting import PRECISION, Case
+from benchmarks.costs.setting import PRECISION, Case, same_kernels
 from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, row
 from secfc.array_types import Floats
 from secfc.params import Job
@@ -120,8 +120,10 @@ def plaintext(folder: Path, size: str) -> PeerRow:
 if __name__ == "__main__":
     place, out, *sizes = sys.argv[1:]
     measured = []
-    for one in sizes or SIZES:
-        measured.append(plaintext(Path(place), one))
-        measured += [secure(Path(place), one, *parties) for parties in PARTIES]
-        measured += [with_labels(Path(place), one, *parties) for parties in PARTIES]
+    # As SPU's, whose compilation is not counted either. A run of size a would take NumPy: loading costs more.
+    with same_kernels():
+        for one in sizes or SIZES:
+            measured.append(plaintext(Path(place), one))
+            measured += [secure(Path(place), one, *parties) for parties in PARTIES]
+            measured += [with_labels(Path(place), one, *parties) for parties in PARTIES]
     Path(out).write_text(json.dumps(measured), encoding="utf-8")
