@@ -1,5 +1,6 @@
 """Shares and deals that overtook what they depend on, which a client keeps until it comes."""
 
+from collections import Counter
 from dataclasses import replace
 
 from secfc.errors import MessageError
@@ -19,6 +20,7 @@ class EarlyDeals:
 
     def __init__(self) -> None:
         self.held: list[UnionDeal] = []
+        self._known = Counter[int]()  # parts, by sender
 
     def hold(self, message: UnionDeal, *, stage: int) -> None:
         """Keep a part that cannot be opened yet.
@@ -32,7 +34,8 @@ class EarlyDeals:
             raise MessageError(
                 f"UnionDeal: of stage {message.round} from client {message.sender} out of turn"
             )
-        _check_next(message, self.held, most=MOST_DEALT_BYTES + TAG_BYTES)
+        _check_next(message, self._known, most=MOST_DEALT_BYTES + TAG_BYTES)
+        self._known[message.sender] += 1
         self.held.append(message)
 
 
@@ -48,6 +51,7 @@ class EarlyShares:
 
     def __init__(self) -> None:
         self.held: list[Share] = []
+        self._known = Counter[int]()
         self.spoilt: set[int] = set()
 
     def hold(self, message: Share, *, job: Job) -> None:
@@ -59,13 +63,14 @@ class EarlyShares:
             most += packed_bytes((len(PRIMES), job.width, job.k))
         if len(message.sealed.payload) > most and job.max_liars:
             message = replace(message, sealed=Sealed(payload=b""))
-        _check_next(message, self.held, most=most)
+        _check_next(message, self._known, most=most)
+        self._known[message.sender] += 1
         self.held.append(message)
 
 
-def _check_next(message: Share | UnionDeal, held: list[Share] | list[UnionDeal], *, most: int) -> None:
+def _check_next(message: Share | UnionDeal, parts: Counter[int], *, most: int) -> None:
     kind, size = type(message).__name__, len(message.sealed.payload)
-    known = sum(one.sender == message.sender for one in held)
+    known = parts[message.sender]
     if message.part != known or known == WINDOW:
         text = f"{kind}: part {message.part} from client {message.sender} out of turn"
         raise turn_error(message.part, known)(text)
