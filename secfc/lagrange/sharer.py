@@ -75,13 +75,14 @@ class Sharer:
         segments = split(quantise(rows, job.exponent), job.ell)
         values = np.empty((job.ell + job.t, job.width, b))
         packed = [PackedResidues.empty((len(self._primes), job.width, b)) for _ in range(job.n)]
+        planes = [one.planes() for one in packed]
         out = np.empty((job.n, job.width, 3 * b), dtype=np.uint8)
         for index, p in enumerate(self._primes):
             values[: job.ell] = reduce(segments, p)
             values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
             self._encoders[index](values, p, out)
-            for plane, share in zip((one.planes()[index] for one in packed), out, strict=True):
-                plane[...] = share
+            for plane, share in zip(planes, out, strict=True):
+                plane[index] = share
         return packed
 
     def cover(self, count: int) -> list[PackedResidues]:
@@ -93,9 +94,10 @@ class Sharer:
         """
         job = self._job
         packed = [PackedResidues.empty((len(self._primes), count, 1)) for _ in range(job.n)]
+        planes = [one.planes() for one in packed]
         out = np.empty((job.n, count, 3), dtype=np.uint8)
         for index, p in enumerate(self._primes):
             self._encoders[index](self._masks.uniform(p, (job.ell + job.t, count, 1)), p, out)
-            for plane, share in zip((one.planes()[index] for one in packed), out, strict=True):
-                plane[...] = share
+            for plane, share in zip(planes, out, strict=True):
+                plane[index] = share
         return packed

@@ -67,7 +67,8 @@ class Witnesses:
     """
 
     def __init__(self, context: ClientContext, peers: Peers) -> None:
-        self._job, self._me, self._session = context.job, context.number, context.session
+        self._me, self._session = context.number, context.session
+        self._last_round, self._most = context.job.last_round, most_witness_bytes(context.job) + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
         self._heard: dict[int, int] = {}  # last round, by client
@@ -125,10 +126,10 @@ class Witnesses:
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender not in self._channels:
             raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
-        if message.round > self._job.last_round:
+        if message.round > self._last_round:
             # END among them, which travels as 0: there is one encoding of each message.
-            raise MessageError(f"Witness: of round {message.round}, at most {self._job.last_round} are asked")
-        if len(sealed) > most_witness_bytes(self._job) + TAG_BYTES:
+            raise MessageError(f"Witness: of round {message.round}, at most {self._last_round} are asked")
+        if len(sealed) > self._most:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
         payload = self._channels[sender].open(Witness.purpose, part=0, sealed=sealed, round_=round_)
         self._check(sender, round_, payload)
@@ -148,20 +149,20 @@ class Witnesses:
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
         """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
         said = {round_: payload[:SHOWN_BYTES]} | dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
-        others: list[tuple[int, Proof]] = []  # than the own ones
+        own = self._own
+        differ = [n for n, one in said.items() if n in own and one[:DIGEST_BYTES] != own[n].digest]
         try:
-            for number in sorted(said.keys() & self._own.keys()):
-                differs = said[number][:DIGEST_BYTES] != self._own[number].digest
-                if differs or number == round_:
-                    proof = self._proof(client, number, said[number])
-                    proof.verify(self._session)
-                    others += [(number, proof)] * differs
+            if round_ in own and round_ not in differ:
+                self._proof(client, round_, said[round_]).verify(self._session)
+            others = {number: self._proof(client, number, said[number]) for number in sorted(differ)}
+            for proof in others.values():
+                proof.verify(self._session)
         except SealError:
             self.false.add(client)
             return
         if others:
-            raise self._cheat(client, *others[0])
-        if round_ in self._own:
+            raise self._cheat(client, *next(iter(others.items())))
+        if round_ in own:
             self._agreed.setdefault(round_, set()).add(client)
 
     def _proof(self, client: int, number: int, payload: bytes) -> Proof:
