@@ -4,6 +4,7 @@ Public choices (a random start) use a seeded NumPy generator elsewhere; nothing 
 """
 
 import os
+from math import prod
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -82,7 +83,7 @@ class MaskSource:
         equally likely. Subtracting the constant (p - 1)/2 keeps that.
         """
         self._check_process()
-        wanted = int(np.prod(shape))
+        wanted = prod(shape)
         low_bits = (1 << p.bit_length()) - 1
         accept = (kernels or VectorisedKernels()).accept
         kept = np.empty(wanted, dtype=np.float64)
@@ -109,7 +110,7 @@ class MaskSource:
         The low 61 bits of a 64-bit word, drawn again if they are all ones (or zero, when that is excluded).
         """
         self._check_process()
-        wanted = int(np.prod(shape))
+        wanted = prod(shape)
         kept = self._words(wanted)
         while True:
             refused = kept == np.uint64(_WIDE_BITS)

@@ -7,7 +7,7 @@ say whether `ANDED` numbers each are at least 0 (docs/proofs.md, "Rows within th
 """
 
 from collections.abc import Callable, Sequence
-from math import isqrt
+from math import isqrt, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +188,7 @@ def most_bounded_bytes(lines: int, primes: int) -> int:
 
 def _signs(source: MaskSource, shape: tuple[int, ...]) -> Floats:
     """Independent coefficients: 0 with probability 1/2, -1 and 1 with 1/4 each."""
-    count = int(np.prod(shape))
+    count = prod(shape)
     bits: NDArray[np.uint8] = np.unpackbits(np.frombuffer(source.octets(-(-count // 4)), dtype=np.uint8))
     pairs = bits[: 2 * count].astype(np.float64).reshape(*shape, 2)
     found: Floats = pairs[..., 0] - pairs[..., 1]
