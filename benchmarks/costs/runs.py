@@ -32,7 +32,11 @@ CLUSTER_STD = 8.0
 CASES = (
     Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
     Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
+    Case(m=3010, d=10, k=4, n=301, t=4, ell=2),
 )
+MOST_PROCESSES = 100
+"""Parties of the largest case that has a process for each."""
+
 QUICK_CASES = (Case(m=600, d=8, k=3, n=5, t=1, ell=2),)
 
 
@@ -181,7 +185,7 @@ def _cpu_seconds() -> float:
 def measure_cases(
     cases: tuple[Case, ...], *, precision: int = PRECISION, repeats: int = REPEATS
 ) -> Iterator[RunRow]:
-    """Measure each case with each driver."""
+    """Measure each case with each driver, with many parties in one process only."""
     for case in cases:
-        for driver in DRIVERS:
+        for driver in DRIVERS if case.n <= MOST_PROCESSES else DRIVERS[:1]:
             yield measure_runs(case, driver=driver, precision=precision, repeats=repeats)
