@@ -307,7 +307,7 @@ def test_nobody_but_the_recipient_opens_a_share(net):
 def test_a_server_with_all_it_sees_and_keys_of_its_own_opens_nothing(net):
     # It knows transcript, labels and places; of the secret it can only offer products with keys of its own.
     share = mail(net)[2, 1, 0]
-    transcript, own = net.channels[1][2]._transcript, X25519PrivateKey.generate()
+    transcript, own = net.transcript, X25519PrivateKey.generate()
     for introduction in net.introductions:
         key = X25519PublicKey.from_public_bytes(introduction.ephemeral)
         for secret in (own.exchange(key), introduction.ephemeral, bytes(32)):
