@@ -130,7 +130,9 @@ class Federation:
         return name in self._processes and self._processes[name].poll() is None
 
     def start(self, *names: str) -> None:
-        """Start these parties, all by default, and wait until the sites have registered.
+        """Start these parties, all by default, and wait until the server knows all sites that run.
+
+        A server that was started again knows none: a job that came before a site would run without it.
 
         Raises
         ------
@@ -140,7 +142,7 @@ class Federation:
         names = names or (SERVER, *self.sites)
         for name in names:
             self._start(name)
-        wanted = set(names) - {SERVER}
+        wanted = {name for name in self.sites if name in names or self.alive(name)}
         until = time.monotonic() + _START_SECONDS
         while not wanted <= (known := self._registered()):
             if not self.alive(SERVER):
@@ -150,11 +152,13 @@ class Federation:
             time.sleep(_POLL_SECONDS)
 
     def _registered(self) -> set[str]:
-        """Sites whose latest process the server has accepted."""
-        known = set()
+        """Sites whose latest process the latest process of the server has accepted."""
+        known, console = set(), self.kits[SERVER] / "console.txt"
+        server = console.read_text(errors="replace") if console.exists() else ""
         for name in self.sites:
             log = self.kits[name] / "console.txt"
-            if self.alive(name) and b"Successfully registered client" in log.read_bytes():
+            taken = f"New client {name}@" in server or f"Re-activate the client: {name} at" in server
+            if taken and self.alive(name) and b"Successfully registered client" in log.read_bytes():
                 known.add(name)
         return known
 
