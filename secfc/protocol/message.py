@@ -1,6 +1,7 @@
 """What all messages have in common: the base of their types, and who sends them to whom."""
 
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from typing import ClassVar, Literal
 
 from secfc.errors import MessageError, SealError
@@ -36,7 +37,7 @@ class Message:
     """Of the type, in the header. No two types have the same, and none changes."""
 
     body: ClassVar[Body]
-    """The fields behind the header, in this order: how each is encoded and how large it can be in a job."""
+    """The fields behind the header, in this order: how each is encoded, as its annotation says."""
 
     phase: ClassVar[Phase]
     """Phase in which the message travels, whose costs it counts to."""
@@ -66,6 +67,12 @@ class Message:
     sender: int
     recipient: int
     round: int = 0
+
+    def __init_subclass__(cls) -> None:
+        hints = get_annotations(cls).items()  # Annotated[type, encoding]
+        cls.body = Body(
+            **{name: hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
+        )
 
     def __post_init__(self) -> None:
         if len(self.run) != RUN_ID_BYTES:

@@ -6,6 +6,7 @@ how many they are.
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from secfc.array_types import Labels
 from secfc.errors import MessageError
@@ -27,7 +28,6 @@ from secfc.protocol.encodings import (
     SETS,
     SIGNATURES,
     START,
-    Body,
     clients,
     counted,
     elements,
@@ -78,11 +78,10 @@ class Hello(ToServer):
     phase = work = "identify"
     states = frozenset({State.IDENTIFY})
     with_helpers = True
-    body = Body(agreement=octets(DIGEST_BYTES), introduction=INTRODUCTION, start=START)
 
-    agreement: bytes = field(repr=False)
-    introduction: Introduction
-    start: Labels | PackedLabels | None = field(default=None, repr=False)
+    agreement: Annotated[bytes, octets(DIGEST_BYTES)] = field(repr=False)
+    introduction: Annotated[Introduction, INTRODUCTION]
+    start: Annotated[Labels | PackedLabels | None, START] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,9 +93,8 @@ class Plan(FromServer):
     work = "share"
     states = frozenset({State.IDENTIFY})
     alike = with_helpers = True
-    body = Body(introductions=INTRODUCTIONS)
 
-    introductions: tuple[Introduction | None, ...]
+    introductions: Annotated[tuple[Introduction | None, ...], INTRODUCTIONS]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,10 +108,9 @@ class Share(BetweenClients):
     states = frozenset({State.IDENTIFY, State.UNION, State.SHARE, State.DONE})
     purpose = b"share"
     needed = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: of.share))
 
-    part: int
-    sealed: Sealed
+    part: Annotated[int, COUNT]
+    sealed: Annotated[Sealed, sealed(lambda of: of.share)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,10 +123,9 @@ class Ready(ToServer):
     number = 3
     phase = work = "share"
     states = frozenset({State.SHARE})
-    body = Body(part=COUNT, value=counted(lambda of: COIN_BYTES))
 
-    part: int
-    value: bytes = field(default=b"", repr=False)
+    part: Annotated[int, COUNT]
+    value: Annotated[bytes, counted(lambda of: COIN_BYTES)] = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,9 +139,8 @@ class Continue(FromServer):
     phase = work = "iterate"
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = with_helpers = True
-    body = Body(part=COUNT)
 
-    part: int
+    part: Annotated[int, COUNT]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,25 +158,15 @@ class Assignment(FromServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = alike = with_helpers = True
-    body = Body(
-        sets=SETS,
-        responders=clients(lambda of: of.job.threshold),
-        left_out=clients(lambda of: of.job.n),
-        lost=clients(lambda of: of.job.reserves),
-        since=COUNT,
-        draws=DRAWS,
-        coin=counted(lambda of: COMPARERS * TOLD_BYTES),
-        endorsements=SIGNATURES,
-    )
 
-    sets: Labels | PackedLabels = field(repr=False)
-    responders: tuple[int, ...] = ()
-    left_out: tuple[int, ...] = ()
-    lost: tuple[int, ...] = ()
-    since: int = 1
-    draws: tuple[int, ...] = ()
-    coin: bytes = field(default=b"", repr=False)
-    endorsements: tuple[bytes, ...] = field(default=(), repr=False)
+    sets: Annotated[Labels | PackedLabels, SETS] = field(repr=False)
+    responders: Annotated[tuple[int, ...], clients(lambda of: of.job.threshold)] = ()
+    left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
+    lost: Annotated[tuple[int, ...], clients(lambda of: of.job.reserves)] = ()
+    since: Annotated[int, COUNT] = 1
+    draws: Annotated[tuple[int, ...], DRAWS] = ()
+    coin: Annotated[bytes, counted(lambda of: COMPARERS * TOLD_BYTES)] = field(default=b"", repr=False)
+    endorsements: Annotated[tuple[bytes, ...], SIGNATURES] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,10 +178,9 @@ class CodedDistances(ToServer):
     # The server may hear from a client after it has gone on without it.
     states = frozenset({State.ITERATE, State.DONE})
     rounds = True
-    body = Body(part=COUNT, residues=residues(lambda of: of.answer))
 
-    part: int
-    residues: PackedResidues
+    part: Annotated[int, COUNT]
+    residues: Annotated[PackedResidues, residues(lambda of: of.answer)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -211,25 +195,15 @@ class Finish(FromServer):
     phase = work = "reveal"
     states = frozenset({State.ITERATE})
     alike = with_helpers = True
-    body = Body(
-        n_iter=COUNT,
-        converged=flag("Finish: converged"),
-        inertia=REAL,
-        labels=LABELS,
-        left_out=clients(lambda of: of.job.n),
-        lost=clients(lambda of: of.job.reserves),
-        since=COUNT,
-        endorsements=SIGNATURES,
-    )
 
-    labels: Labels | PackedLabels = field(repr=False)
-    n_iter: int
-    converged: bool
-    inertia: float | None
-    left_out: tuple[int, ...] = ()
-    lost: tuple[int, ...] = ()
-    since: int = 1
-    endorsements: tuple[bytes, ...] = field(default=(), repr=False)
+    n_iter: Annotated[int, COUNT]
+    converged: Annotated[bool, flag("Finish: converged")]
+    inertia: Annotated[float | None, REAL]
+    labels: Annotated[Labels | PackedLabels, LABELS] = field(repr=False)
+    left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
+    lost: Annotated[tuple[int, ...], clients(lambda of: of.job.reserves)] = ()
+    since: Annotated[int, COUNT] = 1
+    endorsements: Annotated[tuple[bytes, ...], SIGNATURES] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -244,10 +218,9 @@ class UnionDeal(BetweenClients):
     states = frozenset({State.IDENTIFY, State.UNION})  # it may overtake the Plan
     purpose = b"union deal"
     rounds = needed = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: MOST_DEALT_BYTES))
 
-    part: int
-    sealed: Sealed
+    part: Annotated[int, COUNT]
+    sealed: Annotated[Sealed, sealed(lambda of: MOST_DEALT_BYTES)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -258,10 +231,9 @@ class UnionOpening(ToServer):
     phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
-    body = Body(part=COUNT, values=elements(lambda of: MOST_DEALT_BYTES))
 
-    part: int
-    values: Elements = field(repr=False)
+    part: Annotated[int, COUNT]
+    values: Annotated[Elements, elements(lambda of: MOST_DEALT_BYTES)] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -272,9 +244,8 @@ class UnionContinue(FromServer):
     phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
-    body = Body(part=COUNT)
 
-    part: int
+    part: Annotated[int, COUNT]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -285,9 +256,8 @@ class UnionFound(FromServer):
     phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
-    body = Body(found=FOUND)
 
-    found: Found
+    found: Annotated[Found, FOUND]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,9 +268,8 @@ class UnionVerdict(FromServer):
     phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
-    body = Body(unique=flag("UnionVerdict: unique"))
 
-    unique: bool
+    unique: Annotated[bool, flag("UnionVerdict: unique")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -311,9 +280,8 @@ class LeaveOut(FromServer):
     phase = work = "share"
     # A client that has everything may still hear that another does not.
     states = frozenset({State.SHARE, State.ITERATE})
-    body = Body(client=COUNT)
 
-    client: int
+    client: Annotated[int, COUNT]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -328,9 +296,8 @@ class Witness(BetweenClients):
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"witness"
     rounds = True
-    body = Body(sealed=sealed(lambda of: of.witness))
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, sealed(lambda of: of.witness)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -346,10 +313,9 @@ class Challenge(FromServer):
     # With membership privacy parts are checked while others are shared.
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = alike = True
-    body = Body(seed=octets(SEED_BYTES), values=counted(lambda of: COIN_BYTES * of.job.n))
 
-    seed: bytes = field(repr=False)
-    values: bytes = field(default=b"", repr=False)
+    seed: Annotated[bytes, octets(SEED_BYTES)] = field(repr=False)
+    values: Annotated[bytes, counted(lambda of: COIN_BYTES * of.job.n)] = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -360,10 +326,9 @@ class Report(ToServer):
     phase = work = "check"
     states = frozenset({State.SHARE, State.CHECK})
     rounds = True
-    body = Body(signature=octets(SIGNATURE_BYTES), residues=residues(lambda of: of.report))
 
-    residues: PackedResidues
-    signature: bytes = field(repr=False)
+    signature: Annotated[bytes, octets(SIGNATURE_BYTES)] = field(repr=False)
+    residues: Annotated[PackedResidues, residues(lambda of: of.report)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -374,9 +339,8 @@ class Dispute(FromServer):
     phase = work = "check"
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = True
-    body = Body(reports=REPORTS)
 
-    reports: tuple[SignedReport, ...]
+    reports: Annotated[tuple[SignedReport, ...], REPORTS]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -392,14 +356,11 @@ class Evidence(ToServer):
     phase = work = "check"
     states = frozenset({State.SHARE, State.CHECK})
     rounds = True
-    body = Body(
-        dealer=CLIENT, part=COUNT, signature=octets(SIGNATURE_BYTES), payload=rest(lambda of: of.dealt)
-    )
 
-    dealer: int
-    part: int
-    payload: bytes | memoryview = field(repr=False)
-    signature: bytes = field(repr=False)
+    dealer: Annotated[int, CLIENT]
+    part: Annotated[int, COUNT]
+    signature: Annotated[bytes, octets(SIGNATURE_BYTES)] = field(repr=False)
+    payload: Annotated[bytes | memoryview, rest(lambda of: of.dealt)] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -413,9 +374,8 @@ class CentreShare(BetweenClients):
     phase = work = "reveal"
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"centre share"
-    body = Body(sealed=sealed(lambda of: of.revealed(of.job.sums_revealed)))
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, sealed(lambda of: of.revealed(of.job.sums_revealed))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -427,9 +387,8 @@ class UnionCheck(BetweenClients):
     states = frozenset({State.UNION})
     purpose = b"union check"
     rounds = needed = True
-    body = Body(sealed=sealed(lambda of: of.union_check))
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, sealed(lambda of: of.union_check)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -441,9 +400,8 @@ class Echo(BetweenClients):
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"echo"
     rounds = True
-    body = Body(sealed=sealed(lambda of: SHOWN_BYTES))
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, sealed(lambda of: SHOWN_BYTES)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -456,10 +414,9 @@ class Introduce(BetweenClients):
     number = 22
     phase = work = "prepare"
     needed = True
-    body = Body(agreement=octets(DIGEST_BYTES), introduction=INTRODUCTION)
 
-    agreement: bytes = field(repr=False)
-    introduction: Introduction
+    agreement: Annotated[bytes, octets(DIGEST_BYTES)] = field(repr=False)
+    introduction: Annotated[Introduction, INTRODUCTION]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -470,9 +427,8 @@ class Holds(BetweenClients):
     phase = work = "prepare"
     purpose = b"prepare holds"
     needed = True
-    body = Body(sealed=PREPARED)
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, PREPARED]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -483,9 +439,8 @@ class Deal(BetweenClients):
     phase = work = "prepare"
     purpose = b"prepare deal"
     needed = True
-    body = Body(sealed=PREPARED)
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, PREPARED]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -496,9 +451,8 @@ class Complete(BetweenClients):
     phase = work = "prepare"
     purpose = b"prepare complete"
     needed = True
-    body = Body(sealed=PREPARED)
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, PREPARED]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -509,9 +463,8 @@ class Opening(BetweenClients):
     phase = work = "prepare"
     purpose = b"prepare opening"
     needed = True
-    body = Body(sealed=PREPARED)
 
-    sealed: Sealed
+    sealed: Annotated[Sealed, PREPARED]
 
 
 _COMPARED = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
@@ -543,10 +496,9 @@ class SpareMasks(BetweenClients, _OneOfAPart):
     states = _COMPARED
     purpose = b"spare masks"
     rounds = with_helpers = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
-    part: int
-    sealed: Sealed
+    part: Annotated[int, COUNT]
+    sealed: Annotated[Sealed, sealed(lambda of: DIGEST_BYTES + of.answer)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -558,10 +510,9 @@ class MaskedAnswer(BetweenClients, _OneOfAPart):
     states = _COMPARED
     purpose = b"masked answer"
     rounds = with_helpers = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
-    part: int
-    sealed: Sealed
+    part: Annotated[int, COUNT]
+    sealed: Annotated[Sealed, sealed(lambda of: DIGEST_BYTES + of.answer)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -573,10 +524,9 @@ class MaskedDistances(BetweenClients, _OneOfAPart):
     states = _COMPARED
     purpose = b"masked distances"
     rounds = needed = with_helpers = True
-    body = Body(part=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.answer))
 
-    part: int
-    sealed: Sealed
+    part: Annotated[int, COUNT]
+    sealed: Annotated[Sealed, sealed(lambda of: DIGEST_BYTES + of.answer)]
 
 
 def place_of(index: int, part: int) -> int:
@@ -596,11 +546,10 @@ class Compared(BetweenClients):
     states = _COMPARED
     purpose = b"compared"
     rounds = needed = with_helpers = True
-    body = Body(part=COUNT, index=COUNT, sealed=sealed(lambda of: DIGEST_BYTES + of.compared))
 
-    part: int
-    index: int
-    sealed: Sealed
+    part: Annotated[int, COUNT]
+    index: Annotated[int, COUNT]
+    sealed: Annotated[Sealed, sealed(lambda of: DIGEST_BYTES + of.compared)]
 
     @property
     def place(self) -> int:
@@ -625,11 +574,10 @@ class OpenedLabels(ToServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = with_helpers = True
-    body = Body(part=COUNT, labels=PART_LABELS, core=counted(lambda of: -(-of.part_rows() // 8)))
 
-    part: int
-    labels: Labels | PackedLabels = field(repr=False)
-    core: bytes = field(default=b"", repr=False)
+    part: Annotated[int, COUNT]
+    labels: Annotated[Labels | PackedLabels, PART_LABELS] = field(repr=False)
+    core: Annotated[bytes, counted(lambda of: -(-of.part_rows() // 8))] = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -647,19 +595,12 @@ class Endorsement(ToServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = with_helpers = True
-    body = Body(
-        signature=octets(SIGNATURE_BYTES),
-        best=COUNT,
-        inertia=REAL,
-        liars=clients(lambda of: of.job.max_liars),
-        rows=numbers(lambda of: of.job.k + 1),
-    )
 
-    signature: bytes = field(repr=False)
-    best: int = 0
-    inertia: float | None = None
-    rows: tuple[int, ...] = field(default=(), repr=False)
-    liars: tuple[int, ...] = ()
+    signature: Annotated[bytes, octets(SIGNATURE_BYTES)] = field(repr=False)
+    best: Annotated[int, COUNT] = 0
+    inertia: Annotated[float | None, REAL] = None
+    liars: Annotated[tuple[int, ...], clients(lambda of: of.job.max_liars)] = ()
+    rows: Annotated[tuple[int, ...], numbers(lambda of: of.job.k + 1)] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -670,9 +611,8 @@ class CoinRequest(FromServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     alike = with_helpers = True
-    body = Body(left_out=clients(lambda of: of.job.n))
 
-    left_out: tuple[int, ...] = ()
+    left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -686,10 +626,9 @@ class Coin(ToServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     with_helpers = True
-    body = Body(value=octets(COIN_BYTES), signature=octets(SIGNATURE_BYTES))
 
-    value: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+    value: Annotated[bytes, octets(COIN_BYTES)] = field(repr=False)
+    signature: Annotated[bytes, octets(SIGNATURE_BYTES)] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -703,23 +642,14 @@ class RecheckRequest(FromServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     alike = with_helpers = True
-    body = Body(
-        last=COUNT,
-        n_iter=COUNT,
-        converged=flag("RecheckRequest: converged"),
-        inertia=REAL,
-        labels=LABELS,
-        left_out=clients(lambda of: of.job.n),
-        endorsements=SIGNATURES,
-    )
 
-    last: int
-    labels: Labels | PackedLabels = field(repr=False)
-    n_iter: int
-    converged: bool
-    inertia: float | None
-    left_out: tuple[int, ...] = ()
-    endorsements: tuple[bytes, ...] = field(default=(), repr=False)
+    last: Annotated[int, COUNT]
+    n_iter: Annotated[int, COUNT]
+    converged: Annotated[bool, flag("RecheckRequest: converged")]
+    inertia: Annotated[float | None, REAL]
+    labels: Annotated[Labels | PackedLabels, LABELS] = field(repr=False)
+    left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
+    endorsements: Annotated[tuple[bytes, ...], SIGNATURES] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -733,11 +663,10 @@ class Recheck(FromServer):
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = alike = with_helpers = True
-    body = Body(last=COUNT, result=octets(DIGEST_BYTES), coin=octets(COMPARERS * TOLD_BYTES))
 
-    last: int
-    result: bytes = field(repr=False)
-    coin: bytes = field(repr=False)
+    last: Annotated[int, COUNT]
+    result: Annotated[bytes, octets(DIGEST_BYTES)] = field(repr=False)
+    coin: Annotated[bytes, octets(COMPARERS * TOLD_BYTES)] = field(repr=False)
 
 
 KINDS: tuple[type[Message], ...] = tuple(
