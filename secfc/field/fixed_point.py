@@ -25,18 +25,10 @@ _BLOCK_ELEMENTS = 1 << 17
 
 
 def row_norms(rows: NDArray[np.float64]) -> Floats:
-    """Euclidean norm of each row without overflow, and without underflow of the largest.
+    """Euclidean norm of each finite row, shape (m,), without overflow, and without underflow of the largest.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d), float64
-        Finite values.
-
-    Returns
-    -------
-    ndarray of shape (m,), float64
-        May be inf where the norm itself exceeds the largest float64. Norms far below the largest one of
-        the same call (by a factor of 2**500) may come out as 0.
+    May be inf where the norm itself exceeds the largest float64. Norms far below the largest one of the same
+    call (by a factor of 2**500) may come out as 0.
     """
     largest = float(np.abs(rows).max(initial=0.0))
     if largest == 0.0:

@@ -17,17 +17,9 @@ _MASK = (1 << _BITS) - 1
 
 
 def limbs_of_digits(digits: Floats, radix: MixedRadix) -> Limbs:
-    """Limbs of the integers that have these mixed-radix digits, by Horner's rule.
+    """Limbs of the integers that have these mixed-radix digits, shape (P, ...), by Horner's rule.
 
-    Parameters
-    ----------
-    digits : ndarray of shape (P, ...), float64
-    radix : MixedRadix
-
-    Returns
-    -------
-    ndarray of shape (L, ...), uint32
-        L limbs hold every integer below the product of the primes.
+    L limbs hold every integer below the product of the primes.
     """
     count = -(-(radix.radices[-1] * radix.primes[-1]).bit_length() // _BITS)
     limbs = np.zeros((count, *digits.shape[1:]), dtype=np.uint64)
@@ -52,12 +44,7 @@ def total(values: Limbs) -> int:
 
 
 class Cumulated:
-    """Running sums of integers, to be searched.
-
-    Parameters
-    ----------
-    values : ndarray of shape (L, m), uint32
-    """
+    """Running sums of integers, shape (L, m), to be searched."""
 
     def __init__(self, values: Limbs) -> None:
         self._sums = np.cumsum(values, axis=1, dtype=np.uint64)

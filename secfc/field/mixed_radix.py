@@ -15,13 +15,7 @@ from secfc.field.residues import canonical, inverse, reduce
 
 
 class MixedRadix:
-    """The mixed-radix system of some primes.
-
-    Parameters
-    ----------
-    primes : tuple of int
-        Distinct primes below 2**24.
-    """
+    """The mixed-radix system of distinct primes below 2**24."""
 
     def __init__(self, primes: tuple[int, ...]) -> None:
         self.primes = primes
@@ -32,17 +26,7 @@ class MixedRadix:
         """Bound on the relative error of `approximate`: a rounded radix and product per term, P - 1 sums."""
 
     def digits(self, residues: Floats) -> Floats:
-        """Digits of the integers in [0, Q) that have these residues.
-
-        Parameters
-        ----------
-        residues : ndarray of shape (P, ...), float64
-            Reduced residues, one plane per prime.
-
-        Returns
-        -------
-        ndarray of shape (P, ...), float64
-        """
+        """Digits of the integers in [0, Q) that have these reduced residues, both of shape (P, ...)."""
         digits = np.empty_like(residues)
         for i, p in enumerate(self.primes):
             rest = reduce(residues[i], p)

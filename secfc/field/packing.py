@@ -22,16 +22,7 @@ def packed_bytes(shape: tuple[int, int, int]) -> int:
 
 
 def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
-    """Three little-endian bytes for each reduced residue modulo p.
-
-    Parameters
-    ----------
-    residues : ndarray of shape (..., rows), float64
-
-    Returns
-    -------
-    ndarray of shape (..., 3 * rows), uint8
-    """
+    """Three little-endian bytes for each reduced residue: shape (..., rows) becomes (..., 3 * rows)."""
     words = canonical(residues, p).astype("<u4")
     octets = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
     return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])
@@ -55,17 +46,7 @@ def unpack(packed: NDArray[np.uint8]) -> Floats:
 class PackedResidues(Payload):
     """Canonical residues of shape (primes, columns, rows), 24 bits each, little endian.
 
-    Parameters
-    ----------
-    shape : tuple of three ints
-        (primes, columns, rows).
-    payload : bytes-like
-        ``3 * primes * columns * rows`` bytes.
-
-    Raises
-    ------
-    MessageError
-        When the payload has another length than the shape says.
+    MessageError when the payload has another length than the shape says.
     """
 
     shape: tuple[int, int, int]

@@ -66,12 +66,8 @@ def residues_needed(radius: int, largest_set: int) -> int:
         D = ||mu_h - |S_h| x_i||^2 <= (2 |S_h| radius)^2          (docs/protocol.md, eq. 9).
 
     D is never negative, so Q > D would suffice to decode it. With Q > 2**24 (2 |S_h| radius)**2 what is no
-    distance is unlikely to pass for one (`secfc.kmeans.in_range`).
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    distance is unlikely to pass for one (`secfc.kmeans.in_range`). ParameterError when all primes together
+    are not enough.
     """
     limit = (2 * int(largest_set) * radius) ** 2 << MARGIN_BITS  # a NumPy integer would overflow
     return primes_above(
@@ -82,16 +78,7 @@ def residues_needed(radius: int, largest_set: int) -> int:
 def primes_above(limit: int, *, what: str) -> int:
     """Number of primes whose product exceeds a limit that is quadratic in the radius.
 
-    Parameters
-    ----------
-    limit : int
-    what : str
-        Takes so many bits, for the error.
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    ParameterError when all are not enough: `what` takes so many bits.
     """
     if limit < _MODULI[-1]:
         return max(1, bisect_right(_MODULI, limit))

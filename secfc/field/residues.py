@@ -17,20 +17,11 @@ The largest prime is 16760833, so a product is at most 8380420**2 and 128 of the
 
 
 def reduce(x: Floats, p: int | Floats) -> Floats:
-    """Reduced residues of the integers `x`, in a new array.
+    """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24, in a new array.
 
-    Parameters
-    ----------
-    x : ndarray of one dimension or more, float64
-        Integers, |x| < 2**53 - 2**24.
-    p : int, or ndarray of a shape that broadcasts to that of `x`
-        Odd primes below 2**24.
-
-    Notes
-    -----
     The quotient x * (1/p) is at most 2**30 and off by less than 2**-22 of that rounding, so the rounded
     quotient q leaves |x - q p| <= p/2 + p 2**-22 <= p/2 + 4. Both q p and the difference are below 2**53,
-    hence exact.
+    hence exact. Arrays of primes broadcast to the shape of `x`.
     """
     quotient = x * (1.0 / p)
     np.rint(quotient, out=quotient)
@@ -45,19 +36,7 @@ def canonical(x: Floats, p: int | Floats) -> Floats:
 
 
 def matmul(a: Floats, b: Floats, p: int) -> Floats:
-    """Reduced product ``a @ b`` modulo p of two matrices of reduced residues.
-
-    Parameters
-    ----------
-    a : ndarray of shape (rows, inner), float64
-    b : ndarray of shape (inner, columns), float64
-    p : int
-
-    Returns
-    -------
-    ndarray of shape (rows, columns), float64
-        Reduced residues.
-    """
+    """Reduced product ``a @ b`` modulo p of two matrices of reduced residues, float64."""
     inner = a.shape[1]
     if inner <= BLOCK:
         return reduce(a @ b, p)
@@ -71,14 +50,7 @@ def matmul(a: Floats, b: Floats, p: int) -> Floats:
 def squared_norms(x: Floats, p: int | Floats) -> Floats:
     """Reduced ``sum_c x[c]**2`` modulo p of each column vector of reduced residues.
 
-    Parameters
-    ----------
-    x : ndarray of shape (columns, rows) or (P, columns, rows), float64
-    p : int, or ndarray of shape (P, 1)
-
-    Returns
-    -------
-    ndarray of shape (rows,) or (P, rows), float64
+    `x` has shape (columns, rows), or (P, columns, rows) with primes of shape (P, 1).
     """
     total = np.zeros(x.shape[:-2] + x.shape[-1:])
     for start in range(0, x.shape[-2], BLOCK):

@@ -36,15 +36,9 @@ def roots(prime: Prime, order: int) -> tuple[Floats, Floats]:
 
 
 def forward(x: Floats, root_powers: Floats, p: int) -> Floats:
-    """X[j] = sum_i x[i] omega**(i j) along the first axis, j in bit-reversed order.
+    """X[j] = sum_i x[i] omega**(i j) along the first axis, a power of two, j in bit-reversed order.
 
-    Parameters
-    ----------
-    x : ndarray of shape (order, columns), float64
-        Reduced residues; order a power of two.
-    root_powers : ndarray, float64
-        Of `roots`.
-    p : int
+    `x`, shape (order, columns), are reduced residues; `root_powers` are of `roots`.
     """
     order, columns = x.shape
     x = x.copy()

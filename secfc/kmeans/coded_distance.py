@@ -25,13 +25,8 @@ _SQUARED_ROWS = 1 << 14
 class CodedPoints:
     """A client's shares of every row, and what it answers about sets of them.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (P, width + 1, m), float32
-        Memory for the shares and their squared norms, filled by `store`.
-    primes : tuple of P ints
-    k : int
-    kernels : Kernels
+    `shares`, ndarray of shape (P, width + 1, m), float32, is memory for the shares and their squared norms,
+    filled by `store`.
     """
 
     def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:

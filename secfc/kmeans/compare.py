@@ -22,7 +22,6 @@ class SquaredDistances:
     ----------
     residues : ndarray of shape (P, k, rows), float64
         Reduced residues of D; `quotients` may overwrite them.
-    radix : MixedRadix
     sizes : ndarray of shape (k,), int64
         |S_h|; 0 for an empty set, whose centre is never chosen.
     """
@@ -46,8 +45,6 @@ class Quotients:
         Set of least value, the lowest index among equals.
     doubt : ndarray of shape (rows,), bool
         Whether floats cannot decide the label.
-    radix : MixedRadix
-    sizes : ndarray of shape (k,), int64
     tolerance : float
         Relative difference of two values that proves their order.
     """
@@ -88,20 +85,7 @@ def relative_tolerance(radix: MixedRadix) -> float:
 
 
 def rationals(values: Objects, sizes: Ints) -> Objects:
-    """The exact squared distances ``values / sizes**2``.
-
-    Parameters
-    ----------
-    values : ndarray of dtype object
-        Python integers D.
-    sizes : ndarray of the same shape, int64
-        |S_h| >= 1, below 2**31.
-
-    Returns
-    -------
-    ndarray of the same shape, dtype object
-        `gmpy2.mpq`.
-    """
+    """The exact squared distances ``values / sizes**2``, `gmpy2.mpq`, of integers and 1 <= |S_h| < 2**31."""
     found: Objects = np.frompyfunc(mpq, 2, 1)(values, (sizes**2).astype(object))
     return found
 
@@ -132,14 +116,7 @@ class Nearest:
 
 
 def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:
-    """Exact argmin over the centres of each row, ties to the lowest index.
-
-    Parameters
-    ----------
-    found : Quotients
-    with_core : bool
-        Also decide the 3:1 rule.
-    """
+    """Exact argmin over the centres of each row, ties to the lowest index; if asked for, the 3:1 rule."""
     digits, value, labels = found.digits, found.value, found.labels
     exact = _Exact(found)
     contested = np.flatnonzero(found.doubt)

@@ -23,7 +23,6 @@ class RangeCheck:
     radius : int
         No quantised row of an honest client has a larger norm.
     layout : Layout
-        Whose rows are whose.
     max_liars : int
         Clients that may lie about answers and are found out. 0: answers are not checked, so a wrong one may
         be the reason, and nobody is named.
@@ -35,25 +34,13 @@ class RangeCheck:
         self._beyond: dict[int, Bools] = {}
 
     def take(self, rows: slice, value: Floats, sizes: Ints, tolerance: float) -> None:
-        """Compare squared distances of some rows.
+        """Compare squared distances D / |S_h|**2 of rows, shape (sets, rows); those that come again replace.
 
-        Parameters
-        ----------
-        rows : slice
-            Those that come again replace what was found.
-        value : ndarray of shape (sets, rows), float64
-            D / |S_h|**2.
-        sizes : ndarray of shape (sets,), int64
-            |S_h|; empty sets are not compared.
-        tolerance : float
-            More than twice the relative error of a value.
-
-        Notes
-        -----
         Honest rows never exceed the limit. Their norms are at most `radius`, which includes rounding
         (`secfc.field.fixed_point.quantised_radius`). So the sum over S_h and |S_h| times a row have norms of
         at most |S_h| radius each, D <= (2 |S_h| radius)**2, and D / |S_h|**2 <= (2 radius)**2. The errors of
-        its float and of the limit's are within the tolerance.
+        its float and of the limit's are within the tolerance, which is more than twice the relative error of
+        a value.
         """
         held = value if sizes.all() else value[sizes > 0]
         limit = self._most * (1 + tolerance)
@@ -70,17 +57,9 @@ class RangeCheck:
         )
 
     def end_round(self, sets: Labels) -> None:
-        """Begin another round, if all distances of this one are possible.
+        """Begin another round, if all distances of this one, which was about `sets`, are possible.
 
-        Parameters
-        ----------
-        sets : ndarray of shape (m,), int32
-            What the round was about.
-
-        Raises
-        ------
-        RangeError
-            Naming clients that have certainly shared rows beyond the bound, if there are any.
+        RangeError names clients that have certainly shared rows beyond the bound, if there are any.
         """
         if not self._beyond:
             return

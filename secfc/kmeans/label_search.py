@@ -206,16 +206,9 @@ class LabelSearch:
     def end_round(self, farthest: Ints) -> Follows:
         """Move the sets.
 
-        Parameters
-        ----------
-        farthest : ndarray of shape (e,) or (0,), int64
-            Rows that are moved to the emptied clusters, in order (`secfc.kmeans.relocation`); none where even
-            the farthest row lies on its centre.
-
-        Returns
-        -------
-        Follows
-            Where a start has ended, `best` may have to be changed.
+        `farthest`, shape (e,) or (0,), are the rows that are moved to the emptied clusters, in order
+        (`secfc.kmeans.relocation`); none where even the farthest row lies on its centre. Where a start has
+        ended, `best` may have to be changed.
         """
         labels, run = self._labels.copy(), self.current
         sets = labels.copy()

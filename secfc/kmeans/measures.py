@@ -16,15 +16,7 @@ BINS = 24
 
 
 class RoundSums:
-    """Sums over rows of an iteration's distances, taken block by block.
-
-    Parameters
-    ----------
-    sets : ndarray of shape (m,), int32
-        The sets whose means the distances are to.
-    sizes : ndarray of shape (k,), int64
-        Their rows.
-    """
+    """Sums over rows of an iteration's distances to the means of `sets`, taken block by block."""
 
     def __init__(self, sets: Labels, sizes: Ints) -> None:
         self._sets, self._sizes = sets, sizes
@@ -33,15 +25,9 @@ class RoundSums:
         ] = {}  # by first row: rows that come again replace
 
     def add(self, rows: slice, labels: Labels, value: Floats) -> None:
-        """Take squared distances of some rows.
+        """Take squared distances of some rows, of nearest centre `labels`.
 
-        Parameters
-        ----------
-        rows : slice
-        labels : ndarray of shape (rows,), int32
-            Nearest centre.
-        value : ndarray of shape (sets asked about, rows), float64
-            Squared distances, inf to empty sets; not changed.
+        `value`, shape (sets asked about, rows), is inf to empty sets and is not changed.
         """
         k, every = self._sizes.size, np.arange(labels.size)
         own = np.sqrt(value[labels, every])
@@ -61,16 +47,7 @@ class RoundSums:
         )
 
     def measures(self, labels: Labels, *, inertia: float, total: float) -> "Measures":
-        """The measures of a clustering.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (m,), int32
-        inertia : float
-            Sum of squared distances to the own centre, W.
-        total : float
-            Sum of squared distances to the mean of all rows.
-        """
+        """The measures of a clustering; `total` is the sum of squared distances to the mean of all rows."""
         width, own, between = (np.sum(parts, axis=0) for parts in zip(*self._parts.values(), strict=True))
         rows = np.bincount(labels, minlength=self._sizes.size)
         present = np.flatnonzero(rows)
@@ -108,12 +85,7 @@ def _davies_bouldin(spread: Floats, distance: Floats) -> float:
 def calinski_harabasz(inertia: float, *, total: float, k: int, m: int) -> float:
     """The ratio of the variance between k clusters with rows to that within; nan as `Measures` says.
 
-    Parameters
-    ----------
-    inertia : float
-        Sum of squared distances to the own centre.
-    total : float
-        To the mean of all m rows.
+    `total` is the sum of squared distances to the mean of all m rows.
     """
     if not 2 <= k < m:
         return nan

@@ -35,19 +35,7 @@ def draws(rng: np.random.Generator, k: int) -> list[int]:
 
 
 class Choices:
-    """The public part of a start: rows that were chosen, and those that are asked about.
-
-    Parameters
-    ----------
-    m, k : int
-        Rows and clusters, k <= m.
-    first : int
-        The first candidate.
-
-    Attributes
-    ----------
-    chosen, candidates : list of int
-    """
+    """The public part of a start: rows that were `chosen`, and `candidates` that are asked about; k <= m."""
 
     def __init__(self, *, m: int, k: int, first: int) -> None:
         self._m, self._k = m, k
@@ -89,18 +77,11 @@ class Choices:
 
 
 class PlusPlus:
-    """Chooses k rows as the first centres, question by question.
+    """Chooses k <= m rows as the first centres, question by question.
 
     `sets` asks about single rows; `add` takes the distances to them, and `end_round` returns whether there is
     another question. If not, `sets` has the chosen rows, row c_h alone in set h. Random numbers are drawn
     with the question that they follow, before it is known whether a row is drawn by them.
-
-    Parameters
-    ----------
-    m, k : int
-        Rows and clusters, k <= m.
-    rng : numpy.random.Generator
-        For public choices only.
     """
 
     def __init__(self, *, m: int, k: int, rng: np.random.Generator) -> None:
@@ -132,13 +113,7 @@ class PlusPlus:
         self._asked[:, :, rows] = part
 
     def end_round(self) -> bool:
-        """Choose the best candidate, now that all its distances are here, and draw the next candidates.
-
-        Returns
-        -------
-        bool
-            Whether `sets` holds another question about candidates.
-        """
+        """Choose the best candidate, and draw the next; whether `sets` asks about candidates again."""
         assert self._asked is not None
         best = 0
         closest, potential = self._with(0), None

@@ -10,24 +10,16 @@ from secfc.kmeans.compare import rationals, relative_tolerance
 def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Labels:
     """The next sets: `labels`, with the rows farthest from their centres moved to emptied clusters.
 
-    In ascending index each cluster without a row takes the row farthest from its own centre, farthest
-    first and ties by row index. Where even the farthest row lies on its centre, nothing moves. A cluster
-    that gives its only row away stays empty.
+    In ascending index each cluster without a row takes the row farthest from its own centre, farthest first
+    and ties by row index. Where even the farthest row lies on its centre, nothing moves (`labels` itself is
+    returned). A cluster that gives its only row away stays empty.
 
     Parameters
     ----------
-    labels : ndarray of shape (m,), int32
-        Nearest centre of each row.
     own : ndarray of shape (P, m), float32
-        Digits of D to that centre (below 2**24, so exact).
-    radix : MixedRadix
+        Digits of D to the nearest centre (below 2**24, so exact).
     sizes : ndarray of shape (k,), int64
         Sizes of the sets that the distances were computed to.
-
-    Returns
-    -------
-    ndarray of shape (m,), int32
-        `labels` itself where nothing moves.
     """
     m = labels.size
     emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)

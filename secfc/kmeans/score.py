@@ -27,15 +27,7 @@ def score_weights(sizes: Ints, m: int) -> list[int]:
 def score(sums: Sequence[int] | Objects, sizes: Ints, m: int) -> int:
     """What starts are compared by, the least is best: the sum of c_h times the sum of D over the rows of h.
 
-    It is 2**b times the inertia, less 1/256 of it at most.
-
-    Parameters
-    ----------
-    sums : sequence of k ints
-        Sums of D over the rows of each label.
-    sizes : ndarray of shape (k,), int64
-        Sizes of the sets that the distances are to.
-    m : int
-        Rows in all.
+    It is 2**b times the inertia, less 1/256 of it at most. `sums` are of each label; `sizes`, of the m rows
+    in all, are of the sets that the distances are to.
     """
     return sum(weight * int(one) for weight, one in zip(score_weights(sizes, m), sums, strict=True))

@@ -237,17 +237,9 @@ class Search:
         self._radix = distances.radix
 
     def end_round(self) -> bool:
-        """Move the sets, now that the distances of every row are here.
+        """Move the sets, now that the distances of every row are here; whether `sets` holds another question.
 
-        Returns
-        -------
-        bool
-            True when `sets` holds another question; then `best` is not final.
-
-        Raises
-        ------
-        RangeError
-            Some distance is larger than the public bound allows. The search is over.
+        RangeError where some distance is larger than the public bound allows. The search is over.
         """
         self._within.end_round(self.sets)
         if self._step is _Step.CANDIDATES:

@@ -23,21 +23,10 @@ def random_partition(rng: np.random.Generator, m: int, k: int) -> Labels:
 
 
 def separated_sets(sets: Labels, labels: Labels, core: Bools, k: int) -> Labels:
-    """Sets of core rows only (the paper, section 5: S'_h), the other rows in no set.
+    """Sets of core rows only (the paper, section 5: S'_h), -1 for the other rows.
 
-    Parameters
-    ----------
-    sets : ndarray of shape (m,), int32
-        `labels` after relocation.
-    labels : ndarray of shape (m,), int32
-        Nearest centre of each row.
-    core : ndarray of shape (m,), bool
-        Rows at most a third as far from their centre as from any other.
-
-    Returns
-    -------
-    ndarray of shape (m,), int32
-        -1 for rows in no set. A cluster without a core keeps all its rows: S'_h must have a mean.
+    `sets` are `labels` after relocation; `core` are rows at most a third as far from their centre as from any
+    other. A cluster without a core keeps all its rows: S'_h must have a mean.
     """
     kept = core & (sets == labels)
     has_core = np.bincount(sets[kept], minlength=k) > 0

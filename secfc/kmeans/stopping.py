@@ -40,13 +40,7 @@ class Iterated:
 
 @dataclass(frozen=True, kw_only=True)
 class Stopping:
-    """The rule of a job.
-
-    Parameters
-    ----------
-    m, max_iter : int
-    tol_moved : float
-    """
+    """The rule of a job."""
 
     m: int
     max_iter: int
@@ -64,18 +58,10 @@ class Stopping:
     def after(
         self, n_iter: int, *, asked: Labels, previous: Labels | None, labels: Labels, sets: Labels
     ) -> Iterated:
-        """What follows an iteration.
+        """What follows iteration `n_iter` of a start, whose centres were the means of `asked`.
 
-        Parameters
-        ----------
-        n_iter : int
-            Iterations of this start, this one included.
-        asked : ndarray of shape (m,), int32
-            The sets whose means the rows were assigned to.
-        previous : ndarray of shape (m,), int32, or None
-            The labels of the iteration before; None in a start's first.
-        labels, sets : ndarray of shape (m,), int32
-            Its labels, and the sets that are asked about next: a cluster without a label may have got a row.
+        `previous` are the labels of the iteration before, None in the first. `sets` are asked about next:
+        `labels`, but a cluster without one may have got a row.
         """
         fixed = np.array_equal(sets, asked)
         moved = self.m if previous is None else int(np.count_nonzero(previous != labels))

@@ -9,21 +9,9 @@ from secfc.field.residues import reduce
 
 
 def basis_residues(nodes: Sequence[int], at: Sequence[int], p: int) -> Ints:
-    """``L_u(a)`` = prod_{v != u} (a - b_v) / (b_u - b_v) modulo p for nodes b and points a.
+    """``L_u(a)`` = prod_{v != u} (a - b_v) / (b_u - b_v) modulo p for distinct nodes b and other points a.
 
-    Parameters
-    ----------
-    nodes : sequence of int, length s
-        Distinct residues b_u.
-    at : sequence of int, length r
-        Residues a, none of them a node.
-    p : int
-        Prime.
-
-    Returns
-    -------
-    ndarray of shape (r, s), int64 for p below 2**24, else object
-        Canonical residues; Python integers where products do not fit int64.
+    Canonical residues of shape (points, nodes), int64 for p below 2**24, else Python integers.
     """
     kind = np.int64 if p < 1 << 24 else object
     b, a = np.array(nodes, dtype=kind), np.array(at, dtype=kind)
@@ -48,17 +36,8 @@ def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
 def decoding_weights(*, alpha: Sequence[int], beta: Sequence[int], p: int) -> Floats:
     """w_j = sum_u L_j(beta_u): one weighted sum decodes (docs/protocol.md, eq. 7).
 
-    Parameters
-    ----------
-    alpha : sequence of int, length R
-        The responders' evaluation points.
-    beta : sequence of int, length ell
-        The segments' points.
-
-    Returns
-    -------
-    ndarray of shape (R,), float64
-        Reduced residues: sum_j w_j phi(alpha_j) = sum_u phi(beta_u) for phi of degree below R.
+    Reduced residues of shape (R,): sum_j w_j phi(alpha_j) = sum_u phi(beta_u) for phi of degree below R,
+    alpha being the R responders' points.
     """
     return reduce(lagrange_basis(alpha, beta, p).sum(axis=0), p)
 

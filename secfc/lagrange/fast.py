@@ -28,18 +28,10 @@ WEIGHTS_FROM = 384
 
 
 def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform:
-    """What evaluates, at alpha_1..alpha_n, the polynomials through values at beta_1..beta_coded.
+    """What evaluates, at alpha_1..alpha_n, the polynomials through values at beta_1..beta_(ell + t).
 
     Barycentric: f(alpha_j) = M(alpha_j) sum_u c_u y_u / (alpha_j - beta_u), where M(z) = prod_u (z - beta_u)
     and c_u = 1 / M'(beta_u).
-
-    Parameters
-    ----------
-    prime : Prime
-    n : int
-        Clients.
-    coded : int
-        ell + t.
     """
     p = prime.p
     order = order_of_root(max(n, coded))
@@ -73,23 +65,10 @@ def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform
 
 
 def fast_decoding_weights(prime: Prime, *, n: int, coded: int, ell: int, responders: Sequence[int]) -> Floats:
-    """`secfc.lagrange.basis.decoding_weights` of some clients, for many of them.
+    """`secfc.lagrange.basis.decoding_weights` of the clients that answered, numbers 1 to n, if they are many.
 
     w_j = 1 / M'(alpha_j) sum_u M(beta_u) / (beta_u - alpha_j), where M(z) is the product of z - alpha_j over
     the responders.
-
-    Parameters
-    ----------
-    prime : Prime
-    n, coded, ell : int
-        Clients; ell + t; segments.
-    responders : sequence of int
-        Numbers, 1 to n, of the R clients that answered.
-
-    Returns
-    -------
-    ndarray of shape (R,), float64
-        Reduced residues.
     """
     p, g = prime.p, prime.generator
     order = order_of_root(max(n, coded))

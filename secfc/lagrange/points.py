@@ -9,12 +9,8 @@ from secfc.field.primes import TWO_ADIC_ORDER, Prime
 class EvaluationPoints:
     """Distinct public points of one prime field (Songze Li et al., *Secure Federated Clustering*, 4.1).
 
-    Attributes
-    ----------
-    beta : tuple of int, length ell + t
-        Where a polynomial takes its segments (the first ell) and its masks (the last t).
-    alpha : tuple of int, length n
-        Where it is evaluated, one point a client. Disjoint from beta.
+    A polynomial takes its ell segments, and then its t masks, at beta; it is evaluated at alpha, one a
+    client.
     """
 
     beta: tuple[int, ...]

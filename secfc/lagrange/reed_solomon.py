@@ -16,16 +16,9 @@ from secfc.lagrange.basis import inverses
 
 
 class ReedSolomon:
-    """The code of polynomials of degree below `dimension` at some points of one prime field.
+    """The code of polynomials of degree below s = `dimension` at N >= s distinct points of one prime field.
 
-    Parameters
-    ----------
-    points : sequence of int, length N
-        Distinct residues.
-    dimension : int
-        s, 1 <= s <= N.
-    p : int
-        Prime. Below 2**24 products fit int64; of larger ones residues are Python integers, which is slow.
+    For p below 2**24 products fit int64; of larger primes residues are Python integers, which is slow.
     """
 
     def __init__(self, *, points: Sequence[int], dimension: int, p: int) -> None:
@@ -56,17 +49,9 @@ class ReedSolomon:
         return reduce(rows.astype(np.float64), self._p)
 
     def parity(self, factors: Floats) -> Floats:
-        """Weights that sum every codeword to 0: a combination of the N - s parity checks.
+        """Weights, shape (N,), that sum every codeword to 0: reduced residues.
 
-        Parameters
-        ----------
-        factors : ndarray of shape (N - s,), float64
-            Centred residues.
-
-        Returns
-        -------
-        ndarray of shape (N,), float64
-            Reduced residues.
+        A combination of the N - s parity checks by centred residues.
         """
         return (
             matmul(factors[np.newaxis], self._parity, self._p)[0]
@@ -80,32 +65,15 @@ class ReedSolomon:
         return int(self._points.size) - self._dimension
 
     def contains(self, words: Floats) -> bool:
-        """Whether every column is a codeword.
-
-        Parameters
-        ----------
-        words : ndarray of shape (N, words), float64
-            Reduced residues.
-        """
+        """Whether every column, shape (N, words), of reduced residues is a codeword."""
         if self._parity.shape[0] == 0:
             return True
         return not np.any(np.mod(matmul(self._parity, words, self._p), self._p))
 
     def errors(self, word: Floats | Sequence[int]) -> tuple[int, ...] | None:
-        """Positions where a word differs from the only codeword within (N - s) // 2 of it.
+        """Positions, ascending, where a word differs from the only codeword within (N - s) // 2, or None.
 
-        Parameters
-        ----------
-        word : ndarray of shape (N,), float64, or sequence of N int
-            Integers of absolute value below 2**53, or below 2**63.
-
-        Returns
-        -------
-        tuple of int, or None
-            Ascending; None when no codeword is that near.
-
-        Notes
-        -----
+        The word has N integers of absolute value below 2**53, as float64, or below 2**63.
         Euclid's algorithm on g0 = prod (z - x_j) and the interpolant g1 stops at the first remainder
         g = u g0 + v g1 of degree below (N + s) / 2. If at most (N - s) // 2 values are wrong then v is, up to
         a factor, the polynomial that vanishes where they are, and g / v the codeword's polynomial.

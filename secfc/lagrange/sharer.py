@@ -31,16 +31,9 @@ def _basis(prime: Prime, n: int, coded: int) -> Floats:
 
 
 class Sharer:
-    """Makes shares of blocks of rows.
+    """Makes shares of blocks of rows, modulo the first primes of `secfc.field.primes`.
 
-    Parameters
-    ----------
-    job : Job
-    primes : tuple of P ints
-        The first primes of `secfc.field.primes`.
-    masks : MaskSource
-        Gives t masks for each row, column of a segment, and prime; none is used twice.
-    kernels : Kernels
+    `masks` gives t masks for each row, column of a segment, and prime; none is used twice.
     """
 
     def __init__(self, *, job: Job, primes: tuple[int, ...], masks: MaskSource, kernels: Kernels) -> None:
@@ -60,17 +53,7 @@ class Sharer:
         return lambda values, p, out: kernels.encode(values, basis, p, out)
 
     def share(self, rows: Floats) -> list[PackedResidues]:
-        """Shares of some rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (b, d), float64
-
-        Returns
-        -------
-        list of n PackedResidues of shape (P, width, b)
-            Entry j - 1 belongs to client j alone.
-        """
+        """Shares of rows (b, d), each of shape (P, width, b); entry j - 1 belongs to client j alone."""
         job, b = self._job, rows.shape[0]
         segments = split(quantise(rows, job.exponent), job.ell)
         values = np.empty((job.ell + job.t, job.width, b))
@@ -86,12 +69,7 @@ class Sharer:
         return packed
 
     def cover(self, count: int) -> list[PackedResidues]:
-        """Shares of `count` polynomials that are uniform altogether, for each prime.
-
-        Returns
-        -------
-        list of n PackedResidues of shape (P, count, 1)
-        """
+        """Every client's shares, shape (P, count, 1), of polynomials that are uniform altogether."""
         job = self._job
         packed = [PackedResidues.empty((len(self._primes), count, 1)) for _ in range(job.n)]
         planes = [one.planes() for one in packed]

@@ -12,16 +12,9 @@ def segment_width(d: int, ell: int) -> int:
 
 
 def split(rows: Floats, ell: int) -> Floats:
-    """The ell segments of each row.
+    """The ell segments of rows of shape (m, d), shape (ell, ceil(d / ell), m).
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d), float64
-
-    Returns
-    -------
-    ndarray of shape (ell, ceil(d / ell), m), float64
-        Zero-padded: zeros add nothing to a squared distance.
+    Zero-padded: zeros add nothing to a squared distance.
     """
     m, d = rows.shape
     width = segment_width(d, ell)
@@ -31,7 +24,10 @@ def split(rows: Floats, ell: int) -> Floats:
 
 
 def share(segments: Floats, masks: Floats, basis: Floats, p: int) -> Floats:
-    """Shares f_i(alpha_j) of m points (the paper's eq. 2).
+    """Shares f_i(alpha_j) of m points (the paper's eq. 2), reduced residues of shape (n, width, m).
+
+    Plane j belongs to client j alone. Any t planes are uniform and independent of the segments, because the t
+    columns of `basis` that meet the masks are invertible in any t rows.
 
     Parameters
     ----------
@@ -41,12 +37,6 @@ def share(segments: Floats, masks: Floats, basis: Floats, p: int) -> Floats:
         Independent, uniform reduced residues, used once.
     basis : ndarray of shape (n, ell + t), float64
         ``lagrange_basis(beta, alpha, p)``.
-
-    Returns
-    -------
-    ndarray of shape (n, width, m), float64
-        Reduced residues; plane j belongs to client j alone. Any t planes are uniform and independent of
-        the segments, because the t columns of `basis` that meet the masks are invertible in any t rows.
     """
     values = np.concatenate([segments, masks])
     flat = matmul(basis, values.reshape(values.shape[0], -1), p)
@@ -54,18 +44,8 @@ def share(segments: Floats, masks: Floats, basis: Floats, p: int) -> Floats:
 
 
 def recover(shares: Floats, basis: Floats, p: int) -> Floats:
-    """Segments from ell + t shares or more.
+    """Segments, shape (ell, width, m), from the shares, shape (r, width, m), of r >= ell + t clients.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (r, width, m), float64
-        Shares of r >= ell + t clients.
-    basis : ndarray of shape (ell, r), float64
-        ``lagrange_basis(those clients' alpha, beta of the segments, p)``.
-
-    Returns
-    -------
-    ndarray of shape (ell, width, m), float64
-        Reduced residues.
+    `basis` is ``lagrange_basis(those clients' alpha, beta of the segments, p)``.
     """
     return matmul(basis, shares.reshape(shares.shape[0], -1), p).reshape(basis.shape[0], *shares.shape[1:])

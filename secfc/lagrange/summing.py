@@ -14,18 +14,7 @@ _AT_A_TIME = 8
 
 
 class ShareSum:
-    """Adds up shares of one part.
-
-    Parameters
-    ----------
-    primes : tuple of P ints
-    kernels : Kernels
-
-    Attributes
-    ----------
-    count : int
-        Shares added.
-    """
+    """Adds up shares of one part, `count` so far."""
 
     def __init__(self, *, primes: tuple[int, ...], kernels: Kernels) -> None:
         self.count = 0
@@ -68,14 +57,7 @@ class ShareSum:
 class SummedParts:
     """Keeps shares that arrive in parts once those of so many clients are added up.
 
-    Parameters
-    ----------
-    keep : callable
-        Is given the sum of a part and its first row.
-    clients : int
-        1: every share is kept as it comes.
-    primes : tuple of P ints
-    kernels : Kernels
+    `keep` is given the sum of a part and its first row. Of one client every share is kept as it comes.
     """
 
     def __init__(

@@ -110,13 +110,7 @@ def prepare_by(
 def check_files(
     files: Sequence[Path | Query], schema: Schema, *, id_column: str | None = None, drop: Sequence[str] = ()
 ) -> list[tuple[pa.Table, Checked]]:
-    """Files and their agreed columns; nothing is shared.
-
-    Raises
-    ------
-    DataError
-        What is wrong with all files that do not fit.
-    """
+    """Files and their agreed columns; nothing is shared. DataError tells what is wrong with all files."""
     fit, problems = [], []
     for file in files:
         try:

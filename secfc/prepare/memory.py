@@ -86,13 +86,7 @@ def prepare(
 
 
 def open_totals(terms: Terms, tables: Sequence[Checked]) -> Preparation:
-    """Open means and deviations among parties that are objects in this process; what they prepare by.
-
-    Raises
-    ------
-    LimitError
-        Too few parties hold values of a column.
-    """
+    """Open means and deviations among parties in this process; LimitError for too few holders."""
     preparers = _preparers(terms, tables)
     _deliver(preparers)
     statistics = preparers[1].statistics

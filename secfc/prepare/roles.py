@@ -30,20 +30,9 @@ _COUNTS = struct.Struct("<HH")
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What the parties of a preparation agree on.
+    """What n parties agree on of which t may collude and still learn nothing but totals, n >= 2t + 1.
 
-    Parameters
-    ----------
-    n : int
-        Parties.
-    t : int
-        Parties that may collude and still learn nothing but totals; n >= 2t + 1.
-    schema : Schema
-
-    Raises
-    ------
-    ParameterError
-        `ThresholdError` for too few parties.
+    `ThresholdError` for too few parties, another `ParameterError` for what cannot be.
     """
 
     n: int
@@ -70,12 +59,7 @@ class Terms:
     def session(self, *, run: bytes, roster: Roster, job: bytes = b"") -> Session:
         """A run on these terms among these identities.
 
-        Parameters
-        ----------
-        run : bytes of length 16
-        roster : Roster
-        job : bytes, optional
-            Digest of the agreed job that it is the first phase of, whose own session is another.
+        `job` is the digest of the agreed job that it is the first phase of, whose own session is another.
         """
         if len(roster.keys) != self.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the terms have {self.n}")
@@ -87,32 +71,10 @@ SealedMessage = Holds | Deal | Complete | Opening
 
 
 class Preparer:
-    """One party.
+    """One party, with its own `sums`, one for each of ``terms.schema.opened``.
 
-    Parameters
-    ----------
-    number : int
-        1 to n.
-    terms : Terms
-    session : Session
-        Of these terms.
-    identity : Identity
-        Whose public key the session's roster has at this number.
-    sums : sequence of Sums
-        Its own, one for each of ``terms.schema.opened``.
-    masks : MaskSource
-    ephemeral : bytes of length 32, optional
-        Private X25519 key for this run; a fresh one by default.
-
-    Attributes
-    ----------
-    statistics : dict from column name to Statistics, or None
-        Once everything is opened.
-
-    Raises
-    ------
-    ParameterError
-        When the roster has another key for it, or sums do not fit the schema.
+    `ephemeral` is its private X25519 key for this run, a fresh one by default. `statistics` are there once
+    everything is opened. ParameterError when the roster has another key, or sums do not fit the schema.
     """
 
     def __init__(
@@ -188,8 +150,8 @@ class Preparer:
         MessageError
             The message is refused and the party is unchanged.
         CheatError
-            What the parties have told contradicts itself; the preparation has ended. Two of them were told
-            different things, or no values have the totals.
+            What the parties have told contradicts itself: two of them were told different things, or no
+            values have the totals.
         AgreementError
             Another party prepares on other terms.
         LimitError

@@ -165,13 +165,7 @@ class Schema:
 
     @classmethod
     def read(cls, path: str | Path) -> "Schema":
-        """The schema in a TOML file of [[column]] tables.
-
-        Raises
-        ------
-        ParameterError
-            Naming the file and the line.
-        """
+        """The schema in a TOML file of [[column]] tables; ParameterError names the file and the line."""
         file = TomlFile(Path(path))
         return cls._built(file.check(_File), lambda text, *keys: file.error(*keys, text=text))
 
@@ -213,10 +207,7 @@ class Schema:
     def ranges(self) -> list[tuple[Column, tuple[float, float]]]:
         """Each column, and the range of what it becomes, as far as that is known before anything is opened.
 
-        Raises
-        ------
-        ParameterError
-            A column is standardised within no agreed number of deviations.
+        ParameterError where a column is standardised within no agreed number of deviations.
         """
         return [(column, _agreed_range(column)) for column in self.columns]
 

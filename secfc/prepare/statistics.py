@@ -25,15 +25,7 @@ _LOW_HALF = (1 << _HALF) - 1
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Sums:
-    """Whole numbers that a party adds to a column's totals, or these totals.
-
-    Attributes
-    ----------
-    count : int
-        Values.
-    total, squares : int
-        Their sum in steps, and the sum of their squares.
-    """
+    """Number, sum in steps and sum of squares of a party's values of a column, or totals of these."""
 
     count: int
     total: int
@@ -80,12 +72,9 @@ class Statistics:
 
     @classmethod
     def of(cls, totals: Sums, column: Column, *, holders: int, smallest: int) -> "Statistics":
-        """From the totals of all parties; all parties compute the same floats from them.
+        """From the totals of all parties, the same floats everywhere.
 
-        Raises
-        ------
-        CheatError
-            No values within the column's range have these totals.
+        CheatError where no values within the column's range have these totals.
         """
         count, total, squares = totals.count, totals.total, totals.squares
         # 0 <= s <= STEPS, hence s**2 <= STEPS s; the last is Cauchy's and Schwarz's inequality.

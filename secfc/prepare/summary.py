@@ -34,13 +34,7 @@ def write_summary(path: Path, preparation: Preparation) -> None:
 
 
 def read_summary(path: Path) -> Preparation:
-    """The preparation of a file that `secfc prepare` wrote.
-
-    Raises
-    ------
-    ParameterError
-        Naming the file and what does not hold together in it.
-    """
+    """The preparation of a file that `secfc prepare` wrote; ParameterError where it is not one."""
     try:
         value = json.loads(read_text(path))
     except (ValueError, RecursionError):

@@ -32,22 +32,9 @@ LIMIT = prod(prime.p for prime in _PRIMES)
 
 
 class Summation:
-    """One client's part in opening the sums of some numbers.
+    """One client's part in opening the sums of `length` numbers; n >= 2t + 1.
 
-    Parameters
-    ----------
-    number : int
-        1 to n.
-    n, t : int
-        Clients, and how many of them may collude; n >= 2t + 1.
-    length : int
-        Numbers to be summed.
-    masks : MaskSource
-
-    Attributes
-    ----------
-    totals : list of int, or None
-        Once all clients' sums are there.
+    `totals` are there once all clients' sums are.
     """
 
     def __init__(self, *, number: int, n: int, t: int, length: int, masks: MaskSource) -> None:
@@ -82,13 +69,7 @@ class Summation:
         return {j: _packed(dealt[j - 1]) for j in range(1, self._n + 1) if j != self.number}
 
     def take(self, sender: int, payload: bytes) -> None:
-        """Take the shares that another client dealt.
-
-        Raises
-        ------
-        MessageError
-            Another size, numbers that are no residues, or a second time; nothing has changed.
-        """
+        """Take the shares that another client dealt; nothing changes with a MessageError."""
         if sender in self._dealers:
             raise MessageError(f"shares from client {sender} a second time")
         self._add(sender, self._residues(sender, payload))
@@ -107,12 +88,7 @@ class Summation:
     def take_sum(self, sender: int, payload: bytes) -> None:
         """Take another client's sum of shares; the last one gives the totals.
 
-        Raises
-        ------
-        MessageError
-            As for `take`; nothing has changed.
-        CheatError
-            The sums of all are of no one polynomial.
+        Nothing changes with a MessageError. CheatError where the sums of all are of no one polynomial.
         """
         if sender in self._opened:
             raise MessageError(f"a sum from client {sender} a second time")
@@ -146,11 +122,8 @@ class Summation:
 def open_sums(sums: Sequence[Floats], *, t: int) -> list[int]:
     """The totals from the sums of shares of all n clients, client 1's first.
 
-    Raises
-    ------
-    CheatError
-        They lie on no polynomial of degree t; the text names the clients where few enough contradict the
-        others.
+    CheatError where they lie on no polynomial of degree t; it names the clients where few enough contradict
+    the others.
     """
     opened = np.empty((len(_PRIMES), sums[0].shape[1]))
     for at, prime in enumerate(_PRIMES):

@@ -31,16 +31,15 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A party's agreed columns.
+    """A party's agreed columns, by name.
 
     Attributes
     ----------
-    rows : int
-    numbers : dict from column name to ndarray of shape (rows,), float64
+    numbers : ndarrays of shape (rows,), float64
         Within the column's range; nan: missing.
-    categories : dict from column name to ndarray of shape (rows,), int64
+    categories : ndarrays of shape (rows,), int64
         Position in the agreed list; -1: missing.
-    clipped, missing : dict from column name to int
+    clipped, missing : ints
         Values that were moved to an end of the range, and that are missing; columns with some.
     """
 
@@ -71,36 +70,14 @@ class Checked:
 
 
 def read(path: Path | Query, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Table:
-    """A party's file or query; of a CSV file the agreed columns stay text until they are checked.
-
-    Parameters
-    ----------
-    path : Path or Query
-    schema : Schema
-    as_text : sequence of str
-        Columns that stay text altogether, such as row IDs.
-
-    Raises
-    ------
-    DataError
-        Naming the file.
-    """
+    """A party's file or query; of a CSV file the agreed columns, and those `as_text`, stay text."""
     return load_table(path, as_text=[*(column.name for column in schema.columns), *as_text])
 
 
 def as_table(given: Any, name: str) -> pa.Table:
-    """A party's table from memory.
+    """A party's table from memory: pyarrow.Table, DataFrame (pandas or Polars) or values by column name.
 
-    Parameters
-    ----------
-    given : pyarrow.Table, DataFrame (pandas or Polars) or mapping from column name to values
-    name : str
-        What errors call the party.
-
-    Raises
-    ------
-    DataError
-        Naming the party and the column.
+    DataError names the party and the column.
     """
     if isinstance(given, pa.Table):
         return given
@@ -124,21 +101,9 @@ def as_table(given: Any, name: str) -> pa.Table:
 
 
 def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
-    """The agreed columns of a party's table.
+    """The agreed columns of a party's table; `others`, such as row IDs, are there and not prepared.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    schema : Schema
-    name : str
-        What errors call the party.
-    others : sequence of str
-        Columns that are there and not prepared, such as row IDs.
-
-    Raises
-    ------
-    DataError
-        Naming the party and, for everything that is wrong, the column and the first row; never a value.
+    DataError names the party and, for everything that is wrong, the column and the first row; never a value.
     """
     problems = _problems_of_names(table.column_names, schema, others)
     done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={})

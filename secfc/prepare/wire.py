@@ -15,13 +15,7 @@ def encode(message: Message) -> bytes | memoryview:
 
 
 def decode(data: bytes | memoryview) -> Message:
-    """The message of these bytes.
-
-    Raises
-    ------
-    MessageError
-        For everything that `encode` would not have written, and for a message of another phase.
-    """
+    """The message of these bytes; MessageError for what `encode` would not have written."""
     return wire.decode(data, k=_K, session=None, most=_most_bytes)
 
 

@@ -18,15 +18,7 @@ _OVERFULL_LOAD = 4 / 3
 
 
 class Course:
-    """The stage that a union is in, and the tables found before it.
-
-    Attributes
-    ----------
-    number : int
-        Of the stage, from 1.
-    stage : Stage
-    finished : bool
-    """
+    """The stage that a union is in (`number` counts from 1), and the tables found before it."""
 
     def __init__(self, plan: UnionPlan) -> None:
         self.plan = plan
@@ -42,15 +34,8 @@ class Course:
         return sum(found.total for _, found in self._tables)
 
     def take_found(self, found: Found) -> None:
-        """Go on after a table.
+        """Go on after a table; UnionError where more IDs or overfull bins were found than the cap allows for.
 
-        Raises
-        ------
-        UnionError
-            More IDs or overfull bins than the cap allows for.
-
-        Notes
-        -----
         An overfull bin holds more IDs than its series determines: bins that the cap leaves no room for were
         filled by a false share of what was opened, or by too many IDs. A table of 128 bins or more is
         followed by one of half its size at most: else a quarter of its bins would hold over 24 IDs, 16 on
@@ -85,18 +70,7 @@ class Course:
         )
 
     def take_verdict(self, unique: bool) -> None:
-        """Go on after a check.
-
-        Parameters
-        ----------
-        unique : bool
-            Every ID is held once, and none is missing in the union.
-
-        Raises
-        ------
-        DuplicateIdError
-            An ID is held twice.
-        """
+        """Go on after a check, whether every ID is there and held once; DuplicateIdError at last."""
         if unique:
             self.finished = True
         elif self._attempt < ATTEMPTS:

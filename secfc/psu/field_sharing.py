@@ -26,14 +26,7 @@ from secfc.randomness import MaskSource
 
 
 class Sharing:
-    """How n clients share, for t colluding ones and ell values in a sharing.
-
-    Parameters
-    ----------
-    n, t, ell : int
-        n >= 2 (ell + t) - 1.
-    kernels : UnionKernels
-    """
+    """How n >= 2 (ell + t) - 1 clients share, for t colluding ones and ell values in a sharing."""
 
     def __init__(self, *, n: int, t: int, ell: int, kernels: UnionKernels) -> None:
         if n < recovery_threshold(t, ell):
@@ -88,23 +81,11 @@ class Sharing:
         return self._kernels.matmul(weights, np.stack(shares))
 
     def misfits(self, shares: Sequence[Elements], clients: Sequence[int]) -> tuple[int, ...] | None:
-        """Clients whose shares of what is opened do not lie on one polynomial with the others'.
+        """Clients whose shares, of shape (N,) each, do not lie on one polynomial with the others'.
 
-        Parameters
-        ----------
-        shares : sequence of ndarray of shape (N,), uint64
-        clients : sequence of int
-            Whose these are; more than `responders` for anything to be noticed.
-
-        Returns
-        -------
-        tuple of int, or None
-            () where all fit, which wrong ones do with probability 2**-61; None where too many do not to say
-            which.
-
-        Notes
-        -----
-        One random combination of the N values stands for all of them.
+        () where all fit, which wrong ones do with probability 2**-61, or where no more than `responders`
+        came; None where too many do not fit to say which. A random combination of the N values stands for all
+        of them.
         """
         if len(clients) <= self.responders:
             return ()

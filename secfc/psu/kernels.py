@@ -51,7 +51,10 @@ class VectorisedUnionKernels:
 
     def matmul(self, a: Elements, x: Elements) -> Elements:
         """See `UnionKernels.matmul`."""
-        return prime.matmul(a, x)
+        product = np.zeros((a.shape[0], x.shape[1]), dtype=np.uint64)
+        for column, values in zip(a.T, x, strict=True):
+            self.add_outer(column, values, product)
+        return product
 
     def add_into(self, x: Elements, total: Elements) -> None:
         """See `UnionKernels.add_into`."""

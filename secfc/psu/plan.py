@@ -44,12 +44,10 @@ def salt_of(transcript: bytes) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class UnionPlan:
-    """Public parameters of a union.
+    """Public parameters of a union; n, t and ell are those of `secfc.params.Job`.
 
     Parameters
     ----------
-    n, t, ell : int
-        As in `secfc.params.Job`.
     cap : int
         IDs of all clients together, at most. What is sent depends on it and not on how many each holds.
     salt : bytes of length 16
@@ -90,15 +88,9 @@ class UnionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class UnionTable:
-    """Bins of one stage, and where a token falls: in a bin, at a *pole*.
+    """Bins of one stage for up to `cap` IDs, and where a token falls: in a bin, at a *pole*.
 
-    Parameters
-    ----------
-    plan : UnionPlan
-    stage : int
-        Tables of different stages hash independently.
-    cap : int
-        IDs expected at most.
+    Tables of different stages hash independently.
     """
 
     plan: UnionPlan

@@ -51,15 +51,6 @@ def multiply(a: Elements | np.uint64, b: Elements | np.uint64) -> Elements:
     return fold(np.asarray(total + (low & _P) + (low >> _BITS)))
 
 
-def matmul(a: Elements, x: Elements) -> Elements:
-    """Product a @ x for a of shape (q, c) and x of shape (c, N)."""
-    product = np.zeros((a.shape[0], x.shape[1]), dtype=np.uint64)
-    for row, total in zip(a, product, strict=True):
-        for coefficient, values in zip(row, x, strict=True):
-            total[...] = add(total, multiply(values, coefficient))
-    return product
-
-
 def elements(values: object) -> Elements:
     """Python integers, nested in lists, as elements modulo p."""
     return np.array(np.array(values, dtype=object) % P, dtype=np.uint64)

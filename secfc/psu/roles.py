@@ -124,17 +124,7 @@ class _Part:
 
 
 class UnionClient(_Role):
-    """A client's side of the union.
-
-    Parameters
-    ----------
-    number : int
-        1 to n.
-    plan : UnionPlan
-    tokens : Tokens
-        Of its own IDs.
-    masks : MaskSource
-    """
+    """A client's side of the union; `tokens` are of its own IDs."""
 
     def __init__(self, *, number: int, plan: UnionPlan, tokens: Tokens, masks: MaskSource) -> None:
         super().__init__(plan)
@@ -148,10 +138,7 @@ class UnionClient(_Role):
     def rows(self) -> Ints:
         """Rows of its own IDs in the union, in the order of its IDs, once the union is finished.
 
-        Raises
-        ------
-        CheatError
-            One has none, though the check says so of nobody.
+        CheatError where one has none, though the check says so of nobody.
         """
         rows, missing = self.course.rows(self._tokens)
         assert self.finished
@@ -174,13 +161,7 @@ class UnionClient(_Role):
         return dealt
 
     def take(self, sender: int, part: int, values: Elements) -> None:
-        """Take what another client dealt.
-
-        Raises
-        ------
-        MessageError
-            Of another size, not of the field, or twice; nothing has changed.
-        """
+        """Take what another client dealt; MessageError for another size, no field or a second time."""
         if not 0 <= part < self.parts:
             raise MessageError(f"part {part} from client {sender}, the stage has {self.parts}")
         check_elements(values, self.dealt_size(part), sender)
@@ -208,15 +189,7 @@ class UnionClient(_Role):
         return len(self._done) == self.parts
 
     def take_found(self, found: Found) -> None:
-        """Take what the server found in a table, and go on to the next stage.
-
-        Raises
-        ------
-        MessageError
-            It does not fit the table.
-        UnionError
-            See `Course.take_found`.
-        """
+        """Take what the server found, if it fits the table (MessageError), as `Course.take_found` does."""
         stage = self.course.stage
         if isinstance(stage, CheckStage):
             raise MessageError("a table's poles in a stage without a table")
@@ -265,13 +238,7 @@ class UnionServer(_Role):
         self._begin()
 
     def take(self, sender: int, part: int, values: Elements) -> None:
-        """Take a client's share of what is opened of a part.
-
-        Raises
-        ------
-        MessageError
-            Of another size, not of the field, or out of turn; nothing has changed.
-        """
+        """Take a client's share of what is opened of a part; nothing changes with a MessageError."""
         if part != self._sent[sender - 1] or part >= self.parts:
             raise MessageError(
                 f"part {part} from client {sender}, part {self._sent[sender - 1]} of {self.parts} is next"
@@ -301,13 +268,7 @@ class UnionServer(_Role):
         return tuple(j for j in range(1, self.plan.n + 1) if j not in held)
 
     def conclude(self) -> Found | bool:
-        """What the complete stage says, of a check whether it holds; the server goes on to the next one.
-
-        Raises
-        ------
-        UnionError
-            See `Course`.
-        """
+        """What the complete stage says, of a check whether it holds; the server goes on as `Course` does."""
         assert self.complete
         if self._finder is None:
             unique = self._unique

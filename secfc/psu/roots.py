@@ -29,15 +29,7 @@ Poly = list[int]
 
 
 def poles(series: Sequence[int], most: int) -> Poly | None:
-    """The poles in ascending order, or None where there are no `most` or fewer simple ones in the field.
-
-    Parameters
-    ----------
-    series : sequence of 2 most int
-        s_k = sum of C_e e**k for nonzero C_e and distinct nonzero e.
-    most : int
-        Poles that the series determines, fewer than 2**12.
-    """
+    """The poles, ascending, by 2 `most` terms of their series; None where these are not few simple ones."""
     connection, length = recurrence(series)
     if length > most or (length and connection[length] == 0):
         return None

@@ -54,13 +54,7 @@ class SeriesStage:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckStage:
-    """Two products gamma y with y = sum over e of rho_e (multiplicity_e - 1).
-
-    Attributes
-    ----------
-    m : int
-        IDs of the union.
-    """
+    """Two products gamma y with y = sum over the union's m IDs e of rho_e (multiplicity_e - 1)."""
 
     plan: UnionPlan
     stage: int

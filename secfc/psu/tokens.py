@@ -44,13 +44,7 @@ class Tokens:
 
 
 def check_key(key: object) -> bytes:
-    """The key, if it is one.
-
-    Raises
-    ------
-    ParameterError
-        Naming the length needed.
-    """
+    """The key, if it is one; ParameterError otherwise."""
     if not isinstance(key, bytes):
         raise ParameterError(f"id_key: bytes are needed, {type(key).__name__} was given")
     if len(key) != KEY_BYTES:
@@ -79,19 +73,11 @@ class RowIds:
     def tokens(self, salt: bytes) -> Tokens:
         """Tokens of the IDs in a run.
 
-        Parameters
-        ----------
-        salt : bytes of length 16
-            Public and different for every run, so that the tokens of two runs have nothing in common for
-            whoever lacks the key.
+        The salt, 16 bytes, is public and different for every run, so that the tokens of two runs have nothing
+        in common for whoever lacks the key.
         """
         state = hashlib.blake2b(key=self.key, digest_size=_TOKEN_BYTES, salt=salt, person=b"secfc token")
-        hashed = bytearray()
-        for digest in self.digests:
-            hashing = state.copy()
-            hashing.update(digest)
-            hashed += hashing.digest()
-        words = np.frombuffer(bytes(hashed), dtype="<u8").reshape(-1, 2)
+        words = np.frombuffer(_hashed(state, (one.data for one in self.digests)), dtype="<u8").reshape(-1, 2)
         # The low 61 bits; all ones, p, becomes 0: once in 2**60 words.
         parts = words & np.uint64(P)
         parts[parts == P] = 0
@@ -101,17 +87,11 @@ class RowIds:
 
 
 def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
-    """A party's IDs in their normal form, hashed.
+    """A party's IDs in their normal form, hashed with the clients' key; errors call the party `name`.
 
-    Parameters
-    ----------
-    ids : iterable of str, int, UUID or bytes
-        Not empty, not twice the same. All but bytes are compared as text in its normal form: 7 is "7", and
-        "007" is another ID.
-    key : bytes of length 32
-        Shared by the clients, unknown to the server.
-    name : str
-        What errors call the party.
+    IDs are str, int, UUID or bytes. All but bytes are compared as text in Unicode's NFC without blanks at
+    either end: 7 is "7", and "007" is another ID. Upper and lower case, leading zeros, punctuation and blanks
+    inside stay as they are: parties must agree on them.
 
     Raises
     ------
@@ -119,20 +99,11 @@ def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
         An ID of another type, or an empty one; the text gives its number, never the ID.
     DuplicateIdError
         The party has an ID twice; the text gives the numbers of the rows, from 0.
-
-    Notes
-    -----
-    The normal form of a text is Unicode's NFC without blanks at either end. Upper and lower case, leading
-    zeros, punctuation and blanks inside stay as they are: parties must agree on them.
     """
     check_key(key)
     state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, person=b"secfc row ID")
-    hashed = bytearray()
-    for number, given in enumerate(ids):
-        hashing = state.copy()
-        hashing.update(_encoded(given, name=name, number=number))
-        hashed += hashing.digest()
-    digests = np.frombuffer(bytes(hashed), dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
+    encoded = (_encoded(given, name=name, number=number) for number, given in enumerate(ids))
+    digests = np.frombuffer(_hashed(state, encoded), dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
     words = digests.view("<u8")
     order = np.lexsort(words.T)
     same = (words[order[1:]] == words[order[:-1]]).all(axis=1)
@@ -144,6 +115,16 @@ def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
             f"{order[:-1][same][at]} and {repeated[at]}"
         )
     return RowIds(digests=digests, key=key)
+
+
+def _hashed(state: hashlib.blake2b, parts: Iterable[bytes | memoryview]) -> bytes:
+    """The digests of all parts, each by a copy of the keyed state."""
+    hashed = bytearray()
+    for part in parts:
+        hashing = state.copy()
+        hashing.update(part)
+        hashed += hashing.digest()
+    return bytes(hashed)
 
 
 def _encoded(given: object, *, name: str, number: int) -> bytes:

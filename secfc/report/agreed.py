@@ -33,7 +33,7 @@ def write_agreed_report(
     Parameters
     ----------
     summary : Summary
-        Of the run; what the coordinator tells in it is not signed, and the page says so.
+        What the coordinator tells in it is not signed, and the page says so.
     agreement : Agreement
         The reader's own.
     path : path

@@ -79,17 +79,8 @@ class ResultSchema(_Part):
 class CoordinatorSchema(_Part):
     """The record.
 
-    Attributes
-    ----------
-    secfc : str
-        The coordinator's version.
-    run : str or None
-    ended : str
-        "complete", or type and code of the error.
-    lost : dict of str to str
-        Parties that the run went on without, and types and codes of their errors.
-    costs : CostsSchema or None
-    result : ResultSchema or None
+    `ended` is "complete", or type and code of the error; `lost` are parties that the run went on without, and
+    types and codes of their errors.
     """
 
     secfc: Text
@@ -101,20 +92,9 @@ class CoordinatorSchema(_Part):
 
 
 def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -> CoordinatorSchema:
-    """Check a coordinator's record of a run.
+    """Check a coordinator's record of a run, that key of the summary that errors call `name`.
 
-    Parameters
-    ----------
-    coordinator : object
-        That key of a summary.
-    agreement : Agreement
-    name : str
-        What errors call the summary.
-
-    Raises
-    ------
-    ParameterError
-        Naming the key that has another form, or numbers that cannot be those of a run of this job.
+    ParameterError names the key that has another form, or numbers that cannot be those of a run of this job.
     """
     record = check_values(coordinator, CoordinatorSchema, name=f"{name}: coordinator")
     result, job = record.result, agreement.job

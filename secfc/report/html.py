@@ -27,22 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What there is to show of a run with a result.
+    """What there is to show of a run with a result; `n_iter` to `near_ties` are those of `secfc.Result`.
 
     Attributes
     ----------
-    n_iter, converged, inertia, near_ties
-        As in `secfc.Result`.
-    sizes : list of int
-        Rows of each cluster.
-    counts : list of int or None
-        Rows of each party, for the table of parties; None with membership privacy.
+    sizes, counts : list of int
+        Rows of each cluster, and of each party; the latter None with membership privacy.
     part : list of str
         What each party failed to do; empty for one that took part to the end.
-    convergence : Chart or None
-        Where the inertia of iterations is known.
-    distances : Chart or None
-        For the server's copy.
+    convergence, distances : Chart or None
+        Where the inertia of iterations is known; for the server's copy.
     own : list of int or None
         Rows of each cluster of the party whose copy it is.
     revealed : list of dict
@@ -68,27 +62,22 @@ class Page:
 
     Attributes
     ----------
-    job : Job
     run : str
         The run's identifier.
     names : list of str
         Of the parties.
     figures : Figures or None
         None of a run without a result.
+    phases : sequence
+        Costs, of `PhaseCost`'s attributes.
     title, ended : str or None
         Of an agreed job; how a run without a result ended.
     party : int or None
         Whose copy it is.
-    learned : list of Learned
-    comparison : PooledComparison or None
-        With Lloyd's algorithm on the pooled rows.
     lost : dict of str to str
         Parties that were lost and why.
     findings : list of Finding or None
         What an audit of the summary found.
-    phases : sequence
-        Costs, of `PhaseCost`'s attributes.
-    wall_seconds : float or None
     """
 
     job: Job
@@ -119,13 +108,7 @@ def write_report(
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page, whole or not at all; a file there is replaced.
-
-    Raises
-    ------
-    ParameterError
-        Naming the file that cannot be written.
-    """
+    """Write a page, whole or not at all, over a file there; ParameterError where it cannot be."""
     target = Path(path)
     replace_text(target, render(page))
     return target
@@ -186,13 +169,7 @@ def convergence(history: Sequence[float]) -> Chart | None:
 
 
 def render(page: Page) -> str:
-    """The page as text.
-
-    Raises
-    ------
-    ParameterError
-        When Jinja is not installed.
-    """
+    """The page as text; ParameterError when Jinja is not installed."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:

@@ -18,12 +18,7 @@ class Learned:
 def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[Learned]:
     """The lines for this job, whose server asked this many questions.
 
-    Parameters
-    ----------
-    job : Job
-    rounds : int
-    opened : sequence of str
-        Columns whose mean and deviation were opened first.
+    `opened` are columns whose mean and deviation were opened first.
     """
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:

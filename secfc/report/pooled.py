@@ -23,13 +23,9 @@ class PooledComparison:
     Attributes
     ----------
     same : int
-        Rows with equal labels.
-    rows : int
-        Of the parties that are in.
+        Rows with equal labels, of the `rows` of the parties that are in.
     labels : ndarray of shape (rows,), int32
         What the pooled rows have, party by party.
-    inertia : float
-    n_iter : int
     seconds : float
         Wall-clock seconds it took.
     """
@@ -43,19 +39,7 @@ class PooledComparison:
 
 
 def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
-    """Run scikit-learn's KMeans on the pooled rows, from the run's own start.
-
-    Parameters
-    ----------
-    result : Result
-    parties : sequence
-        The parties of the run.
-
-    Raises
-    ------
-    DataError
-        When they are not of the run's shapes.
-    """
+    """Run scikit-learn's KMeans on the pooled rows, from the run's own start; DataError for other shapes."""
     from sklearn.cluster import KMeans  # noqa: PLC0415 - takes a second to import
 
     members = as_parties(parties)

@@ -43,17 +43,7 @@ class Sealed(Payload):
 class Channel:
     """Seals what one client sends to another and opens what it is sent by it.
 
-    Parameters
-    ----------
-    secret : bytes of length 32
-        The X25519 secret of both.
-    transcript : bytes of length 32
-        Digest of the session and all introductions.
-    me, peer : int
-        Numbers of the clients.
-
-    Notes
-    -----
+    `secret` is the X25519 secret of both, `transcript` the digest of the session and all introductions.
     Sealing keeps to ascending places, so that no nonce is used twice; a channel refuses to be copied, pickled
     or used in a forked process, for the same reason. Opening has no memory: whoever receives knows which
     place is next.
@@ -76,22 +66,9 @@ class Channel:
     def seal(
         self, purpose: bytes, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
     ) -> Sealed:
-        """Seal a payload for a place that comes after all places sealed before.
+        """Seal a payload for a place that comes after all places sealed before; else SecFCError.
 
-        Parameters
-        ----------
-        purpose : bytes
-            Of the message's type, which declares it.
-        part : int
-            Below 2**64.
-        payload : bytes-like
-        round_ : int
-            Below 2**32.
-
-        Raises
-        ------
-        SecFCError
-            When the place does not come after the last one.
+        The purpose is that of the message's type; part < 2**64, round_ < 2**32.
         """
         if os.getpid() != self._process:
             raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
@@ -110,13 +87,7 @@ class Channel:
     def open(
         self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
     ) -> bytes:
-        """The payload that the other client sealed for this place.
-
-        Raises
-        ------
-        SealError
-            When it sealed no such thing.
-        """
+        """The payload that the other client sealed for this place; SealError when it sealed no such thing."""
         nonce = _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._peer, self._me, purpose)
         try:
@@ -130,14 +101,7 @@ class Channel:
     def mask_key(self, *, round_: int, index: int, question: bytes) -> bytes:
         """A key that both clients derive for the masks of one residue of a round's answer, 32 bytes.
 
-        Parameters
-        ----------
-        round_ : int
-            Below 2**32.
-        index : int
-            Of the residue's prime, below 2**64.
-        question : bytes of length 32
-            Digest of what was asked.
+        `index` is of the residue's prime, `question` a digest of what was asked, 32 bytes.
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
         link = _MASK_LABEL + pair + _NONCE.pack(round_, index) + question

@@ -72,15 +72,9 @@ def check_seed(transcript: bytes, check: int, values: bytes) -> bytes:
 
 
 def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[int]) -> int:
-    """The coin, a number of 256 bits.
+    """The coin, a number of 256 bits, of the same parties in every coin of a run.
 
-    Parameters
-    ----------
-    transcript : bytes of length 32
-    values : mapping from party to bytes of length 32
-        The same parties in every coin of a run.
-    left_out : collection of int
-        Clients whose rows are not in: what follows from the coin is about the rows of the others.
+    What follows from it is about the rows of clients that are not left out.
     """
     digest = hashlib.sha256(_TOSS + transcript)
     for party, value in sorted(values.items()):
@@ -93,13 +87,7 @@ def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[in
 def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
     """What a coin is about that chooses labels of a result, 32 bytes: values told of one are of no other.
 
-    Parameters
-    ----------
-    transcript : bytes of length 32
-    result : bytes of length 32
-        Digest of the result.
-    last : int
-        Number of the question whose labels it has.
+    `result` is the digest of the result, `last` the number of the question whose labels it has.
     """
     return hashlib.sha256(_RECHECK + transcript + result + struct.pack("<I", last)).digest()
 

@@ -40,13 +40,8 @@ _CLIENT_ROWS = struct.Struct("<HI")
 class Session:
     """What names a run, the same at every party.
 
-    Parameters
-    ----------
-    run : bytes of length 16
-        Identifier of the run, random.
-    agreement : bytes of length 32
-        Digest of all that the parties agreed on.
-    roster : Roster
+    `run` is its random identifier, 16 bytes; `agreement` a digest of all that the parties agreed on, 32
+    bytes.
     """
 
     run: bytes = field(repr=False)
@@ -57,10 +52,7 @@ class Session:
     def of(cls, *, job: Job, roster: Roster, run: bytes) -> "Session":
         """A run whose agreement is the protocol's version, the job and the roster.
 
-        Raises
-        ------
-        ParameterError
-            When the roster does not have the job's number of parties, or no server.
+        ParameterError when the roster does not have the job's number of parties, or no server.
         """
         if len(roster.keys) != job.parties:
             raise ParameterError(f"roster: it has {len(roster.keys)} parties, the job has {job.parties}")
@@ -109,12 +101,9 @@ class Introduction:
 
 @lru_cache(maxsize=KNOWN)
 def check_ephemeral(key: bytes) -> X25519PublicKey:
-    """The public key of these bytes.
+    """The public key of these bytes; ValueError for a point of small order.
 
-    Raises
-    ------
-    ValueError
-        It is a point of small order: the secret would be zero whatever the other key is (RFC 7748, 6.1).
+    The secret would be zero whatever the other key is (RFC 7748, 6.1).
     """
     public = X25519PublicKey.from_public_bytes(key)
     _PROBE.exchange(public)
@@ -127,16 +116,10 @@ def start_digest(labels: Labels | None) -> bytes:
 
 
 def transcript_of(session: Session, present: Mapping[int, Introduction]) -> bytes:
-    """Digest of the session and of the introductions of all clients that came, 32 bytes.
+    """Digest of the session and of the introductions, in ascending order, of all clients that came, 32 bytes.
 
     Every part has a fixed length and its client's number, so no two lists give the same bytes. It depends on
     a fresh key of every client, so no two runs have the same transcript if one client is honest.
-
-    Parameters
-    ----------
-    session : Session
-    present : mapping from client to Introduction
-        In ascending order of clients.
     """
     digest = hashlib.sha256(_TRANSCRIPT + session.run + session.agreement)
     for client, one in present.items():
@@ -160,12 +143,8 @@ class Handshake:
 
     Parameters
     ----------
-    session : Session
-    number : int
-        Of the party, from 1.
     identity : Identity
-        Whose public key the roster has at this number.
-    rows : int
+        Whose public key the roster has at this number; else ParameterError.
     start : ndarray of shape (rows,), integer, or None
         Start labels.
     ephemeral : bytes of length 32, optional
@@ -177,15 +156,8 @@ class Handshake:
     ----------
     introduction : Introduction
         To be sent.
-    coin : bytes of length 32
-        Its value of a coin, which follows from the ephemeral key.
-    checks : list of bytes of length 32
-        Likewise its values of checks of shares.
-
-    Raises
-    ------
-    ParameterError
-        When the roster has another key.
+    coin, checks : bytes of length 32, list of such
+        Its values of a coin and of checks of shares, which follow from the ephemeral key.
     """
 
     def __init__(
@@ -230,17 +202,9 @@ class Handshake:
     def channels(self, introductions: Sequence[Introduction | None]) -> dict[int, Channel]:
         """A channel to every other client that introduced itself.
 
-        Parameters
-        ----------
-        introductions : sequence of Introduction or None
-            Of every party, client 1's first, None for one that did not come; all are verified, and the own
-            one must be what was sent.
-
-        Raises
-        ------
-        MessageError
-            `SealError` naming the client whose introduction is not its own, was changed, or has an ephemeral
-            key that shares no secret.
+        Introductions are of every party, client 1's first, None for one that did not come; all are verified,
+        and the own one must be what was sent. `SealError` names the client whose introduction is not its own,
+        was changed, or has an ephemeral key that shares no secret.
         """
         session = self._session
         if len(introductions) != len(session.roster.keys):

@@ -20,14 +20,7 @@ KNOWN = 1 << 13
 class Identity:
     """A party's long-term Ed25519 key pair. A client signs what it says of itself, the server all it sends.
 
-    Parameters
-    ----------
-    private : bytes of length 32, optional
-        A fresh key from the operating system by default.
-
-    Attributes
-    ----------
-    public : bytes of length 32
+    `private`, 32 bytes, is a fresh key from the operating system by default.
     """
 
     def __init__(self, private: bytes | None = None) -> None:
@@ -54,19 +47,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Roster:
-    """The public keys that are pinned. Every party of a run has the same.
+    """The public keys that are pinned, of 32 bytes each. Every party of a run has the same.
 
-    Parameters
-    ----------
-    keys : tuple of n bytes of length 32
-        The clients' keys, client 1's first.
-    coordinator : bytes of length 32, optional
-        The server's key. None where clients work without a server.
-
-    Raises
-    ------
-    ParameterError
-        Naming the party whose key has another length or is another party's.
+    The server's key is None where clients work without a server. ParameterError names the party whose key has
+    another length or is another party's.
     """
 
     keys: tuple[bytes, ...] = field(repr=False)

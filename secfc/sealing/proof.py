@@ -24,15 +24,7 @@ SHOWN_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """That the server signed a message.
-
-    Parameters
-    ----------
-    header : bytes
-    digest : bytes of length 32
-        SHA-256 of the message's body.
-    signature : bytes of length 64
-    """
+    """That the server signed a message, of this header and this SHA-256 of its body."""
 
     header: bytes = field(repr=False)
     digest: bytes = field(repr=False)
@@ -47,18 +39,8 @@ class Proof:
 class Signer:
     """The server's side: proofs of what it sends in one session.
 
-    Ed25519 is deterministic: the same message has the same signature, also after a restart.
-
-    Parameters
-    ----------
-    session : Session
-    identity : Identity
-        Whose public key the session's roster has for the server.
-
-    Raises
-    ------
-    ParameterError
-        When the roster has another key.
+    Ed25519 is deterministic: the same message has the same signature, also after a restart. ParameterError
+    when the roster has another key than the identity's.
     """
 
     def __init__(self, session: Session, identity: Identity) -> None:

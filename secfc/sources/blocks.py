@@ -41,14 +41,7 @@ def too_large(*, count: int, first: int) -> str:
 
 
 class Columns:
-    """The columns of an answer.
-
-    Parameters
-    ----------
-    names : sequence of str
-    source : str
-        What errors call it.
-    """
+    """The columns of an answer of `source`, as errors call it."""
 
     def __init__(self, names: Sequence[str], *, source: str) -> None:
         self._names = list(names)
@@ -56,24 +49,13 @@ class Columns:
         self._rows = 0
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Add a block of rows.
-
-        Raises
-        ------
-        DataError
-            Naming source, column and row, counted from 0; never a value.
-        """
+        """Add a block of rows; DataError names source, column and row, counted from 0, never a value."""
         for column, values in zip(self._columns, zip(*rows, strict=True), strict=True):
             column.add(values, self._rows)
         self._rows += len(rows)
 
     def table(self) -> pa.Table:
-        """All of them. A column without values has the type null.
-
-        Raises
-        ------
-        DataError
-        """
+        """All of them, or DataError. A column without values has the type null."""
         return pa.Table.from_arrays([column.array() for column in self._columns], names=self._names)
 
 

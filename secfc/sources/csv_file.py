@@ -16,13 +16,7 @@ _BLOCK = 1 << 20
 
 
 def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
-    """All columns of a .csv file with a header.
-
-    Parameters
-    ----------
-    path : Path
-    as_text : sequence of str
-        Columns that are read as they stand there: "007" stays apart from "7".
+    """All columns of a .csv file with a header; those `as_text` as they are: "007" stays apart from "7".
 
     Raises
     ------

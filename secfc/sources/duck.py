@@ -30,22 +30,10 @@ _CLOSED: dict[str, str | int | float | list[str]] = {
 
 
 def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
-    """What a query of a .csv (with a header) or .parquet file gives; the query calls it ``data``.
+    """What one SELECT of a .csv (with a header) or .parquet file gives; the query calls the file ``data``.
 
-    Parameters
-    ----------
-    path : Path
-    query : str
-        One SELECT.
-    name : str
-        What errors call the file.
-
-    Raises
-    ------
-    ParameterError
-        DuckDB is not there.
-    DataError
-        The query fails; the error's name, never its text.
+    ParameterError where DuckDB is not there. DataError where the query fails; the error's name, never its
+    text.
     """
     if set(str(path.absolute())) & set("*?["):
         raise DataError(
@@ -65,13 +53,7 @@ def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
 
 
 def ask_database(path: Path, query: str, *, name: str) -> pa.Table:
-    """What a query of a DuckDB database gives; the file is opened for reading only.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As `ask_file` does.
-    """
+    """What a query of a DuckDB database gives, opened for reading only; errors are those of `ask_file`."""
     prepare = ["SET enable_external_access = false", "SET lock_configuration = true"]
     return _ask(str(path.absolute()), prepare, query, name=name, read_only=True)
 

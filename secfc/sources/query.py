@@ -26,16 +26,7 @@ _POSSIBLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a query is asked.
-
-    Attributes
-    ----------
-    kind : {"postgresql", "sqlite", "duckdb", "file"}
-    path : Path or None
-        Of the file; None for a server.
-    url : str or None
-        Of the server, without a password.
-    """
+    """Where a query is asked: the file's `path`, or of a server its `url`, without a password."""
 
     kind: Kind
     path: Path | None = None
@@ -43,20 +34,9 @@ class Origin:
 
     @classmethod
     def of(cls, text: str, *, folder: Path | None = None) -> "Origin":
-        """What a URL or a path means.
+        """What a URL or a path means; relative paths are relative to `folder`, else the working directory.
 
-        Parameters
-        ----------
-        text : str
-            ``postgresql://host/database``, ``sqlite:///file``, ``duckdb:///file``, or the path of a .csv or
-            .parquet file.
-        folder : Path, optional
-            What relative paths are relative to; by default the working directory.
-
-        Raises
-        ------
-        ParameterError
-            When it is none of these or has a password; the text never quotes it.
+        ParameterError when it is none of `_POSSIBLE` or has a password; the text never quotes it.
         """
         scheme, separator, rest = text.partition("://")
         if separator and scheme == "postgresql":
@@ -101,12 +81,8 @@ class Query:
     def read(self) -> pa.Table:
         """The answer.
 
-        Raises
-        ------
-        ParameterError
-            The library or driver that it takes is not there.
-        DataError
-            The database refuses, or the answer has values that make no column; never a value.
+        ParameterError where the library or driver that it takes is not there; DataError where the database
+        refuses, or values make no column; never a value.
         """
         path, name = self.origin.path, str(self)
         if path is None:

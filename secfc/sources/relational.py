@@ -40,14 +40,12 @@ def check_url(url: str) -> None:
 
 
 def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
-    """What PostgreSQL answers, through a cursor of the server's in a read-only transaction.
+    """What PostgreSQL answers one SELECT, through a cursor of the server's in a read-only transaction.
 
     Parameters
     ----------
     url : str
         ``postgresql://host/database``; user and password are the driver's to find (PGUSER, PGPASSWORD, ...).
-    query : str
-        One SELECT.
     name : str
         What errors call the database.
 
@@ -73,15 +71,7 @@ def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
 
 
 def ask_sqlite(path: Path, query: str, *, name: str) -> pa.Table:
-    """What the SQLite database in a file answers; it is opened for reading only.
-
-    Raises
-    ------
-    ParameterError
-        SQLAlchemy is not there.
-    DataError
-        As `ask_postgresql` does.
-    """
+    """What the SQLite database in a file answers, opened for reading only; errors as of `ask_postgresql`."""
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
