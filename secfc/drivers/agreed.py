@@ -40,31 +40,13 @@ def run_agreed(
 ) -> Outcome:
     """Run an agreed job with a process per party and write the summary of what the parties state.
 
-    Parameters
-    ----------
-    agreement : Agreement
-        The coordinator's.
-    file : Path
-        Its job file; signatures are beside it.
-    sites : sequence of Path
-        Site files of all parties, in any order.
-    summary : Path
-        Written also when the run fails after a party has begun it.
-    key : Path, optional
-        File of the coordinator's private key; by default the one of `COORDINATOR_KEY`'s name beside the job.
-    deadline : float, optional
-        Seconds that a party's process has to answer a call; by default it is lost only when it has ended.
-    resumable : bool
-        Whether the coordinator keeps a log beside the job (`LOGS`), so that another call goes on with a run
-        that was interrupted.
-    on_progress : callable, optional
+    Signatures and by default the coordinator's key (`COORDINATOR_KEY`) are beside the job `file`; `sites` are
+    the site files of all parties, in any order. The summary is written also when the run fails after a party
+    has begun it. Without a deadline a party is lost only when its process has ended. `resumable` keeps a log
+    beside the job (`LOGS`), so that another call goes on with a run that was interrupted.
 
-    Raises
-    ------
-    AgreementError
-        Before any process is started, when the key is not the one that the roster has for the coordinator.
-    SecFCError
-        A party's own error, named.
+    Raises AgreementError before any process is started when the key is not the one that the roster has for
+    the coordinator; a party's own error, named, after that.
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
@@ -135,13 +117,7 @@ def _start(terms: RunTerms, client: int, file: Path) -> PartyProcess:
 
 
 def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
-    """Each party's site file, client 1's first.
-
-    Raises
-    ------
-    AgreementError
-        Naming the party whose file is missing, given twice, or that is none.
-    """
+    """Each party's site file, client 1's first; AgreementError names a party with none or with two."""
     found: dict[str, Path] = {}
     for path in sites:
         party = read_site(path).party

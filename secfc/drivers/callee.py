@@ -52,22 +52,12 @@ class Callee:
     run, agreement, site or number, is dropped: it changes nothing and has no answer. A party whose job or
     roster cannot be read can verify nobody, and drops all calls.
 
-    Where the party keeps a log every call that is taken is in it before it is answered. A process that
-    was killed makes the same answers again from the log, byte for byte, and goes on after the last.
-
-    Parameters
-    ----------
-    read : callable
-        Gives the party that it answers for, when the first call comes.
-
-    Attributes
-    ----------
-    closed : bool
-        Whether the coordinator has closed the run.
+    Where the party keeps a log every call that is taken is in it before it is answered. A process that was
+    killed makes the same answers again from the log, byte for byte, and goes on after the last.
     """
 
     def __init__(self, read: Callable[[], CalledParty]) -> None:
-        self._read = read
+        self._read = read  # gives the party that it answers for, when the first call comes
         self._lock = threading.Lock()
         self._source: CalledParty | SecFCError | None = None  # once read, or why it cannot be
         self._dropped = 0  # calls
@@ -77,16 +67,13 @@ class Callee:
         self._error: SecFCError | None = None
         self._participant: Taking | None = None
         self._log: RunLog | None = None
-        self.closed = False
+        self.closed = False  # by the coordinator
         self._stopped = False  # the transport has ended the job
         self._reported: dict[str, Any] = {}  # when the run was closed
         self._incoming, self._outgoing = Incoming(self._most_bytes), Outgoing()
 
     def answer(self, data: object) -> bytes | None:
-        """Take a call and answer it; None for a call that is dropped.
-
-        Nothing but errors of ours leaves, and nothing is raised.
-        """
+        """Take a call and answer it, None for one that is dropped; nothing but errors of ours leaves."""
         with self._lock:
             if self._stopped:
                 return None

@@ -66,20 +66,11 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A site's answer. It carries its call's number.
-
-    Attributes
-    ----------
-    kind : Kind
-    number : int
-    position : int
-        Bytes of the stream to the site that it has taken.
-    body : bytes
-    """
+    """A site's answer. It carries its call's number."""
 
     kind: Kind
     number: int
-    position: int = 0
+    position: int = 0  # bytes of the stream to the site that it has taken
     body: bytes = field(repr=False)
 
     def encode(self) -> bytes:
@@ -98,25 +89,14 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A call, as it says; `verify` tells whether the coordinator made it.
-
-    Attributes
-    ----------
-    kind : Kind
-    number : int
-    position : int
-        Where the piece in the body begins in the stream to the site.
-    place : Place
-    body : bytes
-    signature : bytes of length 64
-    """
+    """A call, as it says; `verify` tells whether the coordinator made it."""
 
     kind: Kind
     number: int
-    position: int = 0
+    position: int = 0  # where the piece in the body begins in the stream to the site
     place: Place
     body: bytes = field(repr=False)
-    signature: bytes = field(default=b"", repr=False)
+    signature: bytes = field(default=b"", repr=False)  # 64 bytes
 
     def signed(self, identity: Identity) -> bytes:
         """The bytes that travel, signed by the coordinator."""
@@ -135,26 +115,14 @@ class Call:
 
 
 def decode_answer(data: object) -> Answer:
-    """The answer of these bytes.
-
-    Raises
-    ------
-    MessageError
-        When it is none of ours.
-    """
+    """The answer of these bytes; MessageError when it is none of ours."""
     kind, number, position = _decode_head(data, _HEAD.size)
     assert isinstance(data, bytes)
     return Answer(kind=kind, number=number, position=position, body=data[_HEAD.size :])
 
 
 def decode_call(data: object) -> Call:
-    """The call of these bytes, not verified.
-
-    Raises
-    ------
-    MessageError
-        When it is none of ours.
-    """
+    """The call of these bytes, not verified; MessageError when it is none of ours."""
     kind, number, position = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
     assert isinstance(data, bytes)
     run, agreement, recipient = _PLACE.unpack_from(data, _HEAD.size)
@@ -187,13 +155,7 @@ def to_json(value: dict[str, Any]) -> bytes:
 
 
 def from_json(body: bytes) -> dict[str, Any]:
-    """The object of a JSON body.
-
-    Raises
-    ------
-    MessageError
-        When it is none.
-    """
+    """The object of a JSON body; MessageError when it is none."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -204,16 +166,10 @@ def from_json(body: bytes) -> dict[str, Any]:
 
 
 class Outgoing:
-    """A stream to one party: messages, taken piece by piece, and kept until the party has them.
-
-    Attributes
-    ----------
-    position : int
-        Bytes of the stream that the party is known to have.
-    """
+    """A stream to one party: messages, taken piece by piece, and kept until the party has them."""
 
     def __init__(self, *, position: int = 0, pending: bytes = b"") -> None:
-        self.position = position
+        self.position = position  # bytes of the stream that the party is known to have
         self._taken = b""  # the last piece, until the party has it
         self._waiting: deque[memoryview] = deque([memoryview(pending)] if pending else [])
 
@@ -240,10 +196,7 @@ class Outgoing:
     def reach(self, position: int) -> None:
         """The party has so many bytes of the stream: forget them.
 
-        Raises
-        ------
-        MessageError
-            When it has not had so many, or had more before.
+        Raises MessageError when it has not had so many, or had more before.
         """
         left = position - self.position - len(self._taken)
         if left < 0 or left > sum(map(len, self._waiting)):
@@ -268,21 +221,11 @@ class Outgoing:
 
 
 class Incoming:
-    """Messages put together again from the pieces of a stream.
-
-    Parameters
-    ----------
-    most : callable
-        Bytes of the largest message that the recipient takes now.
-
-    Attributes
-    ----------
-    position : int
-        Bytes of the stream that were taken.
-    """
+    """Messages put together again from the pieces of a stream."""
 
     def __init__(self, most: Callable[[], int], *, position: int = 0, pending: bytes = b"") -> None:
-        self._most, self.position = most, position
+        self._most = most  # bytes of the largest message that the recipient takes now
+        self.position = position  # bytes of the stream that were taken
         self._buffer = bytearray(pending)
 
     @property
@@ -293,19 +236,10 @@ class Incoming:
     def feed(self, piece: bytes, *, position: int | None = None) -> Iterator[bytes]:
         """Take a piece, give the messages that it completes.
 
-        The bound of a message is asked for when those before it have been taken.
-
-        Parameters
-        ----------
-        piece : bytes
-        position : int, optional
-            Where it begins in the stream; what was taken before is skipped. By default it follows.
-
-        Raises
-        ------
-        MessageError
-            When the piece does not follow what was taken, or announces a larger message than the recipient
-            takes; what came of the stream is forgotten then.
+        The bound of a message is asked for when those before it have been taken. What was taken of a piece
+        before, by its `position`, is skipped; without one it follows. Raises MessageError when the piece does
+        not follow, or announces a larger message than the recipient takes; what came of the stream is
+        forgotten then.
         """
         if position is not None:
             if position > self.position:

@@ -51,21 +51,8 @@ def heard(
 class Conversation:
     """The conversation with one site: one call at a time, repeated until it is answered.
 
-    An answer is an event. The next call follows when the coordinator has taken it (`taken`).
-
-    Parameters
-    ----------
-    number : int
-        Client number.
-    name : str
-    send : callable
-    deadline : float
-        Seconds that the site has to answer a call.
-    events : queue
-    place : Place
-    identity : Identity
-        The coordinator's.
-    terms : RunTerms
+    An answer is an event. The next call follows when the coordinator has taken it (`taken`). The site has
+    `deadline` seconds to answer a call, which `identity`, the coordinator's, signs.
     """
 
     def __init__(
@@ -111,10 +98,7 @@ class Conversation:
     def taken(self, answer: Answer) -> None:
         """The coordinator has taken an answer: of the conversation, or again from its log before that begins.
 
-        Raises
-        ------
-        MessageError
-            When the answer does not fit what the site was sent.
+        Raises MessageError when the answer does not fit what the site was sent.
         """
         with self._changed:
             self._outgoing.reach(answer.position)

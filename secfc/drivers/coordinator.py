@@ -49,43 +49,10 @@ _LOST_SECONDS = 5.0
 
 
 class Coordinator:
-    """One run.
+    """One run, which carries on without sites that are lost.
 
-    Parameters
-    ----------
-    terms : RunTerms
-    run : bytes of length 16
-    salt : bytes of length 16, optional
-        Of hashed IDs, as in `secfc.protocol.server.Server`.
-    identity : Identity
-        The coordinator's, whose public key the roster has.
-    send : callable
-        Carries a call to a site; called by a thread per site. What it raises is why the site is lost.
-    deadline : float
-        Seconds that a site has to answer a call, and the server to hear from anybody.
-    aborted : callable
-        Whether the transport gives up: nothing can be sent then.
-    on_progress : callable, optional
-    log : CoordinatorLog, optional
-        Of this run. With one a run that lacks sites which do not answer is interrupted and not ended: it goes
-        on from the log.
-
-    Attributes
-    ----------
-    server : Server
-    meter : Meter
-    lost : dict of int to SecFCError
-        Parties that the run went on without, and why.
-    ended : dict of int to str
-        How the run ended for clients, as they report.
-    statements : dict of int to SignedStatement
-        What clients with files of their own stated of that.
-    timeline : list of (str, int, float)
-        Phase, round, and seconds since the start when it began.
-    report : ServerReport or None
-        Once the run is complete.
-    interrupted : bool
-        Whether another process can go on with the run.
+    With a log a run that lacks sites which do not answer is interrupted and not ended: another process goes
+    on from the log.
     """
 
     def __init__(
@@ -95,9 +62,9 @@ class Coordinator:
         run: bytes,
         salt: bytes | None = None,
         identity: Identity,
-        send: Send,
-        deadline: float,
-        aborted: Callable[[], bool] = lambda: False,
+        send: Send,  # called by a thread per site
+        deadline: float,  # seconds that a site has to answer a call, and the server to hear from anybody
+        aborted: Callable[[], bool] = lambda: False,  # whether the transport gives up: nothing is sent then
         on_progress: OnProgress | None = None,
         log: CoordinatorLog | None = None,
     ) -> None:
@@ -113,12 +80,12 @@ class Coordinator:
         # The work of the thread that takes answers; others carry calls meanwhile.
         self.meter = Meter(clock=time.thread_time)
         self._watch = Watch(run=run.hex(), job=terms.job, meter=self.meter, on_progress=on_progress)
-        self.lost: dict[int, SecFCError] = {}
-        self.ended: dict[int, str] = {}
-        self.statements: dict[int, SignedStatement] = {}
-        self.timeline: list[tuple[str, int, float]] = []
-        self.report: ServerReport | None = None
-        self.interrupted = False
+        self.lost: dict[int, SecFCError] = {}  # parties that the run went on without, and why
+        self.ended: dict[int, str] = {}  # how the run ended for clients, as they report
+        self.statements: dict[int, SignedStatement] = {}  # of clients with files of their own
+        self.timeline: list[tuple[str, int, float]] = []  # phases and rounds, and seconds until they began
+        self.report: ServerReport | None = None  # once the run is complete
+        self.interrupted = False  # whether another process can go on with the run
         self._run, self._log = run, log
         self._away: set[int] = set()  # of the lost, who may come back when the run is interrupted
         self._round = 0  # of the last checkpoint
@@ -147,13 +114,7 @@ class Coordinator:
         self._incoming = {j: Incoming(self._most_bytes) for j in self._conversations}
 
     def run(self) -> ServerReport:
-        """Run to the end; every site is told how it ended.
-
-        Raises
-        ------
-        SecFCError
-            Naming the site, or the inequality that no longer holds.
-        """
+        """Run to the end, tell every site how it ended, and raise the SecFCError that ended it, if any."""
         try:
             try:
                 self._go_on_from_log()

@@ -71,23 +71,14 @@ class Stood:
 
 
 class CoordinatorLog:
-    """An open log.
-
-    Attributes
-    ----------
-    run : bytes of length 16
-    secret : MaskSource
-        The server's, from its first position on.
-    begun : dict
-        What the driver needs besides to go on, as JSON takes it.
-    """
+    """An open log."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
         header = log.header
-        self.begun: dict[str, Any] = header["begun"]
+        self.begun: dict[str, Any] = header["begun"]  # what the driver needs besides to go on
         self.run = bytes.fromhex(header["run"])
-        self.secret = MaskSource(bytes.fromhex(header["secret"]))
+        self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position on
         self._asked = log.has(_STATE)
 
     def __repr__(self) -> str:
@@ -95,43 +86,19 @@ class CoordinatorLog:
 
     @classmethod
     def begin(cls, path: Path, *, run: bytes, begun: dict[str, Any]) -> Self:
-        """The log of a new run.
-
-        Raises
-        ------
-        StorageError
-            When it cannot be written.
-        """
-        header = {
-            "run": run.hex(),
-            "secret": secrets.token_hex(KEY_BYTES),
-            "begun": begun,
-        }
+        """The log of a new run."""
+        header = {"run": run.hex(), "secret": secrets.token_hex(KEY_BYTES), "begun": begun}
         return cls(RunLog.begin(path, header))
 
     @classmethod
     def resume(cls, path: Path) -> Self | None:
-        """The log of a run that has not ended; None when there is none.
-
-        Raises
-        ------
-        InUseError
-            When another process works on the run.
-        StorageError
-            When the log is not as it was written, or of another version of secfc.
-        """
+        """The log of a run that has not ended; None when there is none. Raises as `RunLog.resume`."""
         log = RunLog.resume(path)
         return None if log is None else cls(log)
 
     @classmethod
     def of_job(cls, folder: Path, agreement: "Agreement") -> Self:
-        """The log of an agreement's run that has not ended, or of a new run.
-
-        Raises
-        ------
-        InUseError, StorageError
-            As `begin` and `resume`.
-        """
+        """The log of an agreement's run that has not ended, or of a new run."""
         path = folder / log_name(agreement)
         return cls.resume(path) or cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun={})
 

@@ -91,13 +91,7 @@ class Costs:
 
 
 class Meter:
-    """Counts as a driver works.
-
-    Parameters
-    ----------
-    clock : callable
-        CPU seconds: of the process by default.
-    """
+    """Counts as a driver works; `clock` gives CPU seconds, of the process by default."""
 
     def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
         self._clock = clock
@@ -159,13 +153,7 @@ class Meter:
 
 
 def seconds_of(report: Mapping[str, Any], *, name: str) -> dict[tuple[str, Role], float]:
-    """CPU seconds by phase, as a site reports them.
-
-    Raises
-    ------
-    MessageError
-        Naming the site, when they are of another form.
-    """
+    """CPU seconds by phase, as a site reports them; MessageError, with its name, if of another form."""
     found: dict[tuple[str, Role], float] = {}
     try:
         for phase, role, value in report.get("seconds", []):

@@ -35,17 +35,8 @@ def detail(error: Exception) -> str:
 def ends_run(error: SecFCError, *, shared: bool) -> bool:
     """Whether a client's error ends the run for all; otherwise the client is absent from then on.
 
-    Parameters
-    ----------
-    error : SecFCError
-        As the client told it.
-    shared : bool
-        Whether all rows are shared.
-
-    Notes
-    -----
-    A client that breaks is a fault, which the run tolerates. One that refuses something before all rows
-    are shared has found that the parties do not agree. Its limits protect rows whose shares the others hold,
+    A client that breaks is a fault, which the run tolerates. One that refuses something before all rows are
+    `shared` has found that the parties do not agree. Its limits protect rows whose shares the others hold,
     and a server that cheats does so to all, so these end a run at any time. So does an evaluator that finds
     rows beyond the bound.
     """

@@ -58,18 +58,9 @@ def write_array(stream: BinaryIO, array: NDArray[Any]) -> None:
 
 
 def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[bytes, bytes] | None:
-    """The next frame's kind and payload, None at the end of the stream.
+    """The next frame's kind and payload, None at the end of the stream; `kinds` may come, all by default.
 
-    Parameters
-    ----------
-    stream : binary stream
-    kinds : collection of bytes
-        That may come; all by default.
-
-    Raises
-    ------
-    EOFError
-        When the stream ends inside it; NoFrameError when it is not one of ours.
+    Raises EOFError when the stream ends inside it; NoFrameError when it is not one of ours.
     """
     head = stream.read(_HEAD.size)
     if not head:

@@ -38,13 +38,9 @@ FOR_EVER = threading.TIMEOUT_MAX / 4
 
 
 def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
-    """Run the protocol with one process per client.
+    """Run the protocol with one process per client; every process has ended on return.
 
-    Raises
-    ------
-    SecFCError
-        A party's own error, TooManyFaultsError when too few clients' processes are left. Every process has
-        ended then.
+    Raises a party's own error, TooManyFaultsError when too few clients' processes are left.
     """
     _compile(setup)
     folder = None if setup.storage is None else run_folder(setup)

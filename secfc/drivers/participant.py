@@ -19,12 +19,7 @@ from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
-from secfc.agreement.statement import (
-    Sent,
-    SignedStatement,
-    Statement,
-    sign_statement,
-)
+from secfc.agreement.statement import Sent, SignedStatement, Statement, sign_statement
 from secfc.codes import code_of_write
 from secfc.drivers.costs import Meter
 from secfc.drivers.past_runs import (
@@ -70,30 +65,8 @@ EVIDENCE = "evidence.json"
 class Participant:
     """A party that acts by its site file.
 
-    Parameters
-    ----------
-    site : Site
-    agreement : Agreement
-        Of the site's own copies of job and roster.
-
-    Attributes
-    ----------
-    name : str
-    number : int
-        Client number.
-    meter : Meter
-        What left it and the CPU seconds of its work.
-    preparation : Preparation or None
-        What its rows were made by, once that is known, for a job that prepares.
-
-    Raises
-    ------
-    ParameterError
-        When one of its files cannot be used.
-    LimitError
-        When the job breaks one of the site's limits.
-    AgreementError
-        When its key is not the roster's, or a party has not signed the job.
+    Making one raises ParameterError for a file that cannot be used, LimitError for a job that breaks one of
+    the site's limits, AgreementError when its key is not the roster's or a party has not signed the job.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -107,7 +80,7 @@ class Participant:
         self._count = RunCount(self.agreement, site.results, name=self.name)
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.meter = Meter()
-        self.preparation: Preparation | None = None
+        self.preparation: Preparation | None = None  # what its rows were made by, once that is known
         self._preparer: Preparer | None = None
         self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
@@ -148,19 +121,8 @@ class Participant:
         """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
 
         The coordinator has given up what is left of other runs of the job: one that goes on begins no other.
-
-        Parameters
-        ----------
-        run : bytes of length 16
-
-        Raises
-        ------
-        InUseError
-            When another process of this site still works on the run.
-        StorageError
-            When there is one that is not of this run and these rows, or as it was written.
-        AgreementError, DataError
-            As `open`.
+        Raises InUseError while another process of this site works on the run, StorageError for a log of
+        another run or other rows or that was changed, and what `open` raises.
         """
         storage = self._site.storage
         path = None if storage is None else log_path(storage, self.agreement, run)
@@ -183,18 +145,9 @@ class Participant:
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
-        """Take part in a run; return its first messages, encoded.
+        """Take part in a run; its first messages, encoded.
 
-        Parameters
-        ----------
-        run : bytes of length 16
-
-        Raises
-        ------
-        AgreementError
-            When the run has been, or the job has expired; nothing has been read or sent then.
-        DataError
-            When its rows cannot be used.
+        Raises AgreementError when the run has been or the job has expired, before anything is read or sent.
         """
         if not self._logged:
             self._read(run)
@@ -279,16 +232,7 @@ class Participant:
         return MAX_PREPARE_BYTES if self._client is None else self._client.sizes.most_to_client
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
-        """Take an encoded message, return those it causes, encoded.
-
-        Raises
-        ------
-        MessageError, LimitError
-        CheatError
-            What the parties have told of their values contradicts itself.
-        DataError
-            A row is too many deviations from the mean.
-        """
+        """Take an encoded message, return those it causes, encoded."""
         if self._preparer is not None:
             return self._prepare(self._preparer, data)
         assert self._client is not None
@@ -336,17 +280,8 @@ class Participant:
     def close(self, ended: str) -> SignedStatement | None:
         """Write labels, own centres and spreads and the signed statement into a folder; forget the rest.
 
-        Where that fails nothing is forgotten, and it can be tried again.
-
-        Parameters
-        ----------
-        ended : str
-            How the run ended for a party without labels (`secfc.agreement.statement.Ending`).
-
-        Returns
-        -------
-        SignedStatement or None
-            None when no run was opened, or it is closed already.
+        `ended` is how the run ended for a party without labels. Where writing fails nothing is forgotten, and
+        it can be tried again. None when no run was opened, or it is closed already.
         """
         if self._run is None:
             return None

@@ -32,10 +32,7 @@ def has_been(results: Path, run: bytes) -> bool:
 def written_statement(results: Path, run: bytes, *, name: str) -> SignedStatement | None:
     """The statement of a run that was written down; None when there is none.
 
-    Raises
-    ------
-    MessageError
-        When it is not as a site writes it.
+    Raises ParameterError when it is not as a site writes it.
     """
     path = results / run.hex() / STATEMENT
     if not path.exists():
@@ -52,10 +49,7 @@ def report_of(signed: SignedStatement | None) -> dict[str, Any]:
 def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
     """A folder for a run's files; it gets its name among the results if the block succeeds.
 
-    Raises
-    ------
-    ParameterError
-        Naming the site, when something cannot be written; nothing is left then.
+    Raises ParameterError, with the site's name, when something cannot be written; nothing is left then.
     """
     draft: Path | None = None
     try:
@@ -99,16 +93,7 @@ def delete_logs_beside(path: Path) -> None:
 
 
 class RunCount:
-    """The runs of a job in which a site shared anything: an empty file for each.
-
-    Parameters
-    ----------
-    agreement : Agreement
-    results : Path
-        The site's folder of results.
-    name : str
-        The site's.
-    """
+    """The runs of a job in which a site shared anything: an empty file for each, beside its results."""
 
     def __init__(self, agreement: Agreement, results: Path, *, name: str) -> None:
         self._agreement, self._name = agreement, name
@@ -134,12 +119,8 @@ class RunCount:
     def count(self, run: bytes) -> None:
         """Write down that a run shares something, before it does: a run counts however it ends.
 
-        Raises
-        ------
-        AgreementError
-            As `check_date` and `check`; the run is not counted then.
-        StorageError
-            When it cannot be written down.
+        Raises as `check_date` and `check`, and the run is not counted then; StorageError when it cannot be
+        written down.
         """
         mark = self._folder / run.hex()
         try:

@@ -38,21 +38,8 @@ Give = Callable[[BinaryIO], None]
 class PartyProcess:
     """A party's process, which takes one call at a time.
 
-    Parameters
-    ----------
-    number : int
-        Client number.
-    terms : RunTerms
-    give : callable
-    keeps : bool
-        Whether the party has a log: then its process is started again when it ends too early.
-
-    Attributes
-    ----------
-    result : dict
-        What it gave to the caller when the run was closed.
-    arrays : list of ndarray
-        Likewise.
+    One that `keeps` a log is started again when it ends too early. `result` and `arrays` are what it gave to
+    the caller when the run was closed.
     """
 
     def __init__(self, *, number: int, terms: RunTerms, give: Give, keeps: bool) -> None:
@@ -89,10 +76,7 @@ class PartyProcess:
     def send(self, data: bytes, timeout: float) -> bytes | None:
         """The answer to a call; None when there is none within the seconds given, or it was dropped.
 
-        Raises
-        ------
-        SecFCError
-            When the process has ended and is not started again.
+        Raises SecFCError when the process has ended and is not started again.
         """
         if self._lost is not None:
             raise self._lost
@@ -205,15 +189,7 @@ class PartyProcess:
 
 
 class Pipes:
-    """The processes of a run's clients; they have ended when the block does.
-
-    Parameters
-    ----------
-    start : mapping of int to callable
-        Starts the process of a client.
-    names : sequence of str
-        Of the clients, client 1's first.
-    """
+    """The processes of a run's clients, by what starts them; they have ended when the block does."""
 
     def __init__(self, start: Mapping[int, Callable[[], PartyProcess]], names: Sequence[str]) -> None:
         self._start, self._names = start, names

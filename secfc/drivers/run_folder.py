@@ -28,18 +28,11 @@ _LOCK = threading.Lock()
 
 
 class RunFolder:
-    """The folder, held by this driver: the driver's log is locked.
-
-    Attributes
-    ----------
-    path : Path
-    log : CoordinatorLog
-    identities : list of n + 1 bytes of length 32
-        Private keys of the parties of this simulation, the coordinator's first.
-    """
+    """The folder, held by this driver: the driver's log is locked."""
 
     def __init__(self, path: Path, log: CoordinatorLog) -> None:
         self.path, self.log = path, log
+        # Private keys of the parties of this simulation, the coordinator's first.
         self.identities = [bytes.fromhex(key) for key in log.begun["identities"]]
 
     def __repr__(self) -> str:
@@ -47,13 +40,7 @@ class RunFolder:
 
     @classmethod
     def begin(cls, storage: Path, setup: Setup) -> Self:
-        """A new folder, readable by its owner only.
-
-        Raises
-        ------
-        StorageError
-            When it cannot be made.
-        """
+        """A new folder, readable by its owner only; StorageError when it cannot be made."""
         run, key = secrets.token_bytes(RUN_ID_BYTES), secrets.token_bytes(KEY_BYTES)
         path = storage / f"{_PREFIX}{run.hex()}"
         make_folder(path)
@@ -72,12 +59,7 @@ class RunFolder:
     def open(cls, path: Path) -> Self | None:
         """The folder that a driver left; None when it was killed before it had begun the run.
 
-        Raises
-        ------
-        InUseError
-            When another driver works on the run.
-        StorageError
-            When its log is not as it was written, or of another version of secfc.
+        Raises as `CoordinatorLog.resume`.
         """
         log = CoordinatorLog.resume(path / _LOG)
         return None if log is None else cls(path, log)
@@ -108,11 +90,8 @@ class RunFolder:
 def run_folder(setup: Setup) -> RunFolder:
     """The folder of a run that begins, or of the one that `Setup.resume` goes on with.
 
-    Raises
-    ------
-    StorageError
-        When there is a run that nobody works on and the call does not say what is to be done with it, or none
-        that it can go on with.
+    Raises StorageError when there is a run that nobody works on and the call does not say what is to be done
+    with it, or none that it can go on with.
     """
     with _LOCK:
         assert setup.storage is not None

@@ -43,15 +43,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
 
 
 def differences(begun: dict[str, Any], called: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """What two calls differ in, without a value.
-
-    Parameters
-    ----------
-    begun, called : dict
-        As `digests` makes them, with one key.
-    names : sequence of str
-        Of the parties of the second.
-    """
+    """What two calls differ in, without a value; `names` are of the parties of the second."""
     if begun["job"].get("n") != called["job"]["n"]:
         return ["the number of parties"]
     found = []

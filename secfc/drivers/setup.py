@@ -42,42 +42,21 @@ def check_resume(resume: object, *, possible: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """One run: the job, and what each party brings.
-
-    Attributes
-    ----------
-    job : Job
-    rows : list of ndarray of shape (m_j, d), float64
-        Of each client.
-    starts : list of ndarray of shape (m_j,), int32, or None
-        Of each client, start labels, when ``job.init`` is "labels".
-    ids : list of RowIds or None
-        Of each client's rows, with membership privacy.
-    salt : bytes of length 16 or None
-        Of hashed IDs, for a simulation that can be repeated; None: it follows from the introductions.
-    names : list of str
-        What errors call the clients.
-    limits : Limits or list of Limits
-        The same at every party, or each client's own.
-    storage : Path or None
-        Folder for the clients' shares; None keeps them in memory.
-    resume : bool or None
-        Whether to go on with a run whose driver was killed, from `storage`, or to remove what it left; None
-        refuses to begin when there is one.
-    deadline : float or None
-        Seconds that a party's process has to answer; None waits for ever.
-    """
+    """One run: the job, and what each party brings."""
 
     job: Job
-    rows: list[Floats] = field(repr=False)
-    starts: list[Labels] | None = field(repr=False)
-    names: list[str]
-    limits: Limits | list[Limits]
-    storage: Path | None = None
+    rows: list[Floats] = field(repr=False)  # of each client, shape (m_j, d)
+    starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
+    names: list[str]  # what errors call the clients
+    limits: Limits | list[Limits]  # the same at every party, or each client's own
+    storage: Path | None = None  # folder for the clients' shares; None keeps them in memory
+    # Whether to go on with a run whose driver was killed, or to remove what it left in `storage`; None
+    # refuses to begin when there is one.
     resume: bool | None = None
+    # Of hashed IDs, for a simulation that can be repeated; None: it follows from the introductions.
     salt: bytes | None = field(default=None, repr=False)
-    ids: list[RowIds] | None = field(default=None, repr=False)
-    deadline: float | None = None
+    ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
+    deadline: float | None = None  # seconds that a party's process has to answer; None waits for ever
 
     def __post_init__(self) -> None:
         # Drivers know parties by their names.
@@ -118,63 +97,39 @@ class Setup:
 class Figures:
     """What there is to say of the best start of a run.
 
-    Attributes
-    ----------
-    n_iter, converged, inertia, history, near_ties
-        Inertia in the data's units squared. With disclosure "labels" there is no history, near_ties is None,
-        and the inertia is too where it was not opened.
-    faults : Faults
-    histogram : list of int
-        Rows by distance to their centre, in equal bins up to `largest`, in the data's units; empty likewise.
-    found : list of dict
-        For each k compared: k, n_iter, converged, inertia, sizes and measures; else for k alone.
+    With disclosure "labels" there is no history, near_ties is None, and the inertia is too where it was not
+    opened.
     """
 
     n_iter: int
     converged: bool
-    inertia: float | None
+    inertia: float | None  # in the data's units squared
     history: list[float]
     near_ties: int | None
     faults: Faults
-    histogram: list[int]
-    largest: float
-    found: list[dict[str, Any]]
+    histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
+    largest: float  # in the data's units
+    found: list[dict[str, Any]]  # `_figures` of each k compared, else of k alone
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(Figures):
     """What a run gave.
 
-    Attributes
-    ----------
-    labels : list of ndarray of shape (m_j,), int32
-        As each client received them, as the server has them for a client that vanished; -1 for the rows of a
-        client that was left out or that, with membership privacy, vanished.
-    union_rows : list of ndarray of shape (m_j,), int64, or None
-        With membership privacy, where each party's rows are in the union; -1 for a client that vanished.
-    start : ndarray of shape (m,), int32
-        The sets whose means were the first centres, -1 for a row in none.
-    found_labels : ndarray of shape (len(found), m), int32
-    centres : ndarray of shape (k, d), float64, or None
-        In the data's units, where they were revealed to a client.
-    deviations : ndarray of shape (k, d), float64, or None
-        Likewise.
-    costs : Costs
-    run_id : str
-        The run's identifier in hexadecimal.
-    lost : dict of int to SecFCError
-        Clients whose process ended, or broke, before it had a result, and how.
+    Labels are as each client received them, as the server has them for a client that vanished; -1 for the
+    rows of a client that was left out or that, with membership privacy, vanished.
     """
 
     labels: list[Labels] = field(repr=False)
+    # With membership privacy, where each party's rows are in the union; -1 for a client that vanished.
     union_rows: list[Ints] | None = field(repr=False)
-    start: Labels = field(repr=False)
-    found_labels: Labels = field(repr=False)
+    start: Labels = field(repr=False)  # sets whose means were the first centres, -1 for a row in none
+    found_labels: Labels = field(repr=False)  # shape (len(found), m)
     costs: Costs
-    run_id: str
-    centres: Floats | None = field(default=None, repr=False)
-    deviations: Floats | None = field(default=None, repr=False)
-    lost: dict[int, SecFCError] = field(default_factory=dict)
+    run_id: str  # in hexadecimal
+    centres: Floats | None = field(default=None, repr=False)  # shape (k, d), where revealed to a client
+    deviations: Floats | None = field(default=None, repr=False)  # likewise
+    lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and how
 
     def by_party(self, labels: Labels) -> list[Labels]:
         """Labels of each party's rows, from those of all rows, or of the union where there is one."""
@@ -187,11 +142,7 @@ class Outcome(Figures):
 def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
     """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
 
-    Parameters
-    ----------
-    of : Figures
-    counts : sequence of n ints, or None
-        Rows of each client that are in; with membership privacy nobody knows.
+    `counts` are the rows of each client that are in; None with membership privacy, where nobody knows.
     """
     return {
         "n_iter": of.n_iter,
@@ -207,21 +158,12 @@ def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerReport(Figures):
-    """What the server tells its driver.
+    """What the server tells its driver."""
 
-    Attributes
-    ----------
-    start, labels : ndarray of shape (m,), int32
-        Of the rows that are in.
-    counts : list of int
-        How many of them each client holds.
-    found_labels : ndarray of shape (len(found), m), int32
-    """
-
-    start: Labels = field(repr=False)
+    start: Labels = field(repr=False)  # of the rows that are in, shape (m,); likewise `labels`
     labels: Labels = field(repr=False)
-    counts: list[int]
-    found_labels: Labels = field(repr=False)
+    counts: list[int]  # rows of each client that are in
+    found_labels: Labels = field(repr=False)  # shape (len(found), m)
 
     @classmethod
     def of(cls, server: Server, job: Job) -> "ServerReport":
@@ -258,21 +200,10 @@ class ServerReport(Figures):
         deviations: Floats | None = None,
         lost: Mapping[int, SecFCError] | None = None,
     ) -> Outcome:
-        """The outcome: labels as clients received them, and the server's for the others.
+        """The outcome: labels as clients `received` them, and the server's for the others.
 
-        Parameters
-        ----------
-        received : mapping from client to ndarray of shape (m_j,), int32
-        held : sequence of n ints
-            Rows of every client, also of those that are not in.
-        costs : Costs
-        union_rows : mapping from client to ndarray of shape (m_j,), int64, optional
-            With membership privacy: nobody but a client knows which rows are its own.
-        run_id : str
-            In hexadecimal.
-        centres, deviations : ndarray of shape (k, d), float64, optional
-            As a client that they were revealed to received them.
-        lost : mapping from client to SecFCError, optional
+        `held` counts the rows of every client, also of those that are not in. With membership privacy nobody
+        but a client knows which rows of the union are its own: `union_rows`, shape (m_j,), int64, of each.
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)

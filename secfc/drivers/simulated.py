@@ -34,12 +34,8 @@ from secfc.sealing.identity import Identity, Roster
 class SimulatedParty:
     """A client of a simulation, as a callee needs it before a run and in one.
 
-    Parameters
-    ----------
-    given : dict
-        Its number, name, job, roster, private key, limits, storage and salt (`give`).
-    arrays : sequence of ndarray
-        Its rows; digests of row IDs and start labels, where the job has them.
+    It has what `give` wrote: its number, name, job, roster, private key, limits, storage and salt; then as
+    arrays its rows, digests of row IDs and start labels, where the job has them.
     """
 
     def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
@@ -99,13 +95,7 @@ class SimulatedParty:
         return [[*key, value] for key, value in self.meter.seconds.items()]
 
     def open_log(self, run: bytes) -> RunLog | None:
-        """The log of the calls of the run, begun or gone on with; None without a folder.
-
-        Raises
-        ------
-        StorageError
-            When there is one that is not of this run and these rows, or as it was written.
-        """
+        """The log of the calls of the run, begun or gone on with; None without a folder."""
         path = self.log_path(run)
         if path is None:
             return None
@@ -123,13 +113,7 @@ class SimulatedParty:
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
-        """Take part in a run; its introduction, encoded.
-
-        Raises
-        ------
-        DataError, LimitError
-            As `secfc.protocol.client.Client`.
-        """
+        """Take part in a run; its introduction, encoded."""
         job, given, arrays = self.terms.job, self._given, self._arrays
         salt = None if given["salt"] is None else bytes.fromhex(given["salt"])
         self._session = self.terms.session(run)
@@ -155,13 +139,7 @@ class SimulatedParty:
             return self._encoded(self._client.start())
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
-        """Take an encoded message, return those it causes, encoded.
-
-        Raises
-        ------
-        SecFCError
-            As `secfc.protocol.client.Client.receive`.
-        """
+        """Take an encoded message, return those it causes, encoded."""
         header = envelope(data)
         with self.meter.work(header.work, self.number):
             client = self._client
@@ -203,20 +181,7 @@ def _note(text: str) -> None:
 def give(
     stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: bytes, folder: Path | None
 ) -> None:
-    """Write what a party's process is given, as `taken` reads it.
-
-    Parameters
-    ----------
-    stream : binary stream
-    setup : Setup
-    number : int
-        Client number.
-    roster : Roster
-    key : bytes of length 32
-        The party's private key.
-    folder : Path, optional
-        Of its log and shares.
-    """
+    """Write what a party's process is given, as `taken` reads it: `folder` is of its log and shares."""
     assert roster.coordinator is not None
     ids, start = setup.ids_of(number), setup.start_of(number)
     given = {

@@ -13,19 +13,7 @@ from secfc.errors import AgreementError
 
 
 class SiteFiles:
-    """A site file and the job that it names, read once.
-
-    Parameters
-    ----------
-    name : str
-        Of the party, which must be that of its site file.
-    file : Path
-
-    Raises
-    ------
-    ParameterError
-        When site file, job or roster cannot be used.
-    """
+    """A site file of the party of this name and the job in it; ParameterError if they cannot be used."""
 
     def __init__(self, *, name: str, file: Path) -> None:
         self.name = name
@@ -55,13 +43,7 @@ class SiteFiles:
         return report_of(written_statement(self._site.results, run, name=self.name))
 
     def participant(self) -> Participant:
-        """The site as it takes part in a run.
-
-        Raises
-        ------
-        SecFCError
-            As `Participant`.
-        """
+        """The site as it takes part in a run."""
         participant = Participant(self._site, self._agreement)
         if participant.name != self.name:
             raise AgreementError(f"{self.name}: its site file is that of {participant.name}")

@@ -8,13 +8,7 @@ from pathlib import Path
 
 
 class SiteLog(logging.Handler):
-    """Appends errors to the log beside a site file, which its owner alone may read.
-
-    Parameters
-    ----------
-    site_file : Path
-        ``north.toml`` has ``north.log``.
-    """
+    """Appends errors to the log beside a site file, ``north.log``, which its owner alone may read."""
 
     def __init__(self, site_file: Path) -> None:
         super().__init__(logging.ERROR)

@@ -70,11 +70,7 @@ def check_storage(
     """The folder, made if need be, with room for every client's shares.
 
     With `journals` also for those as they are sent, for one round's answers, and for a hundred assignments.
-
-    Raises
-    ------
-    ParameterError
-        Naming the bytes needed and those that are free.
+    Raises ParameterError with the bytes needed and those that are free.
     """
     if storage is None:
         return None

@@ -16,23 +16,10 @@ def take(
     *,
     note: Callable[[str], None],
 ) -> list[Message]:
-    """What a message causes; nothing if another client sent one that is refused.
+    """What a message causes; nothing if another client sent one that is refused, and `note` is told why.
 
-    Parameters
-    ----------
-    client : Client
-    header : Envelope
-        Of the message.
-    receive : callable
-        Decodes it and hands it to the client.
-    note : callable
-        Told why a message was dropped.
-
-    Raises
-    ------
-    MessageError
-        The server's message is refused, or one that this client needs and nobody can replace. The text names
-        the sender.
+    Raises MessageError, which names the sender, for a message of the server, or one that this client needs
+    and nobody can replace.
     """
     try:
         return receive()

@@ -16,28 +16,14 @@ if TYPE_CHECKING:  # reading files takes a library that simulations do without
 
 @dataclass(frozen=True, kw_only=True)
 class RunTerms:
-    """The job, the parties and their keys.
-
-    Attributes
-    ----------
-    job : Job
-    names : tuple of str
-        Of the clients, client 1's first.
-    roster : Roster
-    digest : bytes of length 32
-        Of the agreement.
-    prepares : bool
-        Whether clients open means and deviations of all values before anything else.
-    simulated : bool
-        Whether one caller owns all parties' data: then texts of errors may leave a party.
-    """
+    """The job, the parties and their keys."""
 
     job: Job
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the clients, client 1's first
     roster: Roster
-    digest: bytes
-    prepares: bool = False
-    simulated: bool = False
+    digest: bytes  # of the agreement
+    prepares: bool = False  # whether clients open means and deviations of all values before anything else
+    simulated: bool = False  # whether one caller owns all parties' data: texts of errors may leave a party
 
     @classmethod
     def of(cls, agreement: "Agreement") -> Self:
@@ -57,12 +43,7 @@ class RunTerms:
         return cls(job=job, names=names, roster=roster, digest=digest, simulated=True)
 
     def session(self, run: bytes) -> Session:
-        """A run on these terms.
-
-        Parameters
-        ----------
-        run : bytes of length 16
-        """
+        """A run on these terms."""
         return Session(run=run, agreement=self.digest, roster=self.roster)
 
     def told(self, error: SecFCError) -> dict[str, Any]:

@@ -15,17 +15,7 @@ logger = logging.getLogger("secfc.run")
 
 
 class Watch:
-    """Takes the server's standing after each message.
-
-    Parameters
-    ----------
-    run : str
-        Identifier of the run in hexadecimal.
-    job : Job
-    meter : Meter
-        Tells the bytes sent so far.
-    on_progress : callable, optional
-    """
+    """Takes the server's standing after each message; `run` is the run's identifier in hexadecimal."""
 
     def __init__(self, *, run: str, job: Job, meter: Meter, on_progress: OnProgress | None) -> None:
         self._run, self._meter, self._on_progress = run, meter, on_progress

@@ -73,17 +73,10 @@ class SiteExecutor(Executor):  # type: ignore[misc]
 
 
 class CoordinatorController(Controller):  # type: ignore[misc]
-    """The coordinator.
+    """The coordinator, of an agreement as `secfc.drivers.flare.jobs.to_argument` writes it.
 
-    Parameters
-    ----------
-    agreement : str
-        As `secfc.drivers.flare.jobs.to_argument` writes it.
-    deadline : float
-        Seconds that a site has to answer.
-    resumable : bool
-        Whether the coordinator keeps a log in the server's kit: a job that was interrupted goes on when it is
-        submitted again.
+    A resumable one keeps a log in the server's kit: a job that was interrupted goes on when it is submitted
+    again.
     """
 
     def __init__(self, agreement: str, deadline: float, resumable: bool) -> None:

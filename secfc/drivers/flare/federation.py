@@ -40,14 +40,7 @@ def free_port() -> int:
 
 
 class Federation:
-    """A server and sites, provisioned in a folder of their own.
-
-    Parameters
-    ----------
-    folder : Path
-        Made, and not removed.
-    sites : sequence of str
-    """
+    """A server and sites, provisioned in a folder of their own, which is made and not removed."""
 
     def __init__(self, folder: Path, sites: Sequence[str]) -> None:
         folder.mkdir(parents=True)
@@ -132,12 +125,8 @@ class Federation:
     def start(self, *names: str) -> None:
         """Start these parties, all by default, and wait until the server knows all sites that run.
 
-        A server that was started again knows none: a job that came before a site would run without it.
-
-        Raises
-        ------
-        PartyError
-            Naming the sites that have not.
+        A server that was started again knows none: a job that came before a site would run without it. Raises
+        PartyError with the sites that have not registered.
         """
         names = names or (SERVER, *self.sites)
         for name in names:
@@ -196,21 +185,10 @@ class Federation:
         return "coordinator" if name == SERVER else f"org{self.sites.index(name) + 1}"
 
     def run(self, job: Path, *, timeout: float) -> tuple[str, Path | None]:
-        """Submit a job and wait until the coordinator has written its summary, or FLARE has ended the job.
+        """Submit a job's folder and wait until its summary is written, or FLARE has ended the job.
 
-        Parameters
-        ----------
-        job : Path
-            Folder that `export_job` wrote.
-        timeout : float
-            Seconds after which the job is aborted.
-
-        Returns
-        -------
-        str
-            The job's number at FLARE.
-        Path or None
-            A copy of the summary, None when the job ended before one was written.
+        Returns the job's number at FLARE, and a copy of the summary, None when the job ended before. Raises
+        PartyError after `timeout` seconds; the job is aborted then.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job))["job_id"]
         until = time.monotonic() + timeout

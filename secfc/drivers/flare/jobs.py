@@ -20,13 +20,7 @@ def to_argument(agreement: Agreement) -> str:
 
 
 def of_argument(text: str) -> Agreement:
-    """The agreement that `to_argument` wrote.
-
-    Raises
-    ------
-    ParameterError
-        When it is none.
-    """
+    """The agreement that `to_argument` wrote; ParameterError when it is none."""
     try:
         content = base64.b64decode(text, validate=True).decode()
     except (binascii.Error, ValueError):
@@ -35,25 +29,9 @@ def of_argument(text: str) -> Agreement:
 
 
 def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = False) -> None:
-    """Write the folder that a FLARE server takes: configuration only, no code.
+    """Write the folder that a FLARE server takes, which must not exist: configuration only, no code.
 
-    Parameters
-    ----------
-    file : Path
-        The job file; all parties' signatures are beside it.
-    folder : Path
-        Must not exist.
-    deadline : float
-        Seconds that a site has to answer a call.
-    resumable : bool
-        Whether the coordinator keeps a log, so that the job goes on when it is submitted again.
-
-    Raises
-    ------
-    AgreementError
-        When a party has not signed.
-    ParameterError
-        When a file cannot be read, or the folder exists.
+    All parties' signatures are beside the job file; AgreementError when a party has not signed.
     """
     agreement = read_job(file)
     check_signed(agreement, signatures_path(file))

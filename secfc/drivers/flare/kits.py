@@ -42,10 +42,7 @@ _SHARED_STORE = "/tmp/nvflare"  # noqa: S108 - not used but replaced
 def prepare_kit(kit: Path, side: Side) -> None:
     """Write `local/authorization.json` and `local/resources.json` of a startup kit.
 
-    Raises
-    ------
-    ParameterError
-        When the folder is no startup kit.
+    Raises ParameterError when the folder is no startup kit.
     """
     local = kit / "local"
     default = local / "resources.json.default"
