@@ -19,14 +19,9 @@ _WIDTH = 110
 
 
 def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]], Callable[P, R]]:
-    """Make a function of one record a function of the record's fields.
+    """Make a function of one record a function of the fields of that dataclass.
 
     Type checkers and editors see the record's constructor; people see it in help and notebooks.
-
-    Parameters
-    ----------
-    record : type
-        A dataclass.
     """
     assert isinstance(record, type)
     parameters = signature_of(record)
@@ -65,15 +60,8 @@ def documented(record: type[Record]) -> type[Record]:
 
 
 def described(doc: str | None, record: type) -> str | None:
-    """A docstring in which the options of a record stand in place of ``**options``.
-
-    Parameters
-    ----------
-    doc : str or None
-        None, without docstrings (``python -OO``), stays None.
-    record : type
-    """
-    if doc is None:
+    """A docstring in which the options of a record stand in place of ``**options``; None stays None."""
+    if doc is None:  # python -OO
         return None
     before, _, after = inspect.cleandoc(doc).partition(_PLACE)
     lines = after.splitlines(keepends=True)

@@ -5,20 +5,11 @@ MOST_SHOWN = 500
 
 
 def shown(text: object, most: int = MOST_SHOWN) -> str:
-    r"""The text in one line of bounded length, in which only printable characters are as they were.
+    r"""The text in one line of at most `most` characters, of which only printable ones are as they were.
 
-    Parameters
-    ----------
-    text : object
-        What `str` makes a text of.
-    most : int
-        Characters that are shown; after more of them stands ``...``.
-
-    Returns
-    -------
-    str
-        Line breaks, the escape character of terminals and characters that change the direction of writing
-        are written as Python writes them, such as ``\n``, ``\x1b`` and ``\u202e``.
+    Line breaks, the escape character of terminals and characters that change the direction of writing are
+    written as Python writes them, such as ``\n``, ``\x1b`` and ``\u202e``; after a longer text stands
+    ``...``.
     """
     given = str(text)
     whole = "".join(

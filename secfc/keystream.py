@@ -86,15 +86,8 @@ class _Guarded:
 
 
 class ResidueStream(_Guarded):
-    """Independent, uniform residues modulo primes, from a key that is used for nothing else.
+    """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
 
-    Parameters
-    ----------
-    key : bytes of length 32
-    kernels : Kernels
-
-    Notes
-    -----
     Two parties with the same key take the same numbers of residues at a time, modulo the same primes: each
     time spare words are drawn.
     """

@@ -92,13 +92,7 @@ class Limits:
     def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
         """Raise LimitError, before a share is made, for too many rows or sets that must be too small.
 
-        Parameters
-        ----------
-        job : Job
-        name : str
-            What the error calls the party.
-        m : int, optional
-            Rows of all parties, once they are known.
+        `m` counts the rows of all parties, once they are known.
         """
         if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
             raise LimitError(
@@ -151,20 +145,9 @@ class Limits:
             raise LimitError(f"{name}: column {forbidden[0]!r} is never shared, by the party's own limits")
 
     def check_revealed(self, job: Job, *, name: str, layout: Layout, labels: Labels) -> None:
-        """Refuse to open a cluster that is too small, or too small without a recipient's own rows.
+        """Raise LimitError if a cluster to open is too small, or too small without a recipient's own rows.
 
-        Parameters
-        ----------
-        job : Job
-        name : str
-            What the error calls the party.
-        layout : Layout
-            Of all rows that are in.
-        labels : ndarray of shape (m,), int32
-
-        Raises
-        ------
-        LimitError
+        `labels`, shape (m,), int32, are of all rows that are in.
         """
         if not job.reveal_to:
             return

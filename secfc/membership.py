@@ -15,42 +15,22 @@ from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key, row_ids
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """IDs of a simulation.
+    """IDs of a simulation."""
 
-    Attributes
-    ----------
-    ids : list of list
-        Of every party's rows.
-    hashed : list of RowIds
-    salt : bytes of length 16 or None
-        With a seed, one that follows from it.
-    parameters : dict
-        What they add to the job.
-    """
-
-    ids: list[list[Any]] = field(repr=False)
+    ids: list[list[Any]] = field(repr=False)  # of every party's rows
     hashed: list[RowIds] = field(repr=False)
-    salt: bytes | None = field(repr=False)
-    parameters: dict[str, Any]
+    salt: bytes | None = field(repr=False)  # with a seed, 16 bytes that follow from it
+    parameters: dict[str, Any]  # what they add to the job
 
 
 def membership(
     members: list[Party], ids: Sequence[Any], *, key: bytes | None, cap: int | None, seed: int | None
 ) -> Membership:
-    """Check and hash the IDs.
+    """Check and hash the IDs, one sequence a party.
 
-    Parameters
-    ----------
-    ids : sequence of one sequence of IDs per party
-    key : bytes of length 32 or None
-        None: a random one, or with a seed one that follows from it, so that a simulation can be repeated.
-    cap : int or None
-        None: the rows of all parties together, which only a simulation can know.
-
-    Raises
-    ------
-    ParameterError, DataError, DuplicateIdError
-        Naming the party and the number, never an ID.
+    By default the key is random, or with a seed follows from it, so that a simulation can be repeated, and
+    the cap is the rows of all parties together, which only a simulation can know. Raises ParameterError,
+    DataError or DuplicateIdError with the party and the number, never an ID.
     """
     if isinstance(ids, str | bytes) or not hasattr(ids, "__len__") or not hasattr(ids, "__iter__"):
         raise ParameterError("ids: a list with one sequence of row IDs per party is needed")

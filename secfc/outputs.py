@@ -16,17 +16,9 @@ NO_JINJA = "Jinja is needed, pip install '.[report]' in a checkout of secfc"
 
 
 def check_new_folder(option: str, out: Path) -> None:
-    """Refuse, before anything runs, a folder that holds something or cannot be made.
+    """Raise ParameterError, before anything runs, for a folder that holds something or cannot be made.
 
-    Parameters
-    ----------
-    option : str
-        What errors call it.
-    out : Path
-
-    Raises
-    ------
-    ParameterError
+    Errors call it `option`.
     """
     if out.exists() and not out.is_dir():
         raise ParameterError(f"{option}: {out} is a file; name a new folder")
@@ -36,12 +28,7 @@ def check_new_folder(option: str, out: Path) -> None:
 
 
 def check_new_file(option: str, path: Path | None) -> None:
-    """Refuse, before anything runs, a file that is there or cannot be made; None is none.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise ParameterError, before anything runs, for a file that is there or cannot be made."""
     if path is None:
         return
     if path.exists():
@@ -50,24 +37,14 @@ def check_new_file(option: str, path: Path | None) -> None:
 
 
 def check_report(path: Path | None) -> None:
-    """Refuse, before anything runs, a page of a run that cannot be written; None is none.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise ParameterError, before anything runs, for a page of a run that cannot be written."""
     check_new_file("--report", path)
     if path is not None and find_spec("jinja2") is None:
         raise ParameterError(f"--report: {NO_JINJA}")
 
 
 def check_file(option: str, path: Path) -> None:
-    """Refuse, before anything runs, a file that cannot be written, whether it is there or not.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise ParameterError, before anything runs, for a file, there or not, that cannot be written."""
     if path.is_dir():
         raise ParameterError(f"{option}: {path} is a folder; name a file")
     if not path.absolute().parent.exists():
@@ -91,10 +68,7 @@ def _check_writable(option: str, path: Path, *, near: Path) -> None:
 def whole_folder(option: str, out: Path) -> Iterator[Path]:
     """A folder beside `out` that takes its place in the end: a reader sees all or nothing.
 
-    Raises
-    ------
-    ParameterError
-        When `out` holds something or cannot be written; it is then as it was.
+    Raises ParameterError when `out` holds something or cannot be written; it is then as it was.
     """
     check_new_folder(option, out)
     target = out.absolute()
@@ -122,10 +96,7 @@ def whole_folder(option: str, out: Path) -> Iterator[Path]:
 def replace_text(path: Path, text: str) -> None:
     """Write a file in place of the one that is there, if any.
 
-    Raises
-    ------
-    ParameterError
-        When it cannot be written; the file is then as it was.
+    Raises ParameterError when it cannot be written; the file is then as it was.
     """
     draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:

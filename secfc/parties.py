@@ -14,23 +14,12 @@ from secfc.rows import check_finite
 
 @dataclass(frozen=True, kw_only=True)
 class Party:
-    """One party's rows and how to give its labels back.
+    """One party's rows and how to give its labels back."""
 
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    rows : ndarray of shape (m_j, d), float64
-    frame : DataFrame or None
-        What the user gave, when it was a pandas DataFrame.
-    columns : tuple of str
-        Names of the columns, where what was given has names.
-    """
-
-    name: str
-    rows: Floats = field(repr=False)
-    frame: Any = field(default=None, repr=False)
-    columns: tuple[str, ...] = ()
+    name: str  # what errors call it
+    rows: Floats = field(repr=False)  # shape (m_j, d)
+    frame: Any = field(default=None, repr=False)  # what the user gave, if it was a pandas DataFrame
+    columns: tuple[str, ...] = ()  # their names, where what was given has names
 
     def align(self, labels: Labels) -> Any:
         """Labels as the user expects them: a Series with the DataFrame's index, or the array itself."""
@@ -44,10 +33,8 @@ class Party:
 def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> list[Party]:
     """Check and convert every party's rows.
 
-    Raises
-    ------
-    ParameterError, DataError
-        Naming the party, and the column or row where there is one; never a value.
+    Raises ParameterError or DataError with the party, and the column or row where there is one; never a
+    value.
     """
     if (
         isinstance(parties, np.ndarray | str | bytes)

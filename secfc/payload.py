@@ -11,12 +11,7 @@ HEADROOM = 64
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Payload:
-    """The bulk of a message.
-
-    Parameters
-    ----------
-    payload : bytes-like
-    """
+    """The bulk of a message."""
 
     payload: bytes | bytearray | memoryview
     _room: list[memoryview] = field(default_factory=list, init=False)

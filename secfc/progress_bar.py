@@ -25,13 +25,7 @@ _UNBOUNDED = 10_000
 
 
 class Remaining:
-    """Estimates the seconds left of a start, from how fast the number of moved rows falls.
-
-    Parameters
-    ----------
-    max_iter : int
-    tol_moved : float
-    """
+    """Estimates the seconds left of a start, from how fast the number of moved rows falls."""
 
     def __init__(self, max_iter: int, tol_moved: float = 0.0) -> None:
         self._max_iter, self._tol_moved = max_iter, tol_moved
@@ -39,14 +33,7 @@ class Remaining:
         self._fewest = 1  # moved rows that another iteration follows
 
     def after(self, iteration: int, moved: int, now: float) -> float | None:
-        """Seconds left after this iteration; None while there is too little to tell by.
-
-        Parameters
-        ----------
-        iteration, moved : int
-        now : float
-            Seconds on any clock.
-        """
+        """Seconds left after this iteration, `now` on any clock; None with too little to tell by."""
         if self._seen and iteration < self._seen[-1][0]:
             self._seen = []  # another start
         if iteration and (not self._seen or iteration > self._seen[-1][0]):
@@ -70,19 +57,8 @@ def progress_bar(
 ) -> Iterator[Callable[[Progress], None]]:
     """A bar: parties that have joined and shared, then iterations, rows moved, inertia, bytes and time left.
 
-    Parameters
-    ----------
-    n : int
-        Clients.
-    max_iter : int
-    tol_moved : float
-    console : rich.console.Console, optional
-        Standard error by default; in a notebook the cell's output.
-
-    Yields
-    ------
-    callable
-        To be given to `secfc.run` as `progress`.
+    By default on standard error, in a notebook in the cell's output. Gives what `secfc.run` takes as
+    `progress`.
     """
     from rich.progress import (  # noqa: PLC0415 - only who looks at a bar pays
         BarColumn,
@@ -125,15 +101,7 @@ def progress_bar(
 
 
 def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
-    """Where the iterations stand, in words: of what there is to say as much as there is room for.
-
-    Parameters
-    ----------
-    standing : Progress
-    room : int
-        Characters; the first part is said in any case.
-    seconds_left : float, optional
-    """
+    """Where the iterations stand, in words: as much as fits in `room`, the first part in any case."""
     sent = bytes_text(standing.sent_bytes)
     if standing.inertia is None:
         return f"round {standing.round}, {sent}"

@@ -40,26 +40,13 @@ _ENDING = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class PublicError:
-    """What one party tells others of an error: its type, its code and public numbers, no text.
+    """What one party tells others of an error: its type, its code and public numbers, no text."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of a type of `secfc.errors`.
-    code : Code
-    clients : tuple of int
-        Clients that the error names.
-    round : int or None
-        Round that it names.
-    party : int or None
-        The client where it arose; None of the coordinator's own.
-    """
-
-    kind: str
+    kind: str  # name of a type of `secfc.errors`
     code: Code
-    clients: tuple[int, ...] = ()
-    round: int | None = None
-    party: int | None = None
+    clients: tuple[int, ...] = ()  # that the error names
+    round: int | None = None  # that it names
+    party: int | None = None  # the client where it arose; None of the coordinator's own
 
     @classmethod
     def of(cls, error: SecFCError) -> "PublicError":

@@ -27,22 +27,10 @@ _WIDE_BITS = (1 << 61) - 1
 class MaskSource:
     """Uniform residues from AES-256 in counter mode.
 
-    Parameters
-    ----------
-    key : bytes of length 32, optional
-        Fresh from the operating system by default. A party that is started again passes the one of its
-        log, to make the same masks for the same rows; known-answer tests pass a fixed key; nothing else
-        does.
-
-    Attributes
-    ----------
-    position : int
-        Bytes of the keystream that were used.
-
-    Notes
-    -----
-    The key is used for this one keystream, from counter zero, so no block is ever used twice. A source
-    refuses to be copied, pickled or used in a forked process: each would repeat masks.
+    By default the key, 32 bytes, is fresh from the operating system. A party that is started again passes the
+    one of its log, to make the same masks for the same rows; known-answer tests pass a fixed key; nothing
+    else does. The key is used for this one keystream, from counter zero, so no block is ever used twice. A
+    source refuses to be copied, pickled or used in a forked process: each would repeat masks.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -52,7 +40,7 @@ class MaskSource:
             raise ValueError(f"key: {len(key)} bytes given, {KEY_BYTES} needed")
         # The key is fresh, so a counter that starts at zero repeats nothing.
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
-        self.position = 0
+        self.position = 0  # bytes of the keystream that were used
         self._process = os.getpid()
 
     def __repr__(self) -> str:
@@ -62,25 +50,11 @@ class MaskSource:
         raise SecFCError("a MaskSource cannot be copied or pickled: its masks would repeat")
 
     def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
-        """Independent, uniform, centred residues modulo p.
+        """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
 
-        Parameters
-        ----------
-        p : int
-            Odd prime below 2**24.
-        shape : tuple of int
-        kernels : Kernels, optional
-            Does the rejection; NumPy by default.
-
-        Returns
-        -------
-        ndarray of that shape, float64
-            |x| <= (p - 1)/2.
-
-        Notes
-        -----
         Each draw is the low bits of a 32-bit word, as many as p has, and kept if below p: every residue is
-        equally likely. Subtracting the constant (p - 1)/2 keeps that.
+        equally likely. Subtracting the constant (p - 1)/2 keeps that. `kernels` do the rejection, NumPy by
+        default.
         """
         self._check_process()
         wanted = prod(shape)
@@ -97,16 +71,8 @@ class MaskSource:
         return kept.reshape(shape)
 
     def wide(self, shape: tuple[int, ...], *, nonzero: bool = False) -> NDArray[np.uint64]:
-        """Independent, uniform elements of the field of 2**61 - 1 (`secfc.psu.prime`).
+        """Independent, uniform elements of the field of 2**61 - 1 (`secfc.psu.prime`), of all or but zero.
 
-        Parameters
-        ----------
-        shape : tuple of int
-        nonzero : bool
-            Uniform among all elements but zero.
-
-        Notes
-        -----
         The low 61 bits of a 64-bit word, drawn again if they are all ones (or zero, when that is excluded).
         """
         self._check_process()
@@ -129,10 +95,7 @@ class MaskSource:
     def go_on_from(self, position: int) -> None:
         """Pass over what a source with this key has used already.
 
-        Raises
-        ------
-        SecFCError
-            When this source has used more: what follows would repeat.
+        Raises SecFCError when this source has used more: what follows would repeat.
         """
         if position < self.position:
             raise SecFCError(f"a MaskSource at byte {self.position} cannot go back to byte {position}")

@@ -46,12 +46,7 @@ _HEADER_ROOM = 64
 class Layout:
     """Which rows are whose: rows are numbered by client, then in the client's own order.
 
-    Parameters
-    ----------
-    counts : tuple of int
-        Rows that each client shares.
-    common : bool
-        With membership privacy every client shares a vector for every row: all counts are m.
+    With membership privacy rows are common: every client shares a vector for every row, and all counts are m.
     """
 
     counts: tuple[int, ...]
@@ -152,14 +147,7 @@ def _rows_of_a_part(size: int, columns: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Rows of the parts that shares and answers are cut in.
-
-    Attributes
-    ----------
-    share, answer : int
-        Rows of a part, but the last.
-    layout : Layout
-    """
+    """Rows of the parts, but the last, that shares and answers are cut in."""
 
     share: int
     answer: int
@@ -195,12 +183,7 @@ RANGE_ROWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class RangeParts(Parts):
-    """Parts of what shows that rows are within the bound: sums of each segment, then squared norms.
-
-    Attributes
-    ----------
-    segments : int
-    """
+    """Parts of what shows that rows are within the bound: sums of each segment, then squared norms."""
 
     segments: int
 

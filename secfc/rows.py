@@ -20,18 +20,7 @@ _LOOKED_AT = 10_000
 
 
 def check_rows(rows: Floats, *, name: str, d: int, bound: float) -> None:
-    """Raise DataError unless `rows` is a finite float64 array of shape (m, d) within the bound.
-
-    Parameters
-    ----------
-    rows : ndarray
-    name : str
-        What errors call the party.
-    d : int
-        Columns of the job.
-    bound : float
-        Public bound on a row's Euclidean norm.
-    """
+    """Raise DataError unless `rows` is a finite float64 array of shape (m, d), norms within the bound."""
     check_finite(rows, name=name, d=d)
     beyond = np.flatnonzero(row_norms(rows) > norm_limit(bound))
     if beyond.size:
@@ -59,10 +48,7 @@ def check_finite(rows: Floats, *, name: str, d: int) -> None:
 def largest_norm(rows: Floats, *, name: str) -> float:
     """Largest Euclidean norm of a row, 0.0 for no rows.
 
-    Raises
-    ------
-    DataError
-        When it exceeds the largest float64.
+    Raises DataError when it exceeds the largest float64.
     """
     norm = float(row_norms(rows).max(initial=0.0))
     if not isfinite(norm):
@@ -75,14 +61,8 @@ def largest_norm(rows: Floats, *, name: str) -> float:
 def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> bool:
     """Whether half of the rows lie within a few rounding steps of the middle: one far row can do that.
 
-    Parameters
-    ----------
-    parties : sequence of ndarray of shape (m_j, d), float64
-        Finite; of many rows a part is looked at.
-    bound : float
-        Of a row's norm.
-    precision : int
-        Below `_ASKED_FOR` few steps are what was asked for.
+    Rows are finite; of many a part is looked at. With a precision below `_ASKED_FOR` few steps are what was
+    asked for.
     """
     if precision < _ASKED_FOR:
         return False
@@ -112,10 +92,7 @@ def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int
 def as_labels(given: Any, *, name: str, m: int, k: int, least: int = 0, what: str = "start labels") -> Labels:
     """Labels that somebody gave for m rows, with values in least..k-1, as an array of shape (m,), int32.
 
-    Raises
-    ------
-    DataError
-        Naming the party; never a value.
+    Raises DataError with the party; never a value.
     """
     try:
         labels = np.asarray(given)

@@ -131,12 +131,7 @@ def run_outcome(
 ) -> tuple[Outcome, Job, Membership | None]:
     """What the driver gave, the job and the IDs.
 
-    Parameters
-    ----------
-    members : list of Party
-    options : RunOptions
-    **parameters
-        Of the job, beside the options: k, t, ell, and `compared` or `predict`.
+    `parameters` are of the job, beside the options: k, t, ell, and `compared` or `predict`.
     """
     check_choice("driver", options.driver, get_args(Driver))
     seed, progress = options.seed, options.progress

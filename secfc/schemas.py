@@ -14,11 +14,7 @@ Model = TypeVar("Model", bound=BaseModel)
 def with_options(of: type, *, required: bool = False) -> Callable[[type[Model]], type[Model]]:
     """Give a pydantic model the options of a class of `secfc.options` as further fields.
 
-    Parameters
-    ----------
-    of : type
-    required : bool
-        Whether a file must have them all; else each has its default.
+    Where they are `required` a file must have them all; else each has its default.
     """
     types = types_of(of)
     more: dict[str, Any] = {

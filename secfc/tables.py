@@ -25,49 +25,21 @@ READERS = (".csv", ".parquet", ".npy")
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """The rows of a file.
+    """The rows of a file or query."""
 
-    Attributes
-    ----------
-    path : Path or Query
-        Where the rows are from.
-    columns : tuple of str
-        Names of the columns clustered, in order; positions for .npy.
-    rows : ndarray of shape (m, d), float64
-    ids : pyarrow.ChunkedArray or None
-        The ID column, to be written beside the labels.
-    id_name : str
-        Its name.
-    """
-
-    path: Path | Query
-    columns: tuple[str, ...]
-    rows: Floats = field(repr=False)
-    ids: pa.ChunkedArray | None = field(default=None, repr=False)
-    id_name: str = "row"
+    path: Path | Query  # where the rows are from
+    columns: tuple[str, ...]  # names of those that are clustered, in order; positions for .npy
+    rows: Floats = field(repr=False)  # shape (m, d)
+    ids: pa.ChunkedArray | None = field(default=None, repr=False)  # to be written beside the labels
+    id_name: str = "row"  # their column's
 
 
 def read_table(
     path: Path | Query, *, columns: Sequence[str] = (), drop: Sequence[str] = (), id_column: str | None = None
 ) -> Table:
-    """Read a party's rows.
+    """Read a party's rows, as `chosen_columns` of `load_table`: IDs are read as they stand there.
 
-    Parameters
-    ----------
-    path : Path or Query
-        A .csv file with a header, a .parquet file, a .npy array of shape (m, d), or a query of a
-        database or file.
-    columns : sequence of str
-        Columns to cluster, in this order; all others by default. Positions ("0", "1") for .npy.
-    drop : sequence of str
-        Columns to leave out, such as a label.
-    id_column : str, optional
-        Column that identifies rows: left out of the clustering, written beside the labels.
-
-    Raises
-    ------
-    DataError
-        Naming the file and the column; never a value.
+    Raises DataError with the file and the column; never a value.
     """
     table = load_table(path, as_text=[id_column] if id_column else [])
     return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column)
@@ -81,20 +53,11 @@ def chosen_columns(
     drop: Sequence[str] = (),
     id_column: str | None = None,
 ) -> Table:
-    """The columns of a table that are clustered, as `read_table` chooses them.
+    """The columns of a table that are clustered.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    path : Path or Query
-        Where it comes from.
-    columns, drop, id_column
-        See `read_table`.
-
-    Raises
-    ------
-    DataError
-        Naming the file and the column; never a value.
+    These are `columns` in this order, positions ("0", "1") for .npy, by default all but those to `drop` and
+    `id_column`, which is written beside the labels. Raises DataError with the file and the column; never a
+    value.
     """
     for name in (*columns, *drop, *([id_column] if id_column else [])):
         if name not in table.column_names:
@@ -130,10 +93,7 @@ def read_tables(
 ) -> list[Table]:
     """Read every party's file with the columns of the first one, in its order.
 
-    Raises
-    ------
-    DataError
-        Also when a file has a column that the first one lacks.
+    Raises DataError also when a file has a column that the first one lacks.
     """
     loaded = [load_table(path, as_text=[id_column] if id_column else []) for path in paths]
     for name in drop:
@@ -180,12 +140,8 @@ def party_names(paths: Sequence[Path | Query]) -> list[str]:
 def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     """The ID column of every party, as Python values of one type.
 
-    Where files have different types, 7 and "7" mean the same row.
-
-    Raises
-    ------
-    DataError
-        IDs of types that are neither the same nor all texts and integers.
+    Where files have different types, 7 and "7" mean the same row. Raises DataError for types that are neither
+    the same nor all texts and integers.
     """
     columns = [(table.path, table.ids) for table in tables if table.ids is not None and table.rows.size]
     alike = all(column.type == columns[0][1].type for _, column in columns)
@@ -207,16 +163,9 @@ def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
 
 
 def read_labels(path: Path, table: Table) -> Labels:
-    """Read what `write_labels` wrote for the rows of a table.
+    """Read what `write_labels` wrote for the rows of a table, shape (m,).
 
-    Returns
-    -------
-    ndarray of shape (m,), int32
-
-    Raises
-    ------
-    DataError
-        The file is not there or has no labels, or they are of other rows; never a value.
+    Raises DataError when the file is not there or has no labels, or they are of other rows; never a value.
     """
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
@@ -253,18 +202,9 @@ def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
 
 
 def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
-    """All columns of a file or query.
+    """All columns of a file or query; those `as_text` are read from a .csv file as they stand there.
 
-    Parameters
-    ----------
-    path : Path or Query
-    as_text : sequence of str
-        Columns of a .csv file that are read as they stand there: "007" stays apart from "7".
-
-    Raises
-    ------
-    DataError
-        Naming the file; never a value.
+    So "007" stays apart from "7". Raises DataError with the file; never a value.
     """
     if isinstance(path, Query):
         return path.read()

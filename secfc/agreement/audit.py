@@ -16,14 +16,7 @@ from secfc.public_errors import COMPLETE
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was checked.
-
-    Attributes
-    ----------
-    holds : bool
-    text : str
-        What holds, or what does not and why.
-    """
+    """One thing that was checked: what holds, or what does not and why."""
 
     holds: bool
     text: str
@@ -32,10 +25,7 @@ class Finding:
 def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
     """Check a summary against the agreement that the auditor has, roster included; nothing in it is trusted.
 
-    Returns
-    -------
-    list of Finding
-        The job, each party's signature, signers unknown, and whether the statements agree.
+    Findings are of the job, each party's signature, signers unknown, and whether the statements agree.
     """
     findings = [_of_job(summary, agreement)]
     by_name: dict[str, list[SignedStatement]] = {name: [] for name in agreement.names}

@@ -46,21 +46,11 @@ class RosterSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A party.
+    """A party."""
 
-    Attributes
-    ----------
-    name : str
-        Short: letters, digits, ``-`` and ``_``; what files, errors and sites are called by.
-    organisation : str
-        Its full name, for people; may be empty.
-    key : bytes of length 32
-        Its public key.
-    """
-
-    name: str
-    organisation: str = ""
-    key: bytes = field(repr=False)
+    name: str  # short: letters, digits, - and _; what files, errors and sites are called by
+    organisation: str = ""  # its full name, for people
+    key: bytes = field(repr=False)  # its public key, 32 bytes
 
     @property
     def words(self) -> str:
@@ -85,19 +75,11 @@ class Consortium:
     """All parties and who runs the server. `read_roster` checks that names and keys differ.
 
     A roster that is only being collected has no coordinator yet; a job needs one.
-
-    Attributes
-    ----------
-    members : tuple of Member
-        Clients, client 1 first.
-    coordinator : Member or None
-    helpers : tuple of Member
-        Parties without rows, who compare.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[Member, ...]  # clients, client 1 first
     coordinator: Member | None = None
-    helpers: tuple[Member, ...] = ()
+    helpers: tuple[Member, ...] = ()  # parties without rows, who compare
 
     @cached_property
     def roster(self) -> Roster:
@@ -145,10 +127,7 @@ class Consortium:
     def number_of(self, name: str, key: bytes, *, file: Path) -> int:
         """Client number of the party with this name and public key.
 
-        Raises
-        ------
-        AgreementError
-            When no party has that name, or it has another key than that in the file.
+        Raises AgreementError when no party has that name, or it has another key than that in the file.
         """
         if name not in self.names:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
@@ -161,13 +140,7 @@ class Consortium:
         return number
 
     def number_with(self, key: bytes, *, file: Path) -> int:
-        """Client number of the party with this public key.
-
-        Raises
-        ------
-        AgreementError
-            Naming the key's file when no party has it.
-        """
+        """Client number of the party with this public key; AgreementError when no party has it."""
         for number, member in enumerate(self.parties, 1):
             if member.key == key:
                 return number
@@ -239,13 +212,7 @@ def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
 
 
 def read_roster(path: Path) -> Consortium:
-    """The parties in a roster file or a public key file.
-
-    Raises
-    ------
-    ParameterError
-        With file, line and party.
-    """
+    """The parties in a roster or public key file; ParameterError with file, line and party."""
     return _parsed(TomlFile(path))
 
 
@@ -254,12 +221,8 @@ def add_members(
 ) -> Consortium:
     """Append parties, who runs the server, and helpers to a roster file, which is made if there is none.
 
-    What stands in it stays as it is.
-
-    Raises
-    ------
-    ParameterError
-        When the file is no valid roster or would not be one; it is then as it was.
+    What stands in it stays as it is. Raises ParameterError when the file is no valid roster or would not be
+    one; it is then as it was.
     """
     text = _HEAD
     if path.exists():

@@ -20,10 +20,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write a file that must not exist yet.
 
-    Raises
-    ------
-    ParameterError
-        When it exists, which leaves it as it is, or cannot be written.
+    Raises ParameterError when it exists, which leaves it as it is, or cannot be written.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
@@ -54,18 +51,9 @@ def of_base64(text: str, size: int) -> bytes | None:
 
 
 def read_private_text(path: Path, *, what: str) -> str:
-    """A file of UTF-8 text that its owner only may read.
+    """A file of UTF-8 text that its owner only may read; errors call it `what`, such as "a private key".
 
-    Parameters
-    ----------
-    path : Path
-    what : str
-        What errors call its content, such as "a private key".
-
-    Raises
-    ------
-    ParameterError
-        When it cannot be read, or others may read it too.
+    Raises ParameterError when it cannot be read, or others may read it too.
     """
     text = read_text(path)
     if sys.platform != "win32":

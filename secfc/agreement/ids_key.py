@@ -19,10 +19,7 @@ _KIND = "secfc-ids-key:"
 def write_new_ids_key(path: Path) -> bytes:
     """Draw a key, 32 bytes, and write it into a file that its owner only can read.
 
-    Raises
-    ------
-    ParameterError
-        When the file exists or cannot be written: no key is ever overwritten.
+    Raises ParameterError when the file exists or cannot be written: no key is ever overwritten.
     """
     key = secrets.token_bytes(KEY_BYTES)
     write_new(path, f"{_KIND}{base64.b64encode(key).decode()}\n".encode(), mode=OWNER_ONLY)
@@ -32,10 +29,8 @@ def write_new_ids_key(path: Path) -> bytes:
 def read_ids_key(path: Path) -> bytes:
     """The key in a file, 32 bytes.
 
-    Raises
-    ------
-    ParameterError
-        When it cannot be read, others may read it too, or it holds something else; the text never shows what.
+    Raises ParameterError when it cannot be read, others may read it too, or it holds something else; the text
+    never shows what.
     """
     text = read_private_text(path, what="an ID key").strip()
     key = of_base64(text.removeprefix(_KIND), KEY_BYTES)

@@ -77,35 +77,16 @@ class JobSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """What every organisation has agreed to.
-
-    Attributes
-    ----------
-    title : str
-    expires : date
-        The last day, in UTC, on which a run may begin.
-    runs : int
-        How many runs a party takes part in.
-    phases : tuple of str
-        That the run has, in order.
-    job : Job
-    columns : dict of str to (float, float)
-        Columns that are clustered, in order, and the range of their values.
-    preparation : prepare.Schema or None
-        What sites make these columns by, from columns of their own.
-    limits : Limits
-        What every client refuses, whatever the server asks.
-    consortium : Consortium
-    """
+    """What every organisation has agreed to."""
 
     title: str
-    expires: date
-    runs: int
-    phases: tuple[Phase, ...]
+    expires: date  # the last day, in UTC, on which a run may begin
+    runs: int  # how many a party takes part in
+    phases: tuple[Phase, ...]  # in order
     job: Job
-    columns: dict[str, Range]
-    preparation: Schema | None
-    limits: Limits
+    columns: dict[str, Range]  # that are clustered, in order, and the range of their values
+    preparation: Schema | None  # what sites make these columns by, from columns of their own
+    limits: Limits  # what every client refuses, whatever the server asks
     consortium: Consortium
     _content: JobSchema = field(repr=False)
 
@@ -159,22 +140,15 @@ class Agreement:
             raise AgreementError(text, code=Code.EXPIRED)
 
     def session(self, run: bytes) -> Session:
-        """A run of this agreement.
-
-        Parameters
-        ----------
-        run : bytes of length 16
-        """
+        """A run of this agreement."""
         return Session(run=run, agreement=self.digest, roster=self.consortium.roster)
 
 
 def read_job(path: Path) -> Agreement:
     """The agreement of a job file and the roster and schema files that it names.
 
-    Raises
-    ------
-    ParameterError
-        With file and line, what is wrong and what is possible; `ThresholdError` for too few clients.
+    Raises ParameterError with file and line, what is wrong and what is possible; ThresholdError for too few
+    clients.
     """
     file = TomlFile(path)
     schema = file.check(JobSchema)
@@ -184,19 +158,7 @@ def read_job(path: Path) -> Agreement:
 
 
 def agreement_of(text: str, *, name: str) -> Agreement:
-    """The agreement of canonical content that somebody sent.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        What errors call it.
-
-    Raises
-    ------
-    ParameterError
-        When it is no such content.
-    """
+    """The agreement of canonical content that somebody sent, which errors call `name`."""
 
     def fault(text: str, *keys: str | int) -> ParameterError:
         return ParameterError(f"{name}: {text}")
@@ -322,14 +284,7 @@ def _columns(
 
 
 def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
-    """Phases that a run of this job has.
-
-    Parameters
-    ----------
-    job : Job
-    opened : tuple of str
-        Columns whose mean and deviation are opened.
-    """
+    """Phases that a run of this job has; means and deviations of `opened` columns are opened first."""
     prepare: tuple[Phase, ...] = ("prepare",) if opened else ()
     union: tuple[Phase, ...] = () if job.ids_cap is None else ("union",)
     check: tuple[Phase, ...] = ("check",) if covers_of(job) else ()
@@ -337,17 +292,9 @@ def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
 
 
 def norm_bound(ranges: Any) -> float:
-    """The least float64 that no norm of a row with values in these ranges exceeds.
+    """The least float64 that no norm of a row with values in these ranges, one a column, exceeds.
 
-    Parameters
-    ----------
-    ranges : iterable of (float, float)
-        Of each column.
-
-    Raises
-    ------
-    ParameterError
-        When it exceeds the largest float64.
+    Raises ParameterError when it exceeds the largest float64.
     """
     square = sum((Fraction(max(abs(low), abs(high))) ** 2 for low, high in ranges), Fraction(0))
     if not square:

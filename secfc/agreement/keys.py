@@ -31,13 +31,7 @@ def key_text(public: bytes) -> str:
 
 
 def key_bytes(text: str) -> bytes:
-    """A public key as files show it, 32 bytes.
-
-    Raises
-    ------
-    ValueError
-        With what is needed.
-    """
+    """A public key as files show it, 32 bytes; ValueError says what is needed."""
     key = of_base64(text.removeprefix(_KIND), KEY_BYTES)
     if not text.startswith(_KIND) or key is None:
         raise ValueError(f"'{_KIND}' and {KEY_BYTES} bytes in base64 are needed")
@@ -52,10 +46,7 @@ def key_words(public: bytes) -> str:
 def write_new_key(path: Path) -> Identity:
     """Make a key and write its private part, readable by its owner only (PKCS #8 in PEM).
 
-    Raises
-    ------
-    ParameterError
-        When the file exists or cannot be written: no key is ever overwritten.
+    Raises ParameterError when the file exists or cannot be written: no key is ever overwritten.
     """
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -66,11 +57,8 @@ def write_new_key(path: Path) -> Identity:
 def read_key(path: Path) -> Identity:
     """The key in a private key file.
 
-    Raises
-    ------
-    ParameterError
-        When it cannot be read, others may read it too, or it holds another kind of key. The text never shows
-        what is in it.
+    Raises ParameterError when it cannot be read, others may read it too, or it holds another kind of key. The
+    text never shows what is in it.
     """
     text = read_private_text(path, what="a private key")
     try:

@@ -14,12 +14,7 @@ Fault = Callable[..., ParameterError]
 
 
 def preparation_of(values: object, fault: Fault) -> Schema | None:
-    """The schema of canonical content that somebody sent; None: there is none.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """The schema of canonical content that somebody sent; None: there is none."""
     if values is None:
         return None
     if not isinstance(values, dict):
@@ -33,10 +28,7 @@ def preparation_of(values: object, fault: Fault) -> Schema | None:
 def prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Range], list[Range]]:
     """The columns that are made, and ranges that bound a row: of a category's columns one is 1 at most.
 
-    Raises
-    ------
-    ParameterError
-        A range is not known before something is opened, or a name is not printable.
+    Raises ParameterError when a range is not known before something is opened, or a name is not printable.
     """
     try:
         ranges = preparation.ranges

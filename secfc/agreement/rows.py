@@ -25,23 +25,12 @@ from secfc.tables import Table, chosen_columns, load_table
 
 @dataclass(frozen=True, kw_only=True)
 class SiteRows:
-    """What a site brings to a run.
+    """What a site brings to a run."""
 
-    Attributes
-    ----------
-    table : Table
-        Columns in the job's order, and the IDs that are written beside the labels.
-    start : ndarray of shape (m_j,), int32, or None
-        Start labels, for a job that has them.
-    ids : list of str or None
-        Row IDs as text, for a job with membership privacy.
-    unprepared : Checked or None
-        Until its mean is known, where a job prepares: what the table's rows are made of, which has none.
-    """
-
-    table: Table
-    start: Labels | None = field(default=None, repr=False)
-    ids: list[str] | None = field(default=None, repr=False)
+    table: Table  # columns in the job's order, and the IDs that are written beside the labels
+    start: Labels | None = field(default=None, repr=False)  # start labels, for a job that has them
+    ids: list[str] | None = field(default=None, repr=False)  # for a job with membership privacy
+    # What the rows are made of, where a job prepares, until its means are known; the table has none then.
     unprepared: Checked | None = field(default=None, repr=False)
 
     def content(self) -> list[Buffer]:
@@ -54,13 +43,7 @@ class SiteRows:
         return [head, self.table.rows.tobytes(), *(one.tobytes() for one in columns.values())]
 
     def prepared(self, preparation: Preparation, *, name: str) -> "SiteRows":
-        """The rows, made by what is known now.
-
-        Raises
-        ------
-        DataError
-            Naming the site, and for a column the first row that is too many deviations from the mean.
-        """
+        """The rows, made by what is known now; DataError for one too many deviations from the mean."""
         assert self.unprepared is not None
         rows = preparation.apply(self.unprepared, name=f"{name}: {self.table.path}")
         return replace(self, table=replace(self.table, rows=rows), unprepared=None)
@@ -74,15 +57,9 @@ class SiteRows:
 def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     """The site's rows, columns in the job's order and under the job's names; none of a helper.
 
-    Of a job that prepares, what they are made of, checked against the schema.
-
-    Raises
-    ------
-    DataError
-        Naming the site, the column and the first row that does not fit its range or its categories; never a
-        value.
-    ParameterError
-        When the site file and the job do not fit, or what it takes to ask the site's database is not there.
+    Of a job that prepares, what they are made of, checked against the schema. Raises DataError with the site,
+    the column and the first row that does not fit its range or its categories, never a value; ParameterError
+    when the site file and the job do not fit, or what it takes to ask the site's database is not there.
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job

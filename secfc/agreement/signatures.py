@@ -87,14 +87,7 @@ def _state(agreement: Agreement, number: int, signature: Signature) -> str:
 
 
 def check_signed(agreement: Agreement, path: Path) -> None:
-    """Raise AgreementError, naming the parties, unless all have signed the job.
-
-    Parameters
-    ----------
-    agreement : Agreement
-    path : Path
-        Of the file of signatures.
-    """
+    """Raise AgreementError, naming the parties, unless all have signed the job in this file."""
     found = standing(agreement, read_signatures(path))
     wrong = [f"{name} ({state})" for name, state in found.items() if state != "signed"]
     if wrong:
@@ -105,13 +98,7 @@ def check_signed(agreement: Agreement, path: Path) -> None:
 
 
 def read_signatures(path: Path) -> list[Signature]:
-    """The signatures in a file, none when there is no file.
-
-    Raises
-    ------
-    ParameterError
-        With file, line and party.
-    """
+    """The signatures in a file, none when there is no file; ParameterError with file and line."""
     if not path.exists():
         return []
     file = TomlFile(path)
@@ -136,10 +123,8 @@ def read_signatures(path: Path) -> list[Signature]:
 def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[str, str]:
     """Add signatures to a job's file and drop those that are of no use; return what then stands in it.
 
-    Raises
-    ------
-    AgreementError
-        When one of those added is of no party, of another job, or wrong; the file is then as it was.
+    Raises AgreementError when one of those added is of no party, of another job, or wrong; the file is then
+    as it was.
     """
     for one in added:
         if one.party not in agreement.names:
@@ -165,13 +150,7 @@ def encoded(signature: bytes) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """A signature as files show it, 64 bytes.
-
-    Raises
-    ------
-    ValueError
-        With what is needed.
-    """
+    """A signature as files show it, 64 bytes; ValueError says what is needed."""
     value = of_base64(text, SIGNATURE_BYTES)
     if value is None:
         raise ValueError(f"{SIGNATURE_BYTES} bytes in base64 are needed")

@@ -60,61 +60,27 @@ class SiteSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a site's rows are.
+    """Where a site's rows are."""
 
-    Attributes
-    ----------
-    rows : Path or Query
-        A .csv, .parquet or .npy file, or a query of a database or file.
-    id_column : str or None
-        Column of row IDs: not clustered, written beside the labels. With membership privacy what the union is
-        of.
-    start_column : str or None
-        Column of start labels.
-    columns : dict of str to str
-        What the site calls the job's columns, where that differs.
-    """
-
-    rows: Path | Query
+    rows: Path | Query  # a .csv, .parquet or .npy file, or a query of a database or file
+    # Row IDs: not clustered, written beside the labels. With membership privacy what the union is of.
     id_column: str | None = None
-    start_column: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
+    start_column: str | None = None  # start labels
+    columns: dict[str, str] = field(default_factory=dict)  # the site's own names of the job's columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What a site has decided for itself.
+    """What a site has decided for itself."""
 
-    Attributes
-    ----------
-    path : Path
-        Of the site file.
-    party : str
-        Its name in the roster.
-    job : Path
-        The site's own copy of the job file: other jobs are refused.
-    key : Path
-        Its private key.
-    results : Path
-        Folder for labels and summaries, a folder per run.
-    storage : Path or None
-        Folder for its shares; None: memory.
-    ids_key : Path or None
-        The key that IDs are hashed with, for jobs with membership privacy.
-    source : Source or None
-        None at a helper.
-    refuses : OwnLimitsSchema
-        Its limits.
-    """
-
-    path: Path
-    party: str
-    job: Path
-    key: Path
-    results: Path
-    storage: Path | None
-    ids_key: Path | None
-    source: Source | None
+    path: Path  # of the site file
+    party: str  # its name in the roster
+    job: Path  # the site's own copy of the job file: other jobs are refused
+    key: Path  # its private key
+    results: Path  # folder for labels and statements, a folder per run
+    storage: Path | None  # folder for its shares; None: memory
+    ids_key: Path | None  # the key that IDs are hashed with, for jobs with membership privacy
+    source: Source | None  # None at a helper
     refuses: OwnLimitsSchema
     _file: TomlFile = field(repr=False)
 
@@ -215,10 +181,7 @@ class Site:
 def read_site(path: Path) -> Site:
     """The site file; relative paths in it are relative to its folder.
 
-    Raises
-    ------
-    ParameterError
-        With file and line, what is wrong and what is possible.
+    Raises ParameterError with file and line, what is wrong and what is possible.
     """
     file = TomlFile(path)
     schema = file.check(SiteSchema)

@@ -61,47 +61,22 @@ class Sent(FileSchema):
 
 
 class Statement(FileSchema):
-    """What a party states.
+    """What a party states."""
 
-    Attributes
-    ----------
-    job : str
-        Digest of the agreement, in hexadecimal.
-    run : str
-        Identifier of the run.
-    party : str
-    client : int
-        Its number.
-    versions : dict of str to str
-        Of secfc, Python and the libraries that arithmetic and secrecy rest on.
-    began, ended_at : str
-        Times in UTC, by the party's own clock.
-    introductions : str or None
-        Digest of the signed introductions of all clients, as this one received them; None when it received
-        none.
-    took_part : list of str
-        Parties whose introductions it verified.
-    sent : dict of str to Sent
-        What left it, by type of message.
-    ended : str
-        "complete" when it received its labels, else type and code of its own error, or of what it was told.
-    iterations : int or None
-        Of the result.
-    converged : bool or None
-    """
-
-    job: Hex32
+    job: Hex32  # digest of the agreement
     run: Hex16
     party: Short
-    client: Count
+    client: Count  # its number
+    # Of secfc, Python and the libraries that arithmetic and secrecy rest on.
     versions: Annotated[dict[Short, Short], Field(max_length=_MOST_ENTRIES)]
-    began: Short
+    began: Short  # in UTC, by the party's own clock; likewise `ended_at`
     ended_at: Short
+    # Digest of the signed introductions of all clients, as this one received them, if it did.
     introductions: Hex32 | None
-    took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]
-    sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]
-    ended: Ending
-    iterations: Count | None
+    took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
+    sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]  # what left it, by type of message
+    ended: Ending  # "complete" when it received its labels, else its own error, or what it was told
+    iterations: Count | None  # of the result
     converged: bool | None
 
     def signed_bytes(self) -> bytes:
@@ -118,21 +93,12 @@ class SignedStatement(FileSchema):
 
 
 class Summary(FileSchema):
-    """A summary, as its file has it; `secfc.agreement.audit` checks it.
-
-    Attributes
-    ----------
-    agreement : str
-        Canonical content of the agreement that it says it is about.
-    statements : list of SignedStatement
-    coordinator : dict
-        What the coordinator says. Nobody signs it, and nothing rests on it.
-    """
+    """A summary, as its file has it; `secfc.agreement.audit` checks it."""
 
     format: Literal["secfc summary 1"]
-    agreement: str
+    agreement: str  # canonical content of the agreement that it says it is about
     statements: list[SignedStatement]
-    coordinator: dict[str, Any] = Field(repr=False)
+    coordinator: dict[str, Any] = Field(repr=False)  # nobody signs it, and nothing rests on it
 
 
 def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
@@ -141,22 +107,9 @@ def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
 
 
 def write_summary(
-    path: Path,
-    agreement: Agreement,
-    statements: Iterable[SignedStatement],
-    coordinator: dict[str, Any],
+    path: Path, agreement: Agreement, statements: Iterable[SignedStatement], coordinator: dict[str, Any]
 ) -> None:
-    """Write the summary of a run.
-
-    Parameters
-    ----------
-    path : Path
-    agreement : Agreement
-    statements : iterable of SignedStatement
-        Of the parties that gave one.
-    coordinator : dict
-        What the coordinator adds, for JSON.
-    """
+    """Write the summary of a run: statements of the parties, and what the coordinator adds."""
     summary = Summary(
         format="secfc summary 1",
         agreement=agreement.to_json(),
@@ -169,10 +122,7 @@ def write_summary(
 def statement_of(values: object, *, name: str) -> SignedStatement:
     """A signed statement that somebody sent, its form checked and not its signature.
 
-    Raises
-    ------
-    ParameterError
-        Naming who sent it.
+    Raises ParameterError, which names who sent it.
     """
     return _checked(check_values(values, SignedStatement, name=name), name)
 
@@ -180,10 +130,7 @@ def statement_of(values: object, *, name: str) -> SignedStatement:
 def read_summary(path: Path) -> Summary:
     """The summary in a file, its form checked and not its signatures.
 
-    Raises
-    ------
-    ParameterError
-        Naming the file, and the line or key.
+    Raises ParameterError with the file, and the line or key.
     """
     try:
         values = json.loads(read_text(path))

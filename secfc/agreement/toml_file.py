@@ -49,18 +49,9 @@ S = TypeVar("S", bound=FileSchema)
 
 
 class TomlFile:
-    """A file's values, and where they stand.
+    """A file's values, and where they stand; `text` is what is to stand in it, by default what does.
 
-    Parameters
-    ----------
-    path : Path
-    text : str, optional
-        What is to stand in it; by default what does.
-
-    Raises
-    ------
-    ParameterError
-        When it cannot be read or is no TOML.
+    Making one raises ParameterError when it cannot be read or is no TOML.
     """
 
     def __init__(self, path: Path, text: str | None = None) -> None:
@@ -101,13 +92,7 @@ class TomlFile:
         return ParameterError(f"{self.path}:{self.line(*keys)}: {text}")
 
     def check(self, schema: type[S]) -> S:
-        """The values as the schema has them.
-
-        Raises
-        ------
-        ParameterError
-            With a line for each fault.
-        """
+        """The values as the schema has them; ParameterError has a line for each fault."""
         try:
             return schema.model_validate(self.values)
         except ValidationError as error:
@@ -120,13 +105,7 @@ class TomlFile:
 
 
 def read_text(path: Path) -> str:
-    """A file of UTF-8 text.
-
-    Raises
-    ------
-    ParameterError
-        Naming the file.
-    """
+    """A file of UTF-8 text; ParameterError names the file."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -145,10 +124,7 @@ def read_text(path: Path) -> str:
 def check_values(values: object, schema: type[S], *, name: str) -> S:
     """Values that come from no TOML file, as the schema has them.
 
-    Raises
-    ------
-    ParameterError
-        Naming where they come from and the key.
+    Raises ParameterError with where they come from, `name`, and the key.
     """
     try:
         return schema.model_validate(values)

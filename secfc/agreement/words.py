@@ -35,10 +35,8 @@ def in_lines(words: str) -> list[str]:
 def check_words(text: str) -> str:
     """Words as somebody typed them, in one line and lower case.
 
-    Raises
-    ------
-    ParameterError
-        When one is not in the list, their number is wrong, or the checksum says that one was misheard.
+    Raises ParameterError when one is not in the list, their number is wrong, or the checksum says that one
+    was misheard.
     """
     words = text.lower().split()
     known = set(_scheme().wordlist)

@@ -20,13 +20,7 @@ from secfc.tables import party_names, read_tables, row_ids
 
 
 def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plot: Path | None) -> None:
-    """Compare and print.
-
-    Raises
-    ------
-    SecFCError
-        Nothing has been printed then.
-    """
+    """Compare and print; nothing has been printed when a SecFCError is raised."""
     if plot is not None:
         _check_plot(plot)  # not after minutes of work
     options.check()

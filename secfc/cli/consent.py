@@ -16,13 +16,7 @@ HELPER = "helper"
 
 
 def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
-    """Positions of the parties that an option names; "all" names everybody.
-
-    Raises
-    ------
-    ParameterError
-        Naming what is no party.
-    """
+    """Positions of the parties that an option names, "all" for everybody; ParameterError for no party."""
     given = names_of(text)
     if not given:
         raise ParameterError(f"{option}: names no party; they are {', '.join(names)}")
@@ -35,13 +29,7 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
 
 
 def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
-    """The arguments of `secfc.run` that say who compares, and who again, in the order given.
-
-    Raises
-    ------
-    ParameterError
-        Naming what is no party, or nobody.
-    """
+    """The arguments of `secfc.run` that say who compares, and who again, in the order given."""
     given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
     found, helpers = dict[str, Any](), 0
     # Without names for who compares the first of the helpers are those that compare by default.
@@ -63,13 +51,7 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
 
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
-    """Arguments of `secfc.run` that say what is opened to whom, and each party's limits with its consent.
-
-    Raises
-    ------
-    ParameterError
-        Options that do not go together, no party of that name, or a number that cannot be.
-    """
+    """Arguments of `secfc.run` that say what is opened to whom, and each party's limits and consent."""
     if options.reveal_centres is None:
         if options.reveal_spread:
             raise ParameterError("--reveal-spread: only with --reveal-centres")
@@ -80,20 +62,7 @@ def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
 
 
 def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:
-    """Each party's limits with its consent to what is opened.
-
-    Parameters
-    ----------
-    options : ClusteringFiles
-    names : sequence of str
-    centres : bool
-        Whether these are.
-
-    Raises
-    ------
-    ParameterError
-        Nothing is opened, no party of that name, or a number that cannot be.
-    """
+    """Each party's limits with its consent to what is opened; `centres` says whether these are."""
     limits = [options.refusals()] * len(names)
     if options.consent is None:
         return {"limits": limits}

@@ -26,13 +26,7 @@ SUMMARY, CENTRES, SPREADS = "summary.json", "centres.csv", "spreads.csv"
 def run_files(
     files: list[Path | Query], k: int, options: Revealing, *, out: Path, report: Path | None
 ) -> None:
-    """Run and write the results.
-
-    Raises
-    ------
-    SecFCError
-        `out` is then as it was.
-    """
+    """Run and write the results; after a SecFCError `out` is as it was."""
     check_new_folder("--out", out)
     check_report(report)
     options.check()

@@ -17,12 +17,8 @@ from secfc.options import choices_of, options_of, types_of
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose last parameter, a dataclass, is shown to Typer as the options that are its fields.
 
-    Parameters
-    ----------
-    command : callable
-        Its last parameter is annotated with a dataclass of keyword-only fields with defaults: options of
-        `secfc.options`, of which those with a line of help are shown, and others, ``Annotated`` as Typer has
-        it. It is called with an instance.
+    All fields are keyword-only and have defaults: options of `secfc.options`, of which those with a line of
+    help are shown, and others, ``Annotated`` as Typer has it. The command is called with an instance.
     """
     *own, group = inspect.signature(command, eval_str=True).parameters.values()
     kind = group.annotation
@@ -44,14 +40,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def typer_option(of: type, name: str) -> Any:
-    """An option of `secfc.options` as Typer has it, for a command that shows it alone.
-
-    Parameters
-    ----------
-    of : type
-        The class that declares it.
-    name : str
-    """
+    """An option that a class of `secfc.options` declares, for a command that shows it alone."""
     one, option = options_of(of)[name]
     flag = ["--" + name.replace("_", "-")] if one.default is False else []  # else there is --no-... too
     return typer.Option(*flag, help=option.help, rich_help_panel=option.panel)

@@ -13,10 +13,8 @@ from secfc.tables import Table, party_names
 def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
     """Files, then a query for each --from; one query serves all of them, or each has its own.
 
-    Raises
-    ------
-    ParameterError
-        Neither, a file that is given twice, queries that do not fit the URLs, or a URL that cannot be used.
+    Raises ParameterError for neither, a file that is given twice, queries that do not fit the URLs, or a URL
+    that cannot be used.
     """
     for at, file in enumerate(files):
         if any(file.resolve() == other.resolve() for other in files[:at]):

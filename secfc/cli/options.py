@@ -186,12 +186,7 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
         return super().goes_on and not (self.membership and self.seed is None)
 
     def check(self) -> None:
-        """Refuse options that do not go together.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Raise ParameterError for options that do not go together."""
         if self.membership and self.id_column is None:
             raise ParameterError("--membership: --id must name the column of row IDs")
         if self.ids_cap is not None and not self.membership:

@@ -57,13 +57,7 @@ def predict_files(
     *,
     out: Path,
 ) -> None:
-    """Predict and write the labels of new rows.
-
-    Raises
-    ------
-    SecFCError
-        `out` is then as it was.
-    """
+    """Predict and write the labels of new rows; after a SecFCError `out` is as it was."""
     check_new_folder("--out", out)
     before = _read_run(run / SUMMARY)
     of_run, names = before.parameters, party_names(files)

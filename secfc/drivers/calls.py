@@ -236,10 +236,10 @@ class Incoming:
     def feed(self, piece: bytes, *, position: int | None = None) -> Iterator[bytes]:
         """Take a piece, give the messages that it completes.
 
-        The bound of a message is asked for when those before it have been taken. What was taken of a piece
-        before, by its `position`, is skipped; without one it follows. Raises MessageError when the piece does
-        not follow, or announces a larger message than the recipient takes; what came of the stream is
-        forgotten then.
+        The bound of a message is asked for when those before it have been taken. Bytes that were taken
+        before, by the `position` where the piece begins in the stream, are skipped; without one it follows.
+        Raises MessageError when it does not, or announces a larger message than the recipient takes; what
+        came of the stream is forgotten then.
         """
         if position is not None:
             if position > self.position:

@@ -21,22 +21,11 @@ def open_log(
 ) -> tuple[RunLog, dict[str, bytes]]:
     """The log of a party in a run, begun or gone on with, and the party's secrets.
 
-    Parameters
-    ----------
-    path : Path
-    run : str
-        Identifier in hexadecimal.
-    party : int
-    given : iterable of bytes-like
-        Everything that the party's messages depend on besides its secrets and the calls that it takes. With
-        anything else under the same secrets, two messages under one mask would tell their difference.
-    sizes : mapping of str to int
-        Names of the secrets and their bytes.
+    `given` is everything that the party's messages depend on besides its secrets and the calls that it takes.
+    With anything else under the same secrets, two messages under one mask would tell their difference.
+    `sizes` names the secrets and their bytes.
 
-    Raises
-    ------
-    StorageError
-        When the log is of another run, party, program or input.
+    Raises StorageError when the log is of another run, party, program or input.
     """
     log = RunLog.resume(path)
     if log is None:

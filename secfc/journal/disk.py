@@ -13,12 +13,7 @@ _OWNER_ONLY = 0o700
 
 
 def make_folder(folder: Path) -> None:
-    """A folder that only its owner can enter, made if need be.
-
-    Raises
-    ------
-    StorageError
-    """
+    """A folder that only its owner can enter, made if need be; StorageError when it cannot be made."""
     try:
         folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
     except OSError as error:

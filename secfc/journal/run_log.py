@@ -58,19 +58,11 @@ class Entry:
 
 
 class RunLog:
-    """An open log, readable by its owner only and locked against other processes.
-
-    Made by `begin` or `resume`.
-
-    Attributes
-    ----------
-    path : Path
-    header : dict
-        What the run was begun with, secrets included; "version" of secfc, and "began", in UTC.
-    """
+    """An open log, readable by its owner only and locked against other processes: `begin` or `resume` it."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self.path, self._database = path, database
+        # What the run was begun with, secrets included; "version" of secfc, and "began", in UTC.
         self.header: dict[str, Any] = {}
         self._key = b""
         self._next = 0
@@ -80,19 +72,7 @@ class RunLog:
 
     @classmethod
     def begin(cls, path: Path, header: dict[str, Any]) -> Self:
-        """A new log.
-
-        Parameters
-        ----------
-        path : Path
-        header : dict
-            As JSON takes it.
-
-        Raises
-        ------
-        StorageError
-            When it cannot be written.
-        """
+        """A new log of a header for JSON; StorageError when it cannot be written, as on a full disk."""
         make_folder(path.parent)
         with _storage_errors(path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
@@ -115,14 +95,8 @@ class RunLog:
     def resume(cls, path: Path) -> Self | None:
         """The log of a run that was begun; None when there is none, or none with a header.
 
-        A file without one, whose writer was killed at once, is deleted.
-
-        Raises
-        ------
-        InUseError
-            When another process has it open.
-        StorageError
-            When it is not as it was written, or of another version of secfc.
+        A file without one, whose writer was killed at once, is deleted. Raises InUseError when another
+        process has it open, StorageError when it is not as it was written, or of another version of secfc.
         """
         if not path.exists():
             return None
@@ -163,13 +137,7 @@ class RunLog:
         return True
 
     def append(self, entry: Entry) -> None:
-        """Write an entry; it is on the disk after `commit`.
-
-        Raises
-        ------
-        StorageError
-            When it cannot be written, as on a full disk.
-        """
+        """Write an entry; it is on the disk after `commit`."""
         tag = self._tag(self._next, entry)
         row = self._next, entry.kind, entry.client, entry.number, entry.body, tag
         with _storage_errors(self.path):
@@ -184,13 +152,7 @@ class RunLog:
             self._database.execute("BEGIN")
 
     def entries(self) -> Iterator[Entry]:
-        """What was appended and not dropped, in order.
-
-        Raises
-        ------
-        StorageError
-            When an entry is not as it was written.
-        """
+        """What was appended and not dropped, in order; StorageError if one is not as it was written."""
         with _storage_errors(self.path):
             rows = self._database.execute(
                 "SELECT at, kind, client, number, body, tag FROM entries ORDER BY at"
