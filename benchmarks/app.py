@@ -3,6 +3,7 @@
 A command imports what it measures when it runs: what is loaded must not add to what is measured.
 """
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -45,31 +46,56 @@ Cases = Annotated[
 ]
 
 
-@app.command(
-    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks iteration --json --cases 20000,50,8,11,4,2"
+def _command(name: str, text: str, *, module: str = "", cases: str = "--quick", **quick: int) -> None:
+    """Add a benchmark of cases: `quick` are arguments of its `measure_cases` with --quick."""
+
+    def measure(
+        as_json: Json = False,
+        quick_sizes: Quick = False,
+        precision: Precision = Job.precision,
+        cases: Cases = None,
+    ) -> None:
+        with plain_endings():
+            found = import_module(f"benchmarks.costs.{module or name}")
+            given = tuple(map(import_module("benchmarks.costs.setting").Case.parse, cases or ()))
+            chosen = given or (found.QUICK_CASES if quick_sizes else found.CASES)
+            arguments = quick if quick_sizes else {}
+            show_rows(name, found.measure_cases(chosen, precision=precision, **arguments), as_json)
+
+    app.command(
+        name, help=text, rich_help_panel=_COSTS, epilog=f"Example: python -m benchmarks {name} {cases}"
+    )(measure)
+
+
+_command(
+    "iteration",
+    "A client's and the server's iteration beside one of scikit-learn's on the pooled rows.",
+    cases="--json --cases 20000,50,8,11,4,2",
 )
-def iteration(
-    as_json: Json = False,
-    quick: Quick = False,
-    precision: Precision = Job.precision,
-    cases: Cases = None,
-) -> None:
-    """A client's and the server's iteration beside one of scikit-learn's on the pooled rows."""
-    with plain_endings():
-        from benchmarks.costs.iteration import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-
-        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
-        show_rows("iteration", measure_cases(chosen, precision=precision), as_json)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks sharing --quick")
-def sharing(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """Quantise, mask, encode and pack rows for all clients: MB per second per core."""
-    with plain_endings():
-        from benchmarks.costs.sharing import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-
-        show_rows("sharing", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
+_command("sharing", "Quantise, mask, encode and pack rows for all clients: MB per second per core.")
+_command("runs", "Whole runs with both drivers against n + 1 plaintext runs from the same start.", repeats=1)
+_command("bytes", "Bytes of each phase against the fewest that its elements could take.", module="traffic")
+_command(
+    "links",
+    "Seconds of a round over 10, 100 and 1,000 Mbit/s, computed from bytes and exchanges.",
+    cases="--cases 10000,50,8,5,1,2",
+)
+_command(
+    "disclosure",
+    'An iteration with disclosure "distances" beside one with "coded".',
+    cases="--cases 20000,50,8,11,4,2",
+)
+_command(
+    "protections",
+    "What the margin in Q, the range check and the server's signatures cost an iteration and a sharing.",
+    cases="--cases 20000,50,8,11,4,2",
+    turns=1,
+)
+_command(
+    "labels",
+    "Whole iterations, the work of all parties: labels beside coded distances and distances.",
+    cases="--cases 10000,50,8,5,1,2",
+)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks figure1 --quick")
@@ -96,41 +122,6 @@ def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
         base, sweeps = (QUICK_BASE, QUICK_SWEEPS) if quick else (BASE, SWEEPS)
         show_rows("scaling", measure_scaling(base=base, sweeps=sweeps, precision=precision), as_json)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks runs --quick")
-def runs(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """Whole runs with both drivers against n + 1 plaintext runs from the same start."""
-    with plain_endings():
-        from benchmarks.costs.runs import CASES, QUICK_CASES, REPEATS, measure_cases  # noqa: PLC0415
-
-        cases, repeats = (QUICK_CASES, 1) if quick else (CASES, REPEATS)
-        show_rows("runs", measure_cases(cases, precision=precision, repeats=repeats), as_json)
-
-
-@app.command(name="bytes", rich_help_panel=_COSTS, epilog="Example: python -m benchmarks bytes --quick")
-def traffic(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """Bytes of each phase against the fewest that its elements could take."""
-    with plain_endings():
-        from benchmarks.costs.traffic import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-
-        show_rows("bytes", measure_cases(QUICK_CASES if quick else CASES, precision=precision), as_json)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks links --cases 10000,50,8,5,1,2")
-def links(
-    as_json: Json = False,
-    quick: Quick = False,
-    precision: Precision = Job.precision,
-    cases: Cases = None,
-) -> None:
-    """Seconds of a round over 10, 100 and 1,000 Mbit/s, computed from bytes and exchanges."""
-    with plain_endings():
-        from benchmarks.costs.links import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-
-        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
-        show_rows("links", measure_cases(chosen, precision=precision), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
@@ -193,59 +184,6 @@ def membership(
         chosen = tuple((Case.parse(one), in_files) for one in cases or ())
         measured = chosen or (QUICK_CASES if quick else CASES)
         show_rows("membership", measure_cases(measured, folder=storage, precision=precision), as_json)
-
-
-@app.command(
-    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks disclosure --cases 20000,50,8,11,4,2"
-)
-def disclosure(
-    as_json: Json = False,
-    quick: Quick = False,
-    precision: Precision = Job.precision,
-    cases: Cases = None,
-) -> None:
-    """An iteration with disclosure "distances" beside one with "coded"."""
-    with plain_endings():
-        from benchmarks.costs.disclosure import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-
-        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
-        show_rows("disclosure", measure_cases(chosen, precision=precision), as_json)
-
-
-@app.command(
-    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks protections --cases 20000,50,8,11,4,2"
-)
-def protections(
-    as_json: Json = False,
-    quick: Quick = False,
-    precision: Precision = Job.precision,
-    cases: Cases = None,
-) -> None:
-    """What the margin in Q, the range check and the server's signatures cost an iteration and a sharing."""
-    with plain_endings():
-        from benchmarks.costs.protections import CASES, QUICK_CASES, TURNS, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-
-        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
-        turns = 1 if quick else TURNS
-        show_rows("protections", measure_cases(chosen, precision=precision, turns=turns), as_json)
-
-
-@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks labels --cases 10000,50,8,5,1,2")
-def labels(
-    as_json: Json = False,
-    quick: Quick = False,
-    precision: Precision = Job.precision,
-    cases: Cases = None,
-) -> None:
-    """Whole iterations, the work of all parties: labels beside coded distances and distances."""
-    with plain_endings():
-        from benchmarks.costs.labels import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-
-        chosen = tuple(map(Case.parse, cases)) if cases else QUICK_CASES if quick else CASES
-        show_rows("labels", measure_cases(chosen, precision=precision), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks comparing --sizes 10000,16")

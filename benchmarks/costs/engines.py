@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.engine_table import HEADINGS, TITLE, engine_cells
-from benchmarks.costs.setting import run_apart
+from benchmarks.costs.setting import run_apart, split_evenly
 from benchmarks.shown import print_table
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import norm_bound, read_job
@@ -33,7 +33,6 @@ from secfc.agreement.statement import read_summary
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError
-from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import Job
 from secfc.protocol.progress import Progress
@@ -90,13 +89,7 @@ def setup_of(case: EngineCase) -> Setup:
         seed=SEED,
         disclosure=case.disclosure,
     )
-    return Setup(
-        job=job,
-        rows=np.array_split(rows, case.n),
-        starts=None,
-        names=[f"site-{j}" for j in range(1, case.n + 1)],
-        limits=Limits(),
-    )
+    return replace(split_evenly(job, rows), names=[f"site-{j}" for j in range(1, case.n + 1)])
 
 
 def watch() -> tuple[Timeline, Callable[[Progress], None]]:

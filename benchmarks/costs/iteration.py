@@ -24,12 +24,11 @@ from benchmarks.costs.setting import (
     primes_of_rounds,
     quartiles,
     run_apart,
+    split_evenly,
     stated,
 )
 from secfc.array_types import Floats, Labels
-from secfc.drivers.setup import Setup
 from secfc.kmeans.start import random_partition
-from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.messages import SERVER
 from secfc.protocol.progress import Progress
@@ -134,16 +133,7 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
     seeds : range
         Of the random starts.
     """
-    setups = [
-        Setup(
-            job=replace(job, seed=seed),
-            rows=np.array_split(rows, job.n),
-            starts=None,
-            names=[f"client {j}" for j in range(1, job.n + 1)],
-            limits=Limits(),
-        )
-        for seed in seeds
-    ]
+    setups = [split_evenly(replace(job, seed=seed), rows) for seed in seeds]
     times: list[tuple[float, float, float]] = []
     moved: list[int] = []
     near_ties = residues = 0

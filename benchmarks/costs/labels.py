@@ -20,12 +20,12 @@ from benchmarks.costs.setting import (
     quartiles,
     run_apart,
     same_kernels,
+    split_evenly,
     stated,
 )
 from secfc.array_types import Floats, Labels
-from secfc.drivers.setup import Outcome, Setup
+from secfc.drivers.setup import Outcome
 from secfc.kmeans.start import random_partition
-from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import Job
 from secfc.protocol.messages import Compared
@@ -160,13 +160,8 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
         if header.work == "iterate" and header.round:
             seconds[header.round][header.recipient] += taken
 
-    setup = Setup(
-        job=replace(job, seed=seed),
-        rows=np.array_split(rows, job.n),
-        starts=None if start is None else np.array_split(start, job.n),
-        names=[f"client {j}" for j in range(1, job.n + 1)],
-        limits=Limits(),
-    )
+    starts = None if start is None else np.array_split(start, job.n)
+    setup = replace(split_evenly(replace(job, seed=seed), rows), starts=starts)
     outcome = run_apart(setup, None, delivered)
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])
 

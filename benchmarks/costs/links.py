@@ -11,13 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import numpy as np
-
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, stated
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, split_evenly, stated
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
 from secfc.options import Disclosure, Link
 from secfc.params import Job
 from secfc.protocol.client import Client
@@ -131,14 +128,7 @@ def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Ite
             given = case.job(bound=bound, precision=precision, max_iter=ITERATIONS, seed=0)
             for disclosure, link in WAYS:
                 job = replace(given, disclosure=disclosure, link=link)
-                setup = Setup(
-                    job=job,
-                    rows=np.array_split(rows, case.n),
-                    starts=None,
-                    names=[f"client {j}" for j in range(1, case.n + 1)],
-                    limits=Limits(),
-                )
-                yield from _rows_of(job, case.m, carried(setup))
+                yield from _rows_of(job, case.m, carried(split_evenly(job, rows)))
 
 
 def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRow]:

@@ -5,7 +5,6 @@ both have the same iterations to do and must give the same labels.
 """
 
 import tempfile
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -15,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-import secfc
 from benchmarks.costs.memory import Sampler
 from benchmarks.costs.runs import timed
-from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
+from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, quiet_run, stated
 from secfc.array_types import Floats
 from secfc.drivers.costs import Costs
-from secfc.errors import ConvergenceWarning, ParameterError
-from secfc.result import Result
+from secfc.errors import ParameterError
 
 CLUSTER_STD = 4.0
 """Clusters that touch: tens of iterations."""
@@ -119,27 +116,19 @@ def measure_membership(
     parties, ids = _held(case)
     place = tempfile.TemporaryDirectory(prefix="secfc-bench-", dir=folder) if storage else nullcontext()
     with place as name:
-
-        def run(**options: Any) -> Result:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return secfc.run(
-                    parties,
-                    case.k,
-                    case.t,
-                    case.ell,
-                    precision=precision,
-                    seed=0,
-                    driver="multiprocess",
-                    storage=name,
-                    disclosure="distances",
-                    **options,
-                )
-
+        options: dict[str, Any] = {
+            "precision": precision,
+            "seed": 0,
+            "driver": "multiprocess",
+            "storage": name,
+            "disclosure": "distances",
+        }
         with Sampler() as sampler:
-            hidden, (cpu, wall) = timed(lambda: run(ids=ids))
+            hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))
         with Sampler() as ordinary_sampler:
-            ordinary, (ordinary_cpu, ordinary_wall) = timed(lambda: run(init=hidden.start))
+            ordinary, (ordinary_cpu, ordinary_wall) = timed(
+                lambda: quiet_run(parties, case, init=hidden.start, **options)
+            )
     both = zip(hidden.labels, ordinary.labels, strict=True)
     seconds, sent = _by_phase(hidden.costs)
     ordinary_seconds, ordinary_sent = _by_phase(ordinary.costs)

@@ -12,21 +12,20 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 import secfc
 from benchmarks.costs.runs import timed
-from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
+from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, quiet_run, stated
 from secfc.array_types import Floats
-from secfc.errors import ConvergenceWarning, ParameterError
+from secfc.errors import ParameterError
 
 ITERATIONS = 2
 INTERVAL = 0.02
@@ -225,25 +224,16 @@ def measure_memory(
             raise ParameterError(f"storage: the rows take {needed} bytes, {free} are free in {place.parent}")
         rows = write_rows(place / "rows.npy", case)
         parties = np.array_split(rows, case.n)
-
-        def run() -> secfc.Result:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return secfc.run(
-                    parties,
-                    case.k,
-                    case.t,
-                    case.ell,
-                    precision=precision,
-                    max_iter=iterations,
-                    seed=0,
-                    driver="multiprocess",
-                    storage=place if storage else None,
-                    disclosure="coded",
-                )
-
+        options: dict[str, Any] = {
+            "precision": precision,
+            "max_iter": iterations,
+            "seed": 0,
+            "driver": "multiprocess",
+            "storage": place if storage else None,
+            "disclosure": "coded",
+        }
         with Sampler() as sampler:
-            result, (cpu, wall) = timed(run)
+            result, (cpu, wall) = timed(lambda: quiet_run(parties, case, **options))
     job, peaks = result.job, sampler.parties
     if len(peaks) != case.n:
         raise ParameterError(f"memory: {len(peaks)} of {case.n} processes were seen; use more rows")

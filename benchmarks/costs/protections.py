@@ -82,7 +82,7 @@ def without(name: str) -> Iterator[None]:
 
 
 def measure_cases(
-    cases: tuple[Case, ...], *, precision: int = PRECISION, turns: int
+    cases: tuple[Case, ...], *, precision: int = PRECISION, turns: int = TURNS
 ) -> Iterator[ProtectionRow]:
     """Measure each case with every variant, turn by turn."""
     for case in cases:

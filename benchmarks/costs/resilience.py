@@ -20,14 +20,13 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, run_apart, stated
+from benchmarks.costs.setting import PRECISION, Case, Setting, median, run_apart, split_evenly, stated
 from benchmarks.faults.faulty import Fault, Kind, Scenario, run_faulty
 from benchmarks.faults.liars import exact
 from secfc.array_types import Floats
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
-from secfc.limits import Limits
 from secfc.options import Comparison
 from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
@@ -122,13 +121,7 @@ def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> It
 
 def _setup(case: Case, rows: Floats, *, precision: int, seed: int) -> Setup:
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=seed)
-    return Setup(
-        job=job,
-        rows=np.array_split(rows, case.n),
-        starts=None,
-        names=[f"client {j}" for j in range(1, case.n + 1)],
-        limits=Limits(),
-    )
+    return split_evenly(job, rows)
 
 
 def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: int) -> ResilienceRow:
@@ -225,22 +218,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
             ours, theirs = run_apart(with_check), run_apart(without)
             ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
             equal += all(map(np.array_equal, ours.labels, theirs.labels))
-        yield ResilienceRow(
-            **stated(job, m=case.m, residues=job.residues(case.m)),
-            what=what,
-            absent=0,
-            liars=0,
-            tolerated=tolerated,
-            within=True,
-            missed_bits=_missed_bits(job),
-            runs=passes,
-            exact=equal,
-            stopped=0,
-            wrong=passes - equal,
-            named=None,
-            seconds=None,
-            overhead=median(ratios),
-        )
+        yield _overhead(job, case, what, ratios, equal)
 
 
 def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
@@ -275,22 +253,7 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
             ]
             ratios.append(both[0] / both[1])
             equal += all(map(np.array_equal, ours.labels, theirs.labels))
-        yield ResilienceRow(
-            **stated(setup.job, m=case.m, residues=setup.job.residues(case.m)),
-            what=what,
-            absent=0,
-            liars=0,
-            tolerated=0,
-            within=True,
-            missed_bits=None,
-            runs=passes,
-            exact=equal,
-            stopped=0,
-            wrong=passes - equal,
-            named=None,
-            seconds=None,
-            overhead=median(ratios),
-        )
+        yield _overhead(setup.job, case, what, ratios, equal)
 
 
 def _with_ids(setup: Setup) -> Setup:
@@ -315,18 +278,23 @@ def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
         theirs = run_multiprocess(plain)
         ratios.append(ours.costs.wall_seconds / theirs.costs.wall_seconds)
         equal += all(map(np.array_equal, ours.labels, theirs.labels))
+    return _overhead(plain.job, case, "a process per party: storage=, wall time of a run", ratios, equal)
+
+
+def _overhead(job: Job, case: Case, what: str, ratios: list[float], equal: int) -> ResilienceRow:
+    """What a protection costs runs without faults, of which so many gave the same labels as those without."""
     return ResilienceRow(
-        **stated(plain.job, m=case.m, residues=plain.job.residues(case.m)),
-        what="a process per party: storage=, wall time of a run",
+        **stated(job, m=case.m, residues=job.residues(case.m)),
+        what=what,
         absent=0,
         liars=0,
-        tolerated=0,
+        tolerated=job.max_liars,
         within=True,
-        missed_bits=None,
-        runs=passes,
+        missed_bits=_missed_bits(job),
+        runs=len(ratios),
         exact=equal,
         stopped=0,
-        wrong=passes - equal,
+        wrong=len(ratios) - equal,
         named=None,
         seconds=None,
         overhead=median(ratios),

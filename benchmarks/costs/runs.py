@@ -7,7 +7,6 @@ carrying of messages included.
 
 import resource
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +16,17 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
-import secfc
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, primes_of_rounds, quartiles, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    median,
+    primes_of_rounds,
+    quartiles,
+    quiet_run,
+    stated,
+)
 from secfc.array_types import Floats
-from secfc.errors import ConvergenceWarning
 from secfc.options import Driver
 from secfc.result import Result
 
@@ -98,7 +104,7 @@ def measure_runs(
     parties = np.array_split(rows, case.n)
     with threadpool_limits(1):
         # Compiled code is loaded, and the first pages of everything touched, before anything is timed.
-        _secure(parties, case, driver="in-process", precision=precision, seed=seed, max_iter=2)
+        quiet_run(parties, case, precision=precision, seed=seed, max_iter=2, disclosure="coded")
         taken = [_repeat(rows, parties, case, driver, precision, seed) for _ in range(repeats)]
     result, models = taken[-1][0], taken[-1][2]
     secure = np.array([one[1] for one in taken])
@@ -137,7 +143,9 @@ def _repeat(
     rows: Floats, parties: list[Floats], case: Case, driver: Driver, precision: int, seed: int
 ) -> tuple[Result, _Seconds, Any, _Seconds]:
     result, seconds = timed(
-        lambda: _secure(parties, case, driver=driver, precision=precision, seed=seed, max_iter=300)
+        lambda: quiet_run(
+            parties, case, driver=driver, precision=precision, seed=seed, max_iter=300, disclosure="coded"
+        )
     )
     start = np.concatenate(result.start)
     centres = np.array([rows[start == h].mean(axis=0) for h in range(case.k)])
@@ -149,24 +157,6 @@ def _repeat(
 
     model, plain = timed(plaintext)
     return result, seconds, model, plain
-
-
-def _secure(
-    parties: list[Floats], case: Case, *, driver: Driver, precision: int, seed: int, max_iter: int
-) -> Result:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return secfc.run(
-            parties,
-            case.k,
-            case.t,
-            case.ell,
-            precision=precision,
-            seed=seed,
-            driver=driver,
-            max_iter=max_iter,
-            disclosure="coded",
-        )
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, _Seconds]:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,14 +12,17 @@ from unittest.mock import patch
 
 import numpy as np
 
+import secfc
 from secfc.array_types import Floats
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import OnDelivery, run_in_process
 from secfc.drivers.setup import OnProgress, Outcome, Setup
-from secfc.errors import ParameterError
+from secfc.errors import ConvergenceWarning, ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import VARIABLE, chosen_name
+from secfc.limits import Limits
 from secfc.params import Job
+from secfc.result import Result
 from secfc.row_layout import Layout
 from secfc.sealing import handshake, identity
 
@@ -107,6 +111,19 @@ class Case:
             seed=seed,
             disclosure="coded",  # what masks add is a benchmark of its own
         )
+
+
+def split_evenly(job: Job, rows: Floats) -> Setup:
+    """A run of a job on rows that are split evenly among the clients."""
+    names = [f"client {j}" for j in range(1, job.n + 1)]
+    return Setup(job=job, rows=np.array_split(rows, job.n), starts=None, names=names, limits=Limits())
+
+
+def quiet_run(parties: list[Floats], case: Case, **options: Any) -> Result:
+    """`secfc.run`; that it stops at max_iter is no news."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return secfc.run(parties, case.k, case.t, case.ell, **options)
 
 
 def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:

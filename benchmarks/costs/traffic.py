@@ -12,14 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, stated
+from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, split_evenly, stated
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import run_in_process
-from secfc.drivers.setup import Setup
-from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol import messages
 from secfc.rows import largest_norm
@@ -79,10 +75,7 @@ def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = I
     """Run a few iterations in one process and add up what was sent."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations, seed=0)
-    parties = np.array_split(rows, case.n)
-    names = [f"client {j}" for j in range(1, case.n + 1)]
-    setup = Setup(job=job, rows=parties, starts=None, names=names, limits=Limits())
-    sent = run_in_process(setup).costs.messages
+    sent = run_in_process(split_evenly(job, rows)).costs.messages
     by_kind: defaultdict[str, list[MessageRecord]] = defaultdict(list)
     for message in sent:
         by_kind[message.kind].append(message)

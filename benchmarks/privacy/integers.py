@@ -234,7 +234,6 @@ def from_distances(watched: Watched, *, attack: str, swept: str, value: float) -
         m=len(watched.rows),
         attack=attack,
         adversary="server",
-        against="any",
         swept=swept,
         value=value,
         note=f"up to the order, direction and shift of columns; {len(centres_asked(watched)[1])} centres in "
@@ -260,7 +259,6 @@ def with_known_rows(watched: Watched, counts: list[int]) -> list[AttackRow]:
                 m=len(true),
                 attack="d-integers",
                 adversary="server + client",
-                against="any",
                 swept="known rows",
                 value=count,
                 note="values of everybody else, exactly",

@@ -196,7 +196,6 @@ def by_predictions(
             m=len(rows),
             attack=attack,
             adversary="party that chooses new rows",
-            against="any",
             swept="new rows",
             value=ask.asked,
             note=refusal

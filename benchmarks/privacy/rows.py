@@ -58,9 +58,9 @@ class Scale:
         m: int,
         attack: str,
         adversary: str,
-        against: str,
         swept: str,
         value: float,
+        against: str = "any",
         note: str = "",
     ) -> AttackRow:
         """A row on this scale."""

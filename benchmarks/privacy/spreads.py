@@ -99,7 +99,6 @@ def _rows(
             m=len(watched.rows),
             attack="h-spreads",
             adversary=f"recipient of {what}",
-            against="any",
             swept="others' rows in the cluster",
             value=count,
             note=f"{levels} values; {note}",
