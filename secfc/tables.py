@@ -1,5 +1,6 @@
 """A party's file or query: rows from CSV, Parquet, .npy or a database, and labels back beside it."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
@@ -16,10 +17,11 @@ from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.sources.blocks import EXACT, too_large
-from secfc.sources.csv_file import parse_csv, read_csv
+from secfc.sources.csv_file import TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
+from secfc.sources.sheet import read_sheet
 
-READERS = (".csv", ".parquet", ".npy")
+READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")
 """File types by their ending."""
 
 
@@ -32,6 +34,7 @@ class Table:
     rows: Floats = field(repr=False)  # shape (m, d)
     ids: pa.ChunkedArray | None = field(default=None, repr=False)  # to be written beside the labels
     id_name: str = "row"  # their column's
+    written: str = ""  # how a text file is written, if not as usual
 
 
 def read_table(
@@ -81,6 +84,7 @@ def chosen_columns(
         rows=rows,
         ids=table.column(id_column) if id_column else None,
         id_name=id_column or "row",
+        written=(table.schema.metadata or {}).get(WRITTEN, b"").decode(),
     )
 
 
@@ -131,7 +135,7 @@ def _in_order_of(first: Table, table: Table) -> Table:
 
 def party_names(paths: Sequence[Path | Query]) -> list[str]:
     """What options and results call the party of each input: its stem, with its place if two agree."""
-    stems = [path.stem for path in paths]
+    stems = [stem_of(path) if isinstance(path, Path) else path.stem for path in paths]
     numbered = [f"{stem}-{at}" for at, stem in enumerate(stems, start=1)]
     names = [stem if stems.count(stem) == 1 else other for stem, other in zip(stems, numbered, strict=True)]
     return names if len(set(names)) == len(names) else numbered  # x.csv, y/x.csv and x-1.csv
@@ -213,21 +217,21 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
             f"{path}: a folder, not a file" if path.is_dir() else f"{path}: no such file",
             code=Code.MISSING_FILE,
         )
+    kind = kind_of(path)
     try:
-        match path.suffix.lower():
-            case ".csv":
-                return read_csv(path, as_text=as_text)
-            case ".parquet":
-                return pyarrow.parquet.read_table(path)
-            case ".npy":
-                return _from_array(path)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
+        if kind in TEXTS:
+            return read_csv(path, as_text=as_text)
+        if kind == ".xlsx":
+            return read_sheet(path)
+        if kind == ".parquet":
+            return pyarrow.parquet.read_table(path)
+        if kind == ".npy":
+            return _from_array(path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, EOFError, zlib.error):
         # The reader's own text can quote the file.
-        raise DataError(
-            f"{path}: not a readable {path.suffix.lower()} file", code=Code.UNREADABLE_FILE
-        ) from None
+        raise DataError(f"{path}: not a readable {kind} file", code=Code.UNREADABLE_FILE) from None
     raise DataError(
-        f"{path}: unknown file type {path.suffix!r}; {', '.join(READERS)} are read", code=Code.UNREADABLE_FILE
+        f"{path}: unknown file type {kind!r}; {', '.join(READERS)} are read", code=Code.UNREADABLE_FILE
     )
 
 
@@ -290,6 +294,8 @@ def _no_numbers(column: pa.ChunkedArray) -> str:
         return ""
     texts = column.to_pylist()
     bad = [at for at, text in enumerate(texts) if not _is_number(text)]
+    if not bad:
+        return ": decimal points, where another column has commas"
     if len(bad) == len(texts):
         return "" if not all(_is_number(text.replace(",", ".", 1)) for text in texts) else ": decimal commas"
     return f": {len(bad)} of {len(texts)} values are no numbers, the first in row {bad[0]}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import warm
-from support.signals import heed_ctrl_c
+from support.signals import heed_ctrl_c, wait_for_end
 from support.sweeps import sweep
 
 import secfc
@@ -104,11 +104,6 @@ def parties_of(case, process):
             if path.readlink() == case.folder and path.parent.name != str(process.pid):
                 found.append(int(path.parent.name))
     return found
-
-
-def is_alive(pid):
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return state.stdout.strip()[:1] not in {"", "Z"}
 
 
 def kill(case, process, *, all_of_them):
@@ -202,10 +197,7 @@ def working(tmp_path):
 def test_no_party_outlives_a_command_that_is_killed_alone(working):
     case, process = working
     children = kill(case, process, all_of_them=False)
-    until = time.monotonic() + _PATIENCE
-    while any(map(is_alive, children)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for_end(children, _PATIENCE)
     assert len(children) == 3
     assert finish(case, "--resume")[0] == 0
     case.assert_exact()

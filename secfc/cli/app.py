@@ -124,7 +124,8 @@ def demo(
 @grouped
 def choose_k(
     files: Annotated[
-        list[Path], typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
+        list[Path],
+        typer.Argument(help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."),
     ],
     first: Annotated[int, typer.Option("--from", help="Least number of clusters.")] = 2,
     last: Annotated[int, typer.Option("--to", help="Greatest number of clusters.")] = 10,

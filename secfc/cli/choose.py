@@ -9,7 +9,7 @@ from rich.table import Table
 from secfc.choose import HEADINGS, Choice, choose_members
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.endings import told_how_to_go_on
-from secfc.cli.inputs import members_of
+from secfc.cli.inputs import members_of, say_how_written
 from secfc.cli.options import Choosing, names_of
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
@@ -32,6 +32,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
         drop=names_of(options.drop),
         id_column=options.id_column,
     )
+    say_how_written(tables, quiet=options.quiet)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         given = options.options(ChooseOptions, ids=ids, **opened)

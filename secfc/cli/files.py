@@ -10,7 +10,7 @@ from typing import Any
 import secfc
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
-from secfc.cli.inputs import label_names, members_of
+from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.options import RunOptions
@@ -38,6 +38,7 @@ def run_files(
         drop=names_of(options.drop),
         id_column=options.id_column,
     )
+    say_how_written(tables, quiet=options.quiet)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         given = options.options(RunOptions, ids=ids, **opened)

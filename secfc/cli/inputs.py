@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from secfc.cli.render import error_console
 from secfc.errors import ParameterError
 from secfc.parties import Party, as_parties
 from secfc.sources.query import Origin, Query
@@ -32,6 +33,13 @@ def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) 
             raise ParameterError(f"--from: number {at}: {error}") from None
         databases.append(Query(origin=origin, query=query, name=f"database-{at}"))
     return [*files, *databases]
+
+
+def say_how_written(tables: Sequence[Table], *, quiet: bool) -> None:
+    """Tell on standard error what was found of text files that are not written as usual."""
+    for table in tables if not quiet else ():
+        if table.written:
+            error_console().print(f"{table.path}: {table.written}", soft_wrap=True)
 
 
 def label_names(paths: Sequence[Path | Query]) -> list[str]:

@@ -30,14 +30,15 @@ REFUSED = "What every party refuses"
 """A heading of the help."""
 
 Files = Annotated[
-    list[Path] | None, typer.Argument(help="One file per party: .csv with a header, .parquet or .npy.")
+    list[Path] | None,
+    typer.Argument(help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."),
 ]
 Urls = Annotated[
     list[str] | None,
     typer.Option(
         "--from",
         help="A party's database (postgresql://host/name, sqlite:///file or duckdb:///file, without a "
-        "password), or a .csv or .parquet file to query; repeatable.",
+        "password), or a .csv, .tsv or .parquet file to query; repeatable.",
     ),
 ]
 Queries = Annotated[

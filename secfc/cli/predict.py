@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from secfc.cli.consent import positions
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
-from secfc.cli.inputs import label_names, members_of
+from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.options import Running
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
@@ -70,6 +70,7 @@ def predict_files(
     tables = read_tables(files, columns=before.columns, id_column=before.id)
     labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
     added = {at: read_table(path, columns=before.columns, id_column=before.id) for at, path in paths.items()}
+    say_how_written([*tables, *added.values()], quiet=options.quiet)
     members = members_of(tables)
     new_rows = [replace(one, rows=one.rows[:0]) for one in members]
     for at, one in zip(added, members_of(list(added.values())), strict=True):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def prepare(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="One file per party: .csv with a header, or .parquet.")
+        list[Path] | None,
+        typer.Argument(help="One file per party: .csv, .tsv (or .gz of these), .xlsx or .parquet."),
     ] = None,
     urls: Urls = None,
     queries: Queries = None,

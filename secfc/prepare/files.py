@@ -23,6 +23,7 @@ from secfc.prepare.summary import SUMMARY, read_summary, write_summary
 from secfc.prepare.tables import Checked, read
 from secfc.prepare.tables import checked as checked_table
 from secfc.prepare.transform import Preparation
+from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Query
 from secfc.tables import party_names
 
@@ -175,5 +176,5 @@ def _write_file(
 
 def _names(files: Sequence[Path | Query]) -> list[str]:
     """A name for each prepared file."""
-    csv = [isinstance(file, Path) and file.suffix.lower() == ".csv" for file in files]
+    csv = [isinstance(file, Path) and kind_of(file) in TEXTS for file in files]
     return [name + (".csv" if one else ".parquet") for name, one in zip(party_names(files), csv, strict=True)]

@@ -17,6 +17,7 @@ from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema
+from secfc.sources.csv_file import DECIMAL
 from secfc.sources.query import Query
 from secfc.tables import load_table
 
@@ -107,10 +108,15 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
     """
     problems = _problems_of_names(table.column_names, schema, others)
     done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={})
+    commas = (table.schema.metadata or {}).get(DECIMAL) == b","
     for column in schema.columns:
         if table.column_names.count(column.name) == 1:
             check = _take_categories if column.categories else _take_numbers
-            check(table.column(column.name), column, done, lambda *found: problems.append(found))
+            values = table.column(column.name)
+            if commas and not column.categories and pa.types.is_string(values.type):
+                # "1.234" would be a thousand and more: with commas it is no number.
+                values = pc.replace_substring(pc.replace_substring(values, ".", "?"), ",", ".")
+            check(values, column, done, lambda *found: problems.append(found))
     if problems:
         several = f"{len(problems)} things to mend\n  " if len(problems) > 1 else ""
         texts = "\n  ".join(text for _, text in problems)

@@ -1,22 +1,68 @@
-"""A .csv file as a table, and what is wrong with one that cannot be read: by line, never by value."""
+"""A text file as a table: how it is written is found in it. What is wrong is told by line, never by value."""
 
 import codecs
+import csv
 from collections.abc import Sequence
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from secfc.codes import Code
 from secfc.errors import DataError
 
-_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+"""Files that are read here, by their ending."""
+
+DECIMAL, WRITTEN = b"decimal", b"written"
+"""In a table's metadata: the mark before decimals in its texts; how the file is written, if not as usual."""
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_WITH_COMMAS = r"^\s*[-+]?\d+(,\d+)?([eE][-+]?\d+)?\s*$"
+_NO_VALUES = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+_HEAD = 1 << 16
+"""Bytes in which the separator is looked for."""
+
 _BLOCK = 1 << 20
 
 
+class Dialect(NamedTuple):
+    """How a file is written."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf8"
+
+    def __str__(self) -> str:
+        """In words what is not usual; empty if all is."""
+        found = [f"{_SEPARATORS[self.separator]} between values"] if self.separator != "," else []
+        found += ["decimal commas"] if self.decimal == "," else []
+        found += [self.encoding.upper()] if self.encoding != "utf8" else []
+        return ", ".join(found)
+
+
+_USUAL = Dialect()
+
+
+def kind_of(path: Path) -> str:
+    """The ending that says what a file is: ".csv", or ".csv.gz"."""
+    endings = [ending.lower() for ending in path.suffixes]
+    return "".join(endings[-2:]) if endings[-1:] == [".gz"] else "".join(endings[-1:])
+
+
+def stem_of(path: Path) -> str:
+    """A file's name without that."""
+    return path.name[: len(path.name) - len(kind_of(path))]
+
+
 def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
-    """All columns of a .csv file with a header; those `as_text` as they are: "007" stays apart from "7".
+    """All columns of a text file with a header; those `as_text` as they are: "007" stays apart from "7".
+
+    The table's metadata say how the file is written.
 
     Raises
     ------
@@ -25,37 +71,82 @@ def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
     OSError
         When the file cannot be read at all.
     """
+    dialect = _apart_from_decimals(path)
     try:
-        table = parse_csv(path, as_text)
-    except pa.ArrowInvalid:
+        dialect = dialect_of(path)
+        table = parse_csv(path, as_text, dialect)
+        _ = table.column_names  # the reader decodes names only now
+    except (pa.ArrowInvalid, UnicodeDecodeError):
         # The reader's own text can quote the file.
-        raise DataError(f"{path}: not a readable .csv file{_why(path)}", code=Code.UNREADABLE_FILE) from None
-    try:
-        first = table.column_names[0]
-    except UnicodeDecodeError:  # the reader decodes names only now
         raise DataError(
-            f"{path}: not a readable .csv file: it is not UTF-8 text", code=Code.UNREADABLE_FILE
+            f"{path}: not a readable {kind_of(path)} file{_why(path, dialect)}", code=Code.UNREADABLE_FILE
         ) from None
-    if table.num_columns == 1:
-        for mark, name in _OTHER_SEPARATORS.items():
-            if mark in first:
-                raise DataError(
-                    f"{path}: its values are separated by {name}, commas are needed",
-                    code=Code.UNREADABLE_FILE,
-                )
-    return table
+    return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect)})
 
 
-def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str]) -> pa.Table:
+def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: Dialect = _USUAL) -> pa.Table:
     """The reader itself, whose errors can quote the file."""
-    types = dict.fromkeys(as_text, pa.string())
-    return pyarrow.csv.read_csv(source, convert_options=pyarrow.csv.ConvertOptions(column_types=types))
+    return pyarrow.csv.read_csv(
+        _opened(source) if isinstance(source, Path) else source,
+        read_options=pyarrow.csv.ReadOptions(encoding=dialect.encoding),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=dialect.separator),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(as_text, pa.string()), decimal_point=dialect.decimal
+        ),
+    )
 
 
-def _why(path: Path) -> str:
+def _opened(path: Path) -> pa.NativeFile:
+    """The bytes of a file that may be compressed."""
+    return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
+
+
+def dialect_of(path: Path) -> Dialect:
+    """How a file is written. Beside commas between values, numbers have points."""
+    dialect = _apart_from_decimals(path)
+    if dialect.separator == ",":
+        return dialect
+    return dialect._replace(decimal=_decimal(parse_csv(path, (), dialect)))
+
+
+def _apart_from_decimals(path: Path) -> Dialect:
+    """Its encoding, UTF-16 by its mark, and the separator that gives every line as many values as the header.
+
+    Commas come first, in a .tsv file tabs. Where none fits, it is what the header has most of.
+    """
+    with _opened(path) as file:
+        head = file.read(_HEAD)
+    utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if utf_16 else "utf8"
+    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
+    marks = sorted(_SEPARATORS, key=lambda mark: (mark == "\t") != kind_of(path).startswith(".tsv"))
+    counts = {}
+    for mark in marks:
+        with suppress(csv.Error):
+            rows = [len(row) for row in csv.reader(StringIO(text, newline=""), delimiter=mark) if row]
+            if len(head) == _HEAD and len(rows) > 1:
+                rows.pop()  # it goes on
+            counts[mark] = rows[0] if rows else 1
+            if counts[mark] > 1 and len(set(rows)) == 1:
+                return Dialect(separator=mark, encoding=encoding)
+    return Dialect(separator=max(counts, key=lambda mark: counts[mark], default=","), encoding=encoding)
+
+
+def _decimal(table: pa.Table) -> str:
+    """A comma, if some column that is no number with a point is one with commas, in every row."""
+    for column in table.columns:
+        if pa.types.is_string(column.type):
+            values = column.filter(pc.invert(pc.fill_null(pc.is_in(column, value_set=_NO_VALUES), True)))
+            commas = pc.match_substring(values, ",")
+            if pc.any(commas).as_py() and pc.all(pc.match_substring_regex(values, _WITH_COMMAS)).as_py():
+                return ","
+    return "."
+
+
+def _why(path: Path, dialect: Dialect) -> str:
     """What is wrong, as far as that can be told without a value."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
+    decoder = codecs.getincrementaldecoder(dialect.encoding)()
+    with _opened(path) as file:
         block = file.read(_BLOCK)
         if not block:
             return ": it is empty"
@@ -65,7 +156,7 @@ def _why(path: Path) -> str:
                 block = file.read(_BLOCK)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return ": it is not UTF-8 text"
+            return ": it is not UTF-8 text; save it as UTF-8"
     first: list[str] = []
 
     def ragged(row: pyarrow.csv.InvalidRow) -> str:
@@ -77,8 +168,8 @@ def _why(path: Path) -> str:
 
     with suppress(pa.ArrowInvalid):  # once more and in order, as only then lines have numbers
         pyarrow.csv.read_csv(
-            path,
-            read_options=pyarrow.csv.ReadOptions(use_threads=False),
-            parse_options=pyarrow.csv.ParseOptions(invalid_row_handler=ragged),
+            _opened(path),
+            read_options=pyarrow.csv.ReadOptions(use_threads=False, encoding=dialect.encoding),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=dialect.separator, invalid_row_handler=ragged),
         )
     return "".join(first)

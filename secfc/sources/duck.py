@@ -4,6 +4,7 @@ Extensions are neither installed nor loaded at run time, no other file or addres
 be written, and rows that do not fit in memory are not spilled to disk.
 """
 
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
+from secfc.sources.csv_file import Dialect, dialect_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -30,7 +32,7 @@ _CLOSED: dict[str, str | int | float | list[str]] = {
 
 
 def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
-    """What one SELECT of a .csv (with a header) or .parquet file gives; the query calls the file ``data``.
+    """What one SELECT of a text file with a header, or a .parquet file, gives; it calls the file ``data``.
 
     ParameterError where DuckDB is not there. DataError where the query fails; the error's name, never its
     text.
@@ -40,9 +42,7 @@ def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
             f"{name}: files with *, ? or [ in their path cannot be queried", code=Code.UNREADABLE_FILE
         )
     place = "'" + str(path.absolute()).replace("'", "''") + "'"
-    is_csv = path.suffix.lower() == ".csv"
-    # Types of .csv columns by all rows: a later value that does not fit would be an error without a column.
-    read = f"read_csv({place}, header=true, sample_size=-1)" if is_csv else f"read_parquet({place})"
+    read = f"read_parquet({place})" if path.suffix.lower() == ".parquet" else _read_text(path, place)
     prepare = [
         f"SET allowed_paths = [{place}]",
         "SET enable_external_access = false",
@@ -50,6 +50,19 @@ def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
         "SET lock_configuration = true",
     ]
     return _ask(":memory:", prepare, query, name=name)
+
+
+def _read_text(path: Path, place: str) -> str:
+    """How a text file is read, as it is without a query."""
+    try:
+        separator, decimal, encoding = dialect_of(path)
+    except (pa.ArrowInvalid, OSError, EOFError, zlib.error):
+        separator, decimal, encoding = Dialect()  # what is wrong is told when it is read
+    # Types of columns by all rows: a later value that does not fit would be an error without a column.
+    return (
+        f"read_csv({place}, header=true, sample_size=-1, delim='{separator}', decimal_separator='{decimal}', "
+        f"encoding='{encoding.replace('utf8', 'utf-8')}')"
+    )
 
 
 def ask_database(path: Path, query: str, *, name: str) -> pa.Table:

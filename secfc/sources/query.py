@@ -13,14 +13,15 @@ import pyarrow as pa
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.sources import duck, relational
+from secfc.sources.csv_file import TEXTS, kind_of, stem_of
 
 Kind = Literal["postgresql", "sqlite", "duckdb", "file"]
 
-FILES = (".csv", ".parquet")
+FILES = (*TEXTS, ".parquet")
 """Files that can be queried, by their ending."""
 
 _POSSIBLE = (
-    "postgresql://host/database, sqlite:///file, duckdb:///file, or the path of a .csv or .parquet file"
+    "postgresql://host/database, sqlite:///file, duckdb:///file, or the path of a .csv, .tsv or .parquet file"
 )
 
 
@@ -48,7 +49,7 @@ class Origin:
                 raise ParameterError(f"{scheme}:/// and the path of a file are needed, without options")
             kind: Kind = "sqlite" if scheme == "sqlite" else "duckdb"
             return cls(kind=kind, path=(folder or Path()) / name)
-        if not separator and Path(text).suffix.lower() in FILES:
+        if not separator and kind_of(Path(text)) in FILES:
             return cls(kind="file", path=(folder or Path()) / text)
         raise ParameterError(f"{_POSSIBLE} is needed")
 
@@ -61,7 +62,7 @@ class Query:
     ----------
     origin : Origin
     query : str
-        One SELECT; its columns become the table's. A .csv or .parquet file is the table ``data``.
+        One SELECT; its columns become the table's. A text or .parquet file is the table ``data``.
     name : str
         What errors and label files call it when it is asked of a server; a file is called by its path.
     """
@@ -76,7 +77,7 @@ class Query:
     @property
     def stem(self) -> str:
         """What its label file is called."""
-        return self.name if self.origin.path is None else self.origin.path.stem
+        return self.name if self.origin.path is None else stem_of(self.origin.path)
 
     def read(self) -> pa.Table:
         """The answer.

@@ -77,9 +77,9 @@ URL = "postgresql://db.example.org/north"
         ("sqlite://a.db", "sqlite:/// and the path of a file are needed"),
         ("sqlite:///a.db?mode=rwc", "sqlite:/// and the path of a file are needed, without options"),
         ("duckdb://", "duckdb:/// and the path of a file are needed"),
-        ("secret", "a .csv or .parquet file is needed"),
-        ("a.npy", "a .csv or .parquet file is needed"),
-        ("", "a .csv or .parquet file is needed"),
+        ("secret", "a .csv, .tsv or .parquet file is needed"),
+        ("a.npy", "a .csv, .tsv or .parquet file is needed"),
+        ("", "a .csv, .tsv or .parquet file is needed"),
     ],
 )
 def test_what_is_no_origin_is_refused_unquoted(text, told):

@@ -1,0 +1,58 @@
+"""An Excel workbook as a table (openpyxl): the values of its one sheet, as they were last computed."""
+
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import pyarrow as pa
+
+from secfc.codes import Code
+from secfc.errors import DataError, ParameterError
+from secfc.sources.blocks import Columns
+
+
+def read_sheet(path: Path) -> pa.Table:
+    """All columns of an .xlsx file whose first line has their names.
+
+    ParameterError where openpyxl is not there. DataError where the file is no workbook, has several sheets,
+    or a column has no name; never a value.
+    """
+    try:
+        from openpyxl import load_workbook  # noqa: PLC0415 - only who reads workbooks needs it
+    except ImportError:
+        raise ParameterError(
+            "openpyxl is needed for .xlsx files, pip install '.[excel]' in a checkout of secfc"
+        ) from None
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (BadZipFile, KeyError, ValueError):
+        raise DataError(f"{path}: not a readable .xlsx file", code=Code.UNREADABLE_FILE) from None
+    sheets = book.worksheets
+    lines = list(sheets[0].iter_rows(values_only=True)) if len(sheets) == 1 else []
+    book.close()
+    if len(sheets) != 1:
+        raise DataError(f"{path}: {len(sheets)} sheets, one is needed", code=Code.UNREADABLE_FILE)
+    while lines and all(value is None for value in lines[-1]):  # cells that were formatted, or emptied
+        lines.pop()
+    columns = [list(values) for values in zip(*lines, strict=True)]
+    while columns and all(value is None for value in columns[-1]):
+        columns.pop()
+    names = [values.pop(0) for values in columns]
+    for at, name in enumerate(names or [None], start=1):
+        if not isinstance(name, str):
+            raise DataError(
+                f"{path}: the first line has no name, as text, for column {at}", code=Code.UNREADABLE_FILE
+            )
+    return pa.Table.from_arrays([_column(values) for values in columns], names=names)
+
+
+def _column(values: list[Any]) -> pa.ChunkedArray:
+    """Values of one kind; as texts where they are of several, such as a number and a remark."""
+    found = Columns(["value"], source="")
+    try:
+        if values:
+            found.add([[value] for value in values])
+        return found.table().column(0)
+    except DataError:
+        texts = [None if value is None else str(value) for value in values]
+        return pa.chunked_array([pa.array(texts, type=pa.string())])
