@@ -75,9 +75,8 @@ def load() -> type[Kernels] | None:
         import numba  # noqa: PLC0415 - takes half a second
     except ImportError:
         return None
-    try:
-        from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - may run the compiler
-    except RuntimeError:
+    compiled = _compiled()
+    if compiled is None:
         # Numba can write its cache neither beside the package nor in the user's folder. Processes started
         # later inherit the variable, so they do not compile again.
         folder = _cache_folder()
@@ -85,7 +84,16 @@ def load() -> type[Kernels] | None:
             return None
         os.environ["NUMBA_CACHE_DIR"] = folder
         vars(numba.config)["CACHE_DIR"] = folder  # read when it was imported
-        from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - again
+        compiled = _compiled()
+    return compiled
+
+
+def _compiled() -> type[Kernels] | None:
+    """The compiled kernels; None where Numba finds no folder for its cache, or that folder is full."""
+    try:
+        from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - may run the compiler
+    except (RuntimeError, OSError):
+        return None
     return CompiledKernels
 
 
@@ -96,13 +104,14 @@ def _cache_folder() -> str | None:
     not taken, but a new one that goes when the process ends.
     """
     try:
-        if hasattr(os, "getuid"):
-            folder = os.path.join(tempfile.gettempdir(), f"secfc-kernels-{os.getuid()}")
+        if hasattr(os, "geteuid"):
+            folder = os.path.join(tempfile.gettempdir(), f"secfc-kernels-{os.geteuid()}")
             with suppress(FileExistsError):
                 os.mkdir(folder, 0o700)
             found = os.lstat(folder)
-            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-            if ours and stat.S_IMODE(found.st_mode) == 0o700:
+            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+            # It inherits the bit that gives new files their group from the temporary folder.
+            if ours and stat.S_IMODE(found.st_mode) & ~stat.S_ISGID == stat.S_IRWXU:
                 return folder
         folder = tempfile.mkdtemp(prefix="secfc-kernels-")
     except OSError:

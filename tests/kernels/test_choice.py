@@ -215,6 +215,19 @@ print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=Tr
 """
 
 
+FULL = """
+import errno
+from numba.core.caching import IndexDataCacheFile
+
+save = IndexDataCacheFile.save
+def full(file, key, data):
+    if file._index_path.startswith(FULL):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    save(file, key, data)
+IndexDataCacheFile.save = full
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")
 @pytest.mark.skipif(
     hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("setpriv") is None,
@@ -269,7 +282,7 @@ class TestUnwritableFolders:
         (place / "home").chmod(0o555)
         name, folder, inherited = self.compiled(python, place)
         assert name == "compiled"
-        assert Path(folder) == place / f"temporary/secfc-kernels-{os.getuid()}"
+        assert Path(folder) == place / f"temporary/secfc-kernels-{os.geteuid()}"
         assert inherited == folder
         found = list((place / "temporary").rglob("*.nbc"))
         assert found
@@ -278,12 +291,40 @@ class TestUnwritableFolders:
         assert self.compiled(python, place)[:2] == [name, folder]
         assert {p: p.stat().st_mtime_ns for p in (place / "temporary").rglob("*.nbc")} == written
 
+    def test_a_temporary_folder_whose_files_get_its_group_is_used(self, python, place: Path) -> None:
+        (place / "home").chmod(0o555)
+        (place / "temporary").chmod(0o2777)
+        _, folder, _ = self.compiled(python, place)
+        assert Path(folder) == place / f"temporary/secfc-kernels-{os.geteuid()}"
+        assert list(Path(folder).rglob("*.nbc"))
+
+    def test_where_the_home_is_full_a_temporary_folder_is_used(self, python, place: Path) -> None:
+        code = FULL.replace("FULL", repr(str(place / "home"))) + COMPILE
+        name, folder, _ = self.said(python, place, code)
+        assert (name, Path(folder).parent) == ("compiled", place / "temporary")
+
+    def test_where_all_folders_are_full_large_jobs_use_numpy(self, python, place: Path) -> None:
+        code = FULL.replace("FULL", repr(str(place))) + COMPILE
+        assert self.said(python, place, code)[0] == "numpy"
+
+    @pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="root alone can act for another user")
+    def test_the_folder_of_who_called_is_not_read_by_who_acts(self, python, tmp_path: Path) -> None:
+        (tmp_path / "secfc-kernels-1234").mkdir(mode=0o700)
+        os.chown(tmp_path / "secfc-kernels-1234", 1234, -1)
+        code = """
+            import os
+            os.setresuid(1234, 0, 0)
+            from secfc import kernels
+            print(kernels._cache_folder())
+        """
+        assert python(code, TMPDIR=tmp_path).strip() == str(tmp_path / "secfc-kernels-0")
+
     @pytest.mark.parametrize("mode", [0o755, 0o777, "link", "file"])
     def test_a_temporary_folder_that_others_may_have_written_is_not_read(
         self, python, place: Path, mode: int | str
     ) -> None:
         (place / "home").chmod(0o555)
-        named = place / f"temporary/secfc-kernels-{os.getuid()}"
+        named = place / f"temporary/secfc-kernels-{os.geteuid()}"
         if mode == "link":
             (place / "elsewhere").mkdir(mode=0o700)
             named.symlink_to(place / "elsewhere")
