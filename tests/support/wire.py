@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -633,17 +633,34 @@ def zeros(shape: tuple[int, int, int]) -> PackedResidues:
 
 def picture(value: Any) -> Any:
     """All that a role holds, down to bytes of arrays and generator states, as values that == compares."""
+    return _pictured(value, {})
+
+
+_AS_THEY_ARE = {int, float, str, bytes, bool, type(None)}
+
+
+def _pictured(value: Any, seen: dict[int, Any]) -> Any:
+    """A picture; `seen` has those of the objects that were met, by their id."""
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is list or kind is tuple:
+        return [_pictured(one, seen) for one in value]
+    if kind is dict:
+        return {key: _pictured(one, seen) for key, one in value.items()}
     match value:
         case np.ndarray():
             return value.shape, value.dtype.str, value.tobytes()
+        case bytearray() | memoryview():
+            return bytes(value)
         case PackedResidues():
             return value.shape, bytes(value.payload)
         case Payload():
             return bytes(value.payload)
         case Channel():
-            return value._sealed  # the rest follows from what it was given
+            return dict(value._sealed)  # the rest follows from what it was given
         case np.random.Generator():
-            return picture(value.bit_generator.state)
+            return _pictured(value.bit_generator.state, seen)
         case Decoder() | ConsistencyCheck():
             return None  # buffers and what follows from the job
         case CountedMasks():
@@ -651,14 +668,20 @@ def picture(value: Any) -> Any:
         case MaskSource():
             return None  # of the server's coefficients, drawn and never used again
         case dict():
-            return {key: picture(one) for key, one in value.items()}
-        case list() | tuple():
-            return [picture(one) for one in value]
+            return {key: _pictured(one, seen) for key, one in value.items()}
+        case list() | tuple() | deque():
+            return [_pictured(one, seen) for one in value]
         case set() | Enum():
             return frozenset(value) if isinstance(value, set) else value
         case _ if hasattr(value, "__dict__"):
-            kind, held = type(value), vars(value)
-            # What follows from the rest is computed when it is first asked for.
-            follows = {name for name in held if isinstance(getattr(kind, name, None), cached_property)}
-            return kind.__name__, picture({name: held[name] for name in held.keys() - follows})
+            if id(value) not in seen:
+                held = {name: one for name, one in vars(value).items() if name not in _following(kind)}
+                seen[id(value)] = kind.__name__, _pictured(held, seen)
+            return seen[id(value)]
     return value
+
+
+@cache
+def _following(kind: type) -> frozenset[str]:
+    """What follows from the rest of an object: it is computed when it is first asked for."""
+    return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
