@@ -17,12 +17,15 @@ from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.sources.blocks import EXACT, too_large
-from secfc.sources.csv_file import TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
+from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")
 """File types by their ending."""
+
+_FEWEST_NUMBERED = 10
+"""Fewer rows may have such values by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +78,25 @@ def chosen_columns(
     chosen = tuple(name for name in (columns or table.column_names) if name not in left_out)
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
-    rows = np.empty((table.num_rows, len(chosen)))
+    rows, told = np.empty((table.num_rows, len(chosen))), table.schema.metadata or {}
+    codes = [name for name in told.get(CODES, b"").decode().split("\n") if name]
+    named = not columns and not (isinstance(path, Path) and kind_of(path) == ".npy")
     for at, name in enumerate(chosen):
         rows[:, at] = _numbers(table.column(name), path, name)
+        if named and (name in codes or _are_row_numbers(rows[:, at])):
+            why = "leading zeros" if name in codes else "whole numbers one after the other"
+            raise DataError(
+                f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all "
+                "columns with --columns",
+                code=Code.EXTRA_COLUMN,
+            )
     return Table(
         path=path,
         columns=chosen,
         rows=rows,
         ids=table.column(id_column) if id_column else None,
         id_name=id_column or "row",
-        written=(table.schema.metadata or {}).get(WRITTEN, b"").decode(),
+        written=told.get(WRITTEN, b"").decode(),
     )
 
 
@@ -233,6 +245,13 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     raise DataError(
         f"{path}: unknown file type {kind!r}; {', '.join(READERS)} are read", code=Code.UNREADABLE_FILE
     )
+
+
+def _are_row_numbers(values: Floats) -> bool:
+    """Whether values are some whole number and all that follow it, each once, in any order."""
+    if values.size < _FEWEST_NUMBERED or np.ptp(values) != values.size - 1:
+        return False
+    return np.array_equal(np.sort(values), values.min() + np.arange(values.size))
 
 
 def _from_array(path: Path) -> pa.Table:

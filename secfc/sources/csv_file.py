@@ -2,9 +2,11 @@
 
 import codecs
 import csv
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,14 +20,16 @@ from secfc.errors import DataError
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Files that are read here, by their ending."""
 
-DECIMAL, WRITTEN = b"decimal", b"written"
-"""In a table's metadata: the mark before decimals in its texts; how the file is written, if not as usual."""
+DECIMAL, WRITTEN, CODES = b"decimal", b"written", b"codes"
+"""In a table's metadata: the mark before decimals in its texts; how the file is written, if not as usual;
+names, in lines, of columns with values such as 007."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _WITH_COMMAS = r"^\s*[-+]?\d+(,\d+)?([eE][-+]?\d+)?\s*$"
 _NO_VALUES = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+_CODE = re.compile(r"\s*0[0-9]+\s*")
 _HEAD = 1 << 16
-"""Bytes in which the separator is looked for."""
+"""Bytes in which separators and leading zeros are looked for."""
 
 _BLOCK = 1 << 20
 
@@ -81,7 +85,8 @@ def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
         raise DataError(
             f"{path}: not a readable {kind_of(path)} file{_why(path, dialect)}", code=Code.UNREADABLE_FILE
         ) from None
-    return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect)})
+    codes = "\n".join(_columns_of_codes(path, dialect))
+    return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect), CODES: codes})
 
 
 def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: Dialect = _USUAL) -> pa.Table:
@@ -114,22 +119,45 @@ def _apart_from_decimals(path: Path) -> Dialect:
 
     Commas come first, in a .tsv file tabs. Where none fits, it is what the header has most of.
     """
-    with _opened(path) as file:
-        head = file.read(_HEAD)
-    utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    encoding = "utf-16" if utf_16 else "utf8"
-    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
+    head, encoding = _head(path)
     marks = sorted(_SEPARATORS, key=lambda mark: (mark == "\t") != kind_of(path).startswith(".tsv"))
     counts = {}
     for mark in marks:
         with suppress(csv.Error):
-            rows = [len(row) for row in csv.reader(StringIO(text, newline=""), delimiter=mark) if row]
-            if len(head) == _HEAD and len(rows) > 1:
-                rows.pop()  # it goes on
+            rows = [len(row) for row in _rows(head, mark)]
             counts[mark] = rows[0] if rows else 1
             if counts[mark] > 1 and len(set(rows)) == 1:
                 return Dialect(separator=mark, encoding=encoding)
     return Dialect(separator=max(counts, key=lambda mark: counts[mark], default=","), encoding=encoding)
+
+
+def _head(path: Path) -> tuple[str, str]:
+    """The lines at the beginning of a file, and its encoding."""
+    with _opened(path) as file:
+        head = file.read(_HEAD)
+    utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if utf_16 else "utf-8-sig"
+    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
+    if len(head) == _HEAD and "\n" in text:
+        text = text[: text.rindex("\n") + 1]
+    return text, "utf-16" if utf_16 else "utf8"
+
+
+def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    """The values of each line, but of empty lines."""
+    return (row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
+
+
+def _columns_of_codes(path: Path, dialect: Dialect) -> list[str]:
+    """Columns that have numbers with leading zeros at the file's beginning."""
+    with suppress(csv.Error):
+        names, *rows = _rows(_head(path)[0], dialect.separator)
+        return [
+            name
+            for name, values in zip(names, zip_longest(*rows, fillvalue=""), strict=False)
+            if any(_CODE.fullmatch(value) for value in values)
+        ]
+    return []
 
 
 def _decimal(table: pa.Table) -> str:

@@ -70,6 +70,40 @@ def test_separators_that_stand_in_names_or_numbers_too(written, content, columns
     assert (table.columns, table.rows.tolist()) == (columns, rows)
 
 
+CODES = "patient,age\n000031,5\n31,7\n"
+NUMBERED = "case,age\n" + "".join(f"{7 + at * 7 % 12},{at % 3}\n" for at in range(12))
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "why"),
+    [(CODES, "patient", "leading zeros"), (NUMBERED, "case", "whole numbers one after the other")],
+)
+def test_a_column_that_looks_like_an_identifier_is_clustered_only_if_it_is_named(written, content, name, why):
+    path = written("a.csv", content)
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    assert str(caught.value) == (
+        f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all columns "
+        "with --columns"
+    )
+    assert read_table(path, columns=[name, "age"]).columns == (name, "age")
+    assert read_table(path, id_column=name).columns == ("age",)
+    assert read_table(path, drop=[name]).columns == ("age",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "case,age\n" + "".join(f"{at},{at % 3}\n" for at in range(9)),  # by chance
+        "case,age\n" + "".join(f"{2 * at},{at % 3}\n" for at in range(30)),
+        "case,age\n" + "".join(f"{max(1, at)},{at % 3}\n" for at in range(30)),
+        "case,age\n0,0.5\n0,00.5\n",
+    ],
+)
+def test_other_whole_numbers_are_values(written, content):
+    assert read_table(written("a.csv", content)).columns == ("case", "age")
+
+
 def test_a_head_that_ends_within_a_line(written):
     wide = ";".join(f"column {at}" for at in range(40))
     line = ";".join(["12345,5"] * 40)
@@ -96,10 +130,11 @@ def test_what_cannot_be_read_is_refused_and_no_value_shown(written, content, wor
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.tsv.gz"])
-@pytest.mark.parametrize("data", [b"\x1f\x8bgarbage", b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n" * 99)[:-9]])
-def test_a_compressed_file_that_is_broken(tmp_path, name, data):
+@pytest.mark.parametrize("broken", ["not one", "damaged", "cut"])
+def test_a_compressed_file_that_is_broken(tmp_path, name, broken):
+    whole = gzip.compress(b"a,b\n1,2\n" * 99)
     path = tmp_path / name
-    path.write_bytes(data)
+    path.write_bytes({"not one": b"a,b\n1,2\n", "damaged": whole[:12] + b"secret", "cut": whole[:-9]}[broken])
     with pytest.raises(DataError, match=rf"not a readable {kind_of(path)} file"):
         read_table(path)
 
