@@ -260,6 +260,16 @@ REFUSED = {
         (*COLUMNS, "../{}/a.csv"),
         "FILES: ../{}/a.csv is given twice, every party has a file of its own",
     ),
+    "a file of two names": (
+        lambda files: (files / "d.csv").hardlink_to(files / "a.csv"),
+        (*COLUMNS, "d.csv"),
+        "FILES: d.csv is given twice, every party has a file of its own",
+    ),
+    "a link to itself": (
+        lambda files: (files / "d.csv").symlink_to("d.csv"),
+        (*COLUMNS, "d.csv"),
+        "d.csv: no such file",
+    ),
     "too few clients": (
         lambda files: None,
         (*COLUMNS, "--t", 4, "--ell", 2),

@@ -18,7 +18,7 @@ def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) 
     that cannot be used.
     """
     for at, file in enumerate(files):
-        if any(file.resolve() == other.resolve() for other in files[:at]):
+        if any(_same(file, other) for other in files[:at]):
             raise ParameterError(f"FILES: {file} is given twice, every party has a file of its own")
     if not files and not urls:
         raise ParameterError("FILES: name a file for each party, or databases with --from and --query")
@@ -40,6 +40,14 @@ def say_how_written(tables: Sequence[Table], *, quiet: bool) -> None:
     for table in tables if not quiet else ():
         if table.written:
             error_console().print(f"{table.path}: {table.written}", soft_wrap=True)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether both are names of one file: of what cannot be found, whether they are equal."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one == other
 
 
 def label_names(paths: Sequence[Path | Query]) -> list[str]:
