@@ -366,6 +366,15 @@ class Job(AgreedClustering):
         """Whether the comparers toss a coin, which public choices follow from."""
         return self.disclosure == "labels" and self.seed is None and self.init != "labels"
 
+    @property
+    def tossers(self) -> int:
+        """How many of all that are named to compare toss the coin.
+
+        Any two sets of so many have two parties in common. No two of all that are named collude, so one of
+        them is honest, and it tells its value for one coin alone.
+        """
+        return (len(self.comparers) + 3) // 2
+
     @cached_property
     def parties(self) -> int:
         """Clients and helpers."""

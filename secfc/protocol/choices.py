@@ -28,6 +28,7 @@ def value_told(
     commitment: bytes,
     session: Session,
     transcript: bytes,
+    tossing: Sequence[int],
     left_out: Collection[int],
 ) -> bytes:
     """A comparer's value of the coin, of what it told: the value and its signature.
@@ -37,13 +38,13 @@ def value_told(
     MessageError
         It is not what the comparer is committed to.
     SealError
-        The comparer did not sign it for this transcript and these clients left out. A server that asked
-        comparers about different ones would else have a choice of coins when some of them are lost.
+        The comparer did not sign it for this transcript, those who toss and the clients left out. A server
+        that asked comparers about others would else have a choice of coins when some of them are lost.
     """
     value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
     if commitment_to(value, run=session.run, party=party) != commitment:
         raise MessageError(f"client {party} told another value of the coin than it is committed to")
-    signed = value_statement(transcript, party=party, value=value, left_out=left_out)
+    signed = value_statement(transcript, party=party, value=value, tossing=tossing, left_out=left_out)
     session.roster.verify(party, signature, signed, what="its value of the coin about these rows")
     return value
 
@@ -58,11 +59,13 @@ def values_in(
     MessageError, SealError
         There are not as many, or as `value_told`.
     """
-    tossing = job.trio if job.tosses else ()
-    if len(coin) != TOLD_BYTES * len(tossing):
-        raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {len(tossing)} values are needed")
-    transcript = peers.transcript
-    return told_values(coin, tossing, peers=peers, session=session, about=transcript, left_out=left_out)
+    named, needed = (job.comparers, job.tossers) if job.tosses else ((), 0)
+    told = {j: coin[TOLD_BYTES * at :][:TOLD_BYTES] for at, j in enumerate(named)}
+    tossing = tuple(j for j in named if any(told[j]))
+    if len(coin) != TOLD_BYTES * len(named) or len(tossing) != needed:
+        raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {needed} values are needed")
+    said, about = b"".join(told[j] for j in tossing), peers.transcript
+    return told_values(said, tossing, peers=peers, session=session, about=about, left_out=left_out)
 
 
 def told_values(
@@ -85,6 +88,7 @@ def told_values(
             commitment=peers.commitments[party],
             session=session,
             transcript=about,
+            tossing=tossing,
             left_out=left_out,
         )
         for at, party in enumerate(tossing)
@@ -94,20 +98,27 @@ def told_values(
 def tell(
     message: CoinRequest, context: ClientContext, peers: Peers, *, left_out: Collection[int]
 ) -> list[Message]:
-    """A comparer's value of the coin.
+    """A comparer's value of the coin; without those who toss it, that it is there.
 
     Raises
     ------
     MessageError
-        Nobody needs it, or the server leaves out others than this party was told.
+        Nobody needs it, others toss than may, or the server leaves out others than this party was told.
     """
-    job, number = context.job, context.number
-    if not job.tosses or number not in job.trio:
+    job, number, run, tossing = context.job, context.number, context.session.run, message.tossing
+    if not job.tosses or number not in job.comparers:
         raise MessageError(f"CoinRequest: to client {number}, which tosses no coin")
     if message.left_out != tuple(sorted(left_out)):
         raise MessageError("CoinRequest: without other clients than this one was told are left out")
-    told = value_statement(peers.transcript, party=number, value=peers.coin, left_out=left_out)
-    signature, run = context.identity.sign(told), context.session.run
+    if not tossing:
+        return [Coin(run=run, sender=number, recipient=SERVER)]
+    named = tuple(j for j in job.comparers if j in tossing)
+    if tossing != named or len(named) != job.tossers or number not in named:
+        raise MessageError(f"CoinRequest: to client {number}, of a coin that {tossing} toss")
+    told = value_statement(
+        peers.transcript, party=number, value=peers.coin, tossing=tossing, left_out=left_out
+    )
+    signature = context.identity.sign(told)
     return [Coin(run=run, sender=number, recipient=SERVER, value=peers.coin, signature=signature)]
 
 

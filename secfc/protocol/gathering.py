@@ -5,7 +5,7 @@ phi does so in all but R - 1 of them, in more than A. If they do not agree, liar
 can come are here (docs/faults.md, "Liars in the iteration").
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from secfc.errors import MessageError, TooManyFaultsError
@@ -13,6 +13,9 @@ from secfc.field.packing import PackedResidues
 from secfc.params import Job
 from secfc.protocol.messages import CodedDistances
 from secfc.row_layout import WINDOW
+
+NO_OTHER_COIN = "nobody tosses the coin in its place"
+NOBODY_RECHECKS = "nobody rechecks in its place"
 
 
 class Gathering:
@@ -211,10 +214,29 @@ class Gathering:
         left = set(self.everybody) - self.absent
         return [j for j in comparers if j not in left]
 
-    def require_comparers(self, comparers: tuple[int, int, int], *, without: str) -> None:
-        """Raise TooManyFaultsError unless the three who compare are there; `without` says why nobody else."""
+    def require_named(self) -> None:
+        """Before the first question: raise TooManyFaultsError unless enough are there to compare and toss."""
+        job, named = self._job, len(self._job.comparers)
+        if job.disclosure != "labels":
+            return
+        if job.tosses:
+            toss = f"{NO_OTHER_COIN}: {job.tossers} of {named} must, lest a server can choose between coins"
+            self.require_comparers(job.comparers, without=toss, spare=named - job.tossers)
+        self.require_comparers(job.comparers, without="no reserve is left", spare=job.reserves)
+        self.require_comparers(job.recheckers, without=NOBODY_RECHECKS)
+
+    def require_comparers(self, comparers: Sequence[int], *, without: str, spare: int = 0) -> None:
+        """Raise TooManyFaultsError unless those who compare are there, but for some that are to spare.
+
+        Parameters
+        ----------
+        comparers : sequence of int
+        without : str
+            Why nobody else can compare.
+        spare : int
+        """
         gone = self.gone(comparers)
-        if not gone:
+        if len(gone) <= spare:
             return
         client, who = gone[0], self.describe()
         if client in self.liars:
@@ -223,7 +245,11 @@ class Gathering:
             raise TooManyFaultsError(
                 f"client {client} compares and may be asked nothing, and {without}; {who}"
             )
-        lies = ", or answers do not agree" if self._job.max_liars and client == comparers[1] else ""
+        lies = (
+            ", or answers do not agree"
+            if self.round and self._job.max_liars and client == comparers[1]
+            else ""
+        )
         text = f"client {client} is absent, who compares{lies}, and {without}; {who}"
         raise TooManyFaultsError(text, clients=gone)
 

@@ -1,7 +1,5 @@
 """The server's side of the phase *identify*: who introduced itself, and with what."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from secfc.array_types import Labels
@@ -102,10 +100,11 @@ class Introductions:
         starts = [self._starts[j] for j, rows in enumerate(layout.counts, 1) if rows]
         return np.concatenate([start for start in starts if start is not None])
 
-    def plans(self, members: Sequence[int]) -> list[Plan]:
-        """What tells these clients of all introductions."""
+    def plans(self) -> list[Plan]:
+        """What tells all who introduced themselves of each other."""
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
-        return [Plan(run=self._session.run, sender=SERVER, recipient=j, introductions=said) for j in members]
+        run = self._session.run
+        return [Plan(run=run, sender=SERVER, recipient=j, introductions=said) for j in sorted(self._hellos)]
 
 
 def _shown(digest: bytes) -> str:

@@ -203,6 +203,8 @@ class ClientLabels(ClientCoded):
         if (message.lost, message.since) == (now.lost, now.since):
             return now
         attempt = Attempt(comparers=self._job.comparers, lost=message.lost, since=message.since)
+        if not self._peers.commitments.keys() >= set(attempt.trio):
+            raise MessageError(f"{kind}: one of {attempt.trio} compares, and was not introduced")
         if len(attempt.lost) == len(now.lost):
             raise MessageError(f"{kind}: other comparers are lost than before, or since another round")
         if not now.precedes(attempt.lost):

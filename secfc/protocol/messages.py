@@ -151,7 +151,8 @@ class Assignment(FromServer):
     and who was left out, ascending, is in it too. With "labels", from the second question on, the evaluators'
     endorsements; `draws`, where candidates of a start are asked about and others are drawn after them; the
     attempt (`secfc.protocol.attempt`): comparers that were lost, and the round of the first question since
-    then; and in that question the signed values of the job's first three, where they toss a coin.
+    then; and in that question, where a coin is tossed, the signed value of each that the job names to
+    compare, zeros for one that did not toss it.
     """
 
     number = 5
@@ -165,7 +166,9 @@ class Assignment(FromServer):
     lost: Annotated[tuple[int, ...], clients(lambda of: of.job.reserves)] = ()
     since: Annotated[int, COUNT] = 1
     draws: Annotated[tuple[int, ...], DRAWS] = ()
-    coin: Annotated[bytes, counted(lambda of: COMPARERS * TOLD_BYTES)] = field(default=b"", repr=False)
+    coin: Annotated[bytes, counted(lambda of: len(of.job.comparers) * TOLD_BYTES)] = field(
+        default=b"", repr=False
+    )
     endorsements: Annotated[tuple[bytes, ...], SIGNATURES] = field(default=(), repr=False)
 
 
@@ -605,7 +608,10 @@ class Endorsement(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CoinRequest(FromServer):
-    """To a comparer: everybody who is in holds everything, so tell your value of the coin."""
+    """To a comparer: everybody who is in holds everything, so tell your value of the coin.
+
+    `tossing` are those that toss it, in the job's order. If there are none: say that you are there.
+    """
 
     number = 33
     phase = work = "iterate"
@@ -613,13 +619,15 @@ class CoinRequest(FromServer):
     alike = with_helpers = True
 
     left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
+    tossing: Annotated[tuple[int, ...], clients(lambda of: of.job.tossers)] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coin(ToServer):
-    """A comparer's value, to which its introduction commits it, and its signature of who is left out.
+    """A comparer's value, to which its introduction commits it, signed for those who toss and are left out.
 
-    Likewise of one who rechecks, and its signature of the result.
+    Both are empty where it only says that it is there. Likewise the value of one who rechecks, signed for the
+    result.
     """
 
     number = 34
@@ -627,8 +635,8 @@ class Coin(ToServer):
     states = frozenset({State.ITERATE})
     with_helpers = True
 
-    value: Annotated[bytes, octets(COIN_BYTES)] = field(repr=False)
-    signature: Annotated[bytes, octets(SIGNATURE_BYTES)] = field(repr=False)
+    value: Annotated[bytes, counted(lambda of: COIN_BYTES)] = field(default=b"", repr=False)
+    signature: Annotated[bytes, counted(lambda of: SIGNATURE_BYTES)] = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

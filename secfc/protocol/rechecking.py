@@ -144,7 +144,9 @@ class Rechecking:
         digest = hashlib.sha256(said).digest()
         self._told = _Told(labels=labels, last=message.last, digest=digest, says=says)
         about, value = about_result(self._peers.transcript, digest, message.last), self._peers.coin
-        told = value_statement(about, party=number, value=value, left_out=message.left_out)
+        told = value_statement(
+            about, party=number, value=value, tossing=job.recheckers, left_out=message.left_out
+        )
         signature = self._context.identity.sign(told)
         return [Coin(run=session.run, sender=number, recipient=SERVER, value=value, signature=signature)]
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from secfc.errors import ParameterError, SecFCError, TooManyFaultsError
+from secfc.errors import ParameterError, SecFCError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.search import LabelResult, Search
 from secfc.params import Job
 from secfc.protocol.gathering import Gathering
-from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages import SERVER, Coin, Message
 from secfc.protocol.phases.server_identify import ServerIdentify
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
 from secfc.protocol.phases.server_rounds import ServerRounds
@@ -167,11 +167,12 @@ class Server:
         RangeError
             A round's distances are larger than the public bound allows; nothing that depends on them is sent.
         """
-        late = message.sender in self.gathering.left_out
+        gathering, sender = self.gathering, message.sender
+        late = sender in gathering.left_out or (isinstance(message, Coin) and sender in gathering.absent)
         state = None if late else self.state
         check_envelope(message, run=self._run, me=SERVER, job=self._job, state=state)
         if late:
-            return []  # on its way when its sender was left out
+            return []  # on its way when its sender was left out, or given up
         self.phase, messages = self.phase.step(message)
         return messages
 
@@ -201,11 +202,10 @@ class Server:
         if client in gathering.silent:
             return []
         if client > self._job.n and self.state is not State.ITERATE:
-            if self.state is State.IDENTIFY or not self._job.reserves:
-                text = f"client {client} is absent, who compares, and no reserve can take its place"
-                raise TooManyFaultsError(text, clients=[client])
-            gathering.absent.add(client)  # it takes no part before the first question
-            return []
+            gathering.absent.add(client)
+            gathering.require_named()
+            if self.state is not State.IDENTIFY:
+                return []  # it takes no part before the first question
         self.phase, messages = self.phase.absent(client)
         return messages
 

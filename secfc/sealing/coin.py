@@ -25,7 +25,8 @@ Who rechecks labels tosses no other coin. Theirs is
     seed  = SHA-256("secfc recheck toss 1" | about | number (2) and value of each who tosses it)
 
 Blum: *Coin flipping by telephone*, 1983. Commitments stand in signed introductions, so the transcript fixes
-all of them. One honest value makes the coin uniform; whoever tells a value last can only refuse to.
+all of them. One honest value makes the coin uniform; whoever tells a value last can only refuse to. More than
+half of those who may toss do, so that a refusal leads to no other coin (`Job.tossers`).
 """
 
 import hashlib
@@ -72,7 +73,7 @@ def check_seed(transcript: bytes, check: int, values: bytes) -> bytes:
 
 
 def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[int]) -> int:
-    """The coin, a number of 256 bits, of the same parties in every coin of a run.
+    """The coin, a number of 256 bits, of the values of those who toss.
 
     What follows from it is about the rows of clients that are not left out.
     """

@@ -96,16 +96,22 @@ def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight,
     assert client in ending.faults.gone or client in ending.labels
 
 
-@pytest.mark.parametrize("at", sweep(range(40), keep=(2, 12, 18, 19, 20, 30)))
-def test_a_comparer_that_crashes_anywhere_is_replaced_once_the_coin_is_tossed(eight, at):
-    """Nobody tosses in its place: one that is lost before ends the run."""
-    setup = eight(disclosure="labels", comparers=(6, 3, 8, 1), seed=None)
-    ending = run(setup, Fault(kind="crash", client=3, at=at), seed=at)
+@pytest.mark.parametrize("at", sweep(range(40), keep=(0, 2, 12, 17, 18, 19, 20, 30)))
+@pytest.mark.parametrize("comparers", [(6, 3, 8, 1), (1, 9, 10, 11)], ids=["clients", "helpers"])
+def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_their_values(
+    eight, comparers, at
+):
+    setup = eight(disclosure="labels", comparers=comparers, seed=None)
+    gone = comparers[1]
+    ending = run(setup, Fault(kind="crash", client=gone, at=at), seed=at)
     if ending.error is None:
         assert_exact(setup, ending)
         return
     assert isinstance(ending.error, TooManyFaultsError)
-    assert str(ending.error).startswith("client 3 is absent, who compares, and nobody tosses the coin in its")
+    text = (
+        f"client {gone} is absent, who compares, and nobody tosses the coin in its place: others were asked"
+    )
+    assert str(ending.error).startswith(text)
     assert (ending.clustering, ending.labels) == (None, {})
 
 

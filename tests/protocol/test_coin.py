@@ -195,8 +195,15 @@ class TestServerThatCheats:
             held[0].coin[96 * at :][:32],
             f"^client {liar}: its value of the coin about these rows is",
         )
-        for about in ({"left_out": (6,)}, {"transcript": bytes(32)}, {"party": 3}):
+        tossing = net.job.comparers
+        for about in (
+            {"left_out": (6,)},
+            {"transcript": bytes(32)},
+            {"party": 3},
+            {"tossing": (*tossing[:2], 6)},
+        ):
             given = {"transcript": net.transcript, "party": liar, "left_out": (), "value": value} | about
+            given = {"tossing": tossing} | given
             signature = net.identities[liar - 1].sign(value_statement(given.pop("transcript"), **given))
             for one in held:
                 coin = bytearray(one.coin)
@@ -322,7 +329,9 @@ class TestWhoTells:
         refuses(
             net.server, coin, SealError, "^client 8: its value of the coin about these rows is not signed"
         )
-        signed = value_statement(net.transcript, party=8, value=coin.value, left_out=())
+        signed = value_statement(
+            net.transcript, party=8, value=coin.value, tossing=net.job.comparers, left_out=()
+        )
         net.deliver(replace(coin, signature=net.identities[7].sign(signed)))
         question = net.hold(Assignment, recipient=8)
         refuses(net.clients[8], question, MessageError, "others are left out than before")

@@ -93,7 +93,9 @@ def bodies(kind, k, room):
     elif kind is messages.Challenge:
         yield bytes(32) + (room - 36).to_bytes(4, "little") + bytes(room - 36)
     elif kind is messages.CoinRequest:
-        yield ((room - 2) // 2).to_bytes(2, "little") + bytes(room - 2)
+        yield ((room - 4) // 2).to_bytes(2, "little") + bytes(room - 2)  # none toss
+    elif kind is messages.Coin:
+        yield (room - 8).to_bytes(4, "little") + bytes(room - 4)
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
     else:

@@ -102,10 +102,10 @@ class TestRows:
         said = list(plan.introductions)
         said[helper - 1] = net.introduction(helper, rows=1)
         forged = replace(plan, introductions=tuple(said))
-        refuses(net.clients[client], forged, MessageError, f"^Plan: helper {helper} did not come")
+        refuses(net.clients[client], forged, MessageError, f"^Plan: helper {helper} has rows$")
         said[helper - 1] = None
         forged = replace(plan, introductions=tuple(said))
-        refuses(net.clients[client], forged, MessageError, f"^Plan: helper {helper} did not come")
+        refuses(net.clients[client], forged, MessageError, "^Plan: too few of those who are to compare came$")
 
 
 class TestWhoVanishes:

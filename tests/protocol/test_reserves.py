@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.sweeps import sweep
-from support.wire import Wire
+from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import CheatError, MessageError, ParameterError, SealError, TooManyFaultsError
@@ -17,15 +17,21 @@ from secfc.protocol.messages import (
     SERVER,
     Assignment,
     Coin,
+    CoinRequest,
     Compared,
     Endorsement,
     Finish,
+    Hello,
     MaskedAnswer,
     MaskedDistances,
     OpenedLabels,
+    Ready,
     SpareMasks,
+    UnionDeal,
 )
+from secfc.protocol.signed import value_statement
 from secfc.protocol.states import State
+from secfc.sealing.coin import toss
 
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
@@ -296,16 +302,208 @@ def test_without_a_seed_the_coin_of_the_first_three_stays(of, place):
     assert_exact(net)
 
 
-@pytest.mark.parametrize("gone", [*COMPARERS, RESERVE])
-def test_no_reserve_tosses_a_coin_in_the_place_of_one_that_is_lost(of, gone):
+UNSEEDED = {
+    "random": {},
+    "separation": {"init": "separation"},
+    "k-means++": {"init": "k-means++", "n_init": 2},
+    "helpers": {"comparers": (1, 6, 7, 8)},
+    "predict": STARTS["predict"],
+}
+
+
+def assert_follows_from_the_coin(net):
+    """A run whose seed is the coin, of the rows that are in, has the same labels, and so has exact Lloyd."""
+    left_out = net.server.faults.left_out
+    values = {j: one[:32] for j, one in net.server.phase._told.items()}
+    assert all(net.clients[j].phase._peers.coin == value for j, value in values.items())
+    seed = toss(net.server.phase.introductions.transcript, values, left_out) if values else None
+    rows = [part[: 0 if j in left_out else None] for j, part in enumerate(net.rows, 1)]
+    given = {"init": net.job.init, "n_init": net.job.n_init, "k": 3, "max_iter": net.job.max_iter}
+    if net.job.predict:
+        given |= STARTS["predict"]
+    same = Wire(rows, seed=seed, **given)
+    same.run()
+    assert net.server.outcome.labels.tolist() == same.server.outcome.labels.tolist()
+    assert net.server.outcome.start.tolist() == same.server.outcome.start.tolist()
+    net.rows = rows
+    if net.job.init == "random":
+        assert_exact(net)
+    return values
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", UNSEEDED)
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("silent", [Hello, Ready, Coin])
+def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, kind, place, silent):
+    """It never comes, or is lost while rows are shared, or does not say that it is there when it is asked."""
+    net = of(seed=None, **UNSEEDED[kind])
+    gone, said = net.job.comparers[place], []
+    predict, helps = net.job.predict, gone > net.job.n
+
+    def drop(message):
+        if type(message) is silent and message.sender == gone:
+            said.append(message)
+        return bool(said) and gone in (message.sender, message.recipient)
+
+    net.run(drop=drop, until=lambda: helps and silent is Ready and net.server.state is State.SHARE)
+    missed = bool(said) or net.server.state is not State.DONE
+    assert missed == (silent is not Coin or (place < 3 and not predict))
+    if predict and missed and not helps:
+        with pytest.raises(TooManyFaultsError, match="a prediction leaves nobody out"):
+            net.server.absent(gone)
+        return
+    if missed:
+        said.append(gone)
+        net.post(net.server.absent(gone))
+        net.run(drop=drop)
+    assert lost(net) == ((gone,) if missed and place < 3 else ())
+    assert net.server.faults.left_out == ((gone,) if missed and silent is not Coin and not helps else ())
+    tossed = assert_follows_from_the_coin(net)
+    assert set(tossed) == (
+        set() if predict else {*net.job.comparers} - {gone if missed else net.job.comparers[3]}
+    )
+
+
+@pytest.mark.parametrize("gone", COMPARERS)
+def test_once_values_are_told_nobody_tosses_in_the_place_of_one_that_is_lost(of, gone):
     """Else a server that knows some values would have a choice of coins."""
     net = of(seed=None)
-    net.run(drop=lambda message: isinstance(message, Coin) and message.sender == gone)
-    if gone == RESERVE:
-        assert_exact(net)
-        return
-    with pytest.raises(TooManyFaultsError, match=f"^client {gone} is absent, who compares"):
+    net.run(drop=lambda message: isinstance(message, Coin) and message.sender == gone and message.value)
+    text = (
+        f"^client {gone} is absent, who compares, and nobody tosses the coin in its place: others were asked"
+    )
+    with pytest.raises(TooManyFaultsError, match=text) as caught:
         net.server.absent(gone)
+    assert caught.value.clients == (gone,)
+    assert net.server.outcome is None
+
+
+def test_one_that_has_told_its_value_is_replaced(of):
+    net = of(seed=None)
+    last = net.hold(Coin, recipient=SERVER, sender=5)
+    while not last.value:
+        net.deliver(last)
+        last = net.hold(Coin, recipient=SERVER, sender=5)
+    net.run(until=lambda: set(net.server.phase._told) == {4, 2})
+    net.post(net.server.absent(4))
+    net.deliver(last)
+    net.run(drop=lambda message: 4 in (message.sender, message.recipient))
+    assert lost(net) == (4,)
+    assert set(assert_follows_from_the_coin(net)) == {4, 2, 5}
+
+
+@pytest.mark.parametrize(
+    ("comparers", "gone", "enough"),
+    [((4, 2, 5, 1, 6), (4,), True), ((4, 2, 5, 1, 6), (4, 1), False), ((4, 2, 5, 1, 6, 7), (6, 4), True)],
+)
+def test_more_may_be_lost_while_any_two_sets_of_those_who_toss_have_two_in_common(
+    of, comparers, gone, enough
+):
+    net = of(seed=None, comparers=comparers)
+
+    def drop(message):
+        return bool({message.sender, message.recipient} & {*gone})
+
+    net.run(drop=drop)
+    *first, last = gone
+    for one in first:
+        net.post(net.server.absent(one))
+    if not enough:
+        text = "nobody tosses the coin in its place: 4 of 5 must, lest a server can choose between coins"
+        with pytest.raises(TooManyFaultsError, match=text):
+            net.server.absent(last)
+        return
+    net.post(net.server.absent(last))
+    net.run(drop=drop)
+    assert len(assert_follows_from_the_coin(net)) == 4
+
+
+def test_one_that_is_slow_to_say_that_it_is_there_and_given_up_is_refused_nothing(of):
+    net = of(seed=None)
+    late = net.hold(Coin, recipient=SERVER, sender=2)
+    net.post(net.server.absent(2))
+    net.run(until=lambda: net.server.gathering.round == 2)
+    net.deliver(late)
+    net.run()
+    assert set(assert_follows_from_the_coin(net)) == {4, 5, 1}
+
+
+@pytest.mark.parametrize("comparer", [4, RESERVE])
+def test_a_comparer_tells_its_value_for_one_coin_alone(of, refuses, comparer):
+    net = of(seed=None)
+    if comparer == RESERVE:
+        net.run(drop=lambda message: isinstance(message, Coin) and message.sender == 2)
+        net.post(net.server.absent(2))
+    request = net.hold(CoinRequest, recipient=comparer)
+    while not request.tossing:
+        net.deliver(request)
+        request = net.hold(CoinRequest, recipient=comparer)
+    for tossing in ((4, 2), (2, 5, 1)[comparer == RESERVE :], (5, 4, 1), (4, 4, 1), (4, 1, 3), (4, 2, 5, 1)):
+        refuses(
+            net.clients[comparer], replace(request, tossing=tossing), MessageError, "^CoinRequest: to client"
+        )
+    net.deliver(request)
+    for tossing in ((), (4, 2, 1), (4, 5, 1)):
+        again = replace(request, tossing=tossing)
+        refuses(net.clients[comparer], again, MessageError, "^CoinRequest: a second one")
+
+
+def test_a_coin_of_others_than_those_who_signed_it_is_refused(of, refuses):
+    """Values that were told for one coin make no other, and fewer make none."""
+    net = of(seed=None)
+    held = [net.hold(Assignment, recipient=j) for j in net.clients]
+    spare = net.clients[RESERVE].phase._peers.coin
+    signed = value_statement(net.transcript, party=RESERVE, value=spare, tossing=(2, 5, 1), left_out=())
+    told = spare + net.identities[RESERVE - 1].sign(signed)
+    for one in held:
+        coin, client = one.coin, net.clients[one.recipient]
+        assert coin[288:] == bytes(96)
+        other = replace(one, coin=bytes(96) + coin[96:288] + told)
+        refuses(client, other, SealError, "^client 2: its value of the coin about these rows is not signed")
+        for wrong in (coin[:288] + told, coin[:192] + bytes(192), bytes(384)):
+            text = "384 bytes of a coin, 3 values are needed"
+            refuses(client, replace(one, coin=wrong), MessageError, text)
+        net.deliver(one)
+    net.run()
+    assert_follows_from_the_coin(net)
+
+
+def test_any_two_sets_of_those_who_toss_have_two_in_common():
+    for named in range(3, 17):
+        job = Job(
+            n=16, k=2, t=1, ell=1, d=1, bound=1.0, disclosure="labels", comparers=tuple(range(1, named + 1))
+        )
+        assert 3 <= job.tossers <= named
+        assert 2 * job.tossers - named in (2, 3)
+
+
+@pytest.mark.parametrize("gone", [1, 7])
+@pytest.mark.parametrize("kind", [Hello, UnionDeal])
+def test_with_membership_privacy_a_helper_is_replaced_and_a_client_ends_the_run(part_rows, gone, kind):
+    """Every client holds a part of every row, so none can be left out before all rows are shared."""
+    part_rows(6)
+    net = UnionWire(ROWS, k=3, seed=None, salt=bytes(16), disclosure="labels", comparers=(1, 6, 7, 8))
+    seen = []
+
+    def drop(message):
+        if type(message) is kind and (message.sender == gone or kind is UnionDeal):
+            seen.append(message)
+        return message.sender == gone and kind is Hello
+
+    net.run(drop=drop, until=lambda: bool(seen) and kind is UnionDeal)
+    assert seen
+    if gone == 1:
+        with pytest.raises(TooManyFaultsError, match="with membership privacy nobody can be left out"):
+            net.server.absent(gone)
+        return
+    net.post(net.server.absent(gone))
+    net.run(drop=lambda message: 7 in (message.sender, message.recipient))
+    assert lost(net) == (7,)
+    pooled = np.concatenate(net.rows)
+    pooled[np.concatenate([net.clients[j].union_rows for j in range(1, 6)])] = np.concatenate(net.rows)
+    net.rows = [pooled]
+    assert_exact(net)
 
 
 def test_a_server_in_the_same_state_goes_on_with_the_same_comparers(of):

@@ -151,7 +151,7 @@ def examples():
         "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
         "Assignment with coin": Assignment(**down, round=1, sets=labels(0, 2, 1, 1), coin=TOLD),
-        "CoinRequest": CoinRequest(**down, left_out=(1, 3)),
+        "CoinRequest": CoinRequest(**down, left_out=(1, 3), tossing=(4, 2, 5)),
         "Coin": Coin(**up, value=bytes(range(32)), signature=bytes(64)),
         "RecheckRequest": RecheckRequest(
             **down,
@@ -298,14 +298,14 @@ def messages(draw):
         body |= {"coin": draw(st.binary(max_size=288)), "since": draw(st.integers(0, U32))}
         body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
     elif kind is CoinRequest:
-        body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
+        some = st.lists(st.integers(0, U16), max_size=4).map(tuple)
+        body = {"left_out": draw(some), "tossing": draw(some)}
     elif kind is Recheck:
         octets = {"result": 32, "coin": 288}
         body = {name: draw(st.binary(min_size=size, max_size=size)) for name, size in octets.items()}
         body["last"] = draw(st.integers(0, U32))
     elif kind is Coin:
-        octets = {"value": 32, "signature": 64}
-        body = {name: draw(st.binary(min_size=size, max_size=size)) for name, size in octets.items()}
+        body = {"value": draw(st.binary(max_size=32)), "signature": draw(st.binary(max_size=64))}
     elif kind is OpenedLabels:
         body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
     elif kind is Endorsement:

@@ -122,12 +122,12 @@ class ClientCompare(ClientPhase):
         return [caused for part in range(self._asked) for caused in disclosure.begin(part)]
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Tell its value. Who is left out by then is left out of the questions."""
+        """Say that it is there, or tell its value. Who is left out by then is left out of the questions."""
         if self._told or self._disclosure is not None:
             raise MessageError("CoinRequest: a second one, or after a question")
         self._check_left_out(message)
         told = tell(message, self._context, self._peers, left_out=message.left_out)
-        self._told, self._left_out = True, message.left_out
+        self._told, self._left_out = bool(message.tossing), message.left_out
         return told
 
     def _check_left_out(self, message: Assignment | CoinRequest | RecheckRequest) -> None:

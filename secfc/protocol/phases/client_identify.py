@@ -93,9 +93,12 @@ class ClientIdentify(ClientPhase):
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
         clients = introductions[: job.n]
-        for j in range(job.n + 1, job.parties + 1):
-            if j not in present or present[j].rows or present[j].start != start_digest(None):
-                raise MessageError(f"Plan: helper {j} did not come, or has rows")
+        absent = [j for j in job.comparers if j not in present]
+        if len(absent) > job.reserves or not present.keys() >= set(job.recheckers):
+            raise MessageError("Plan: too few of those who are to compare came")
+        for j, one in present.items():
+            if j > job.n and (one.rows or one.start != start_digest(None)):
+                raise MessageError(f"Plan: helper {j} has rows")
         peers = Peers(
             channels={j: channel for j, channel in channels.items() if j <= job.n},
             helpers={j: channel for j, channel in channels.items() if j > job.n},
@@ -105,7 +108,7 @@ class ClientIdentify(ClientPhase):
             checks=self.handshake.checks,
             checked={j: one.checks for j, one in present.items()},
             starts=[None if one is None else one.start for one in clients],
-            quorum=quorum(job, len(present) - job.helpers),
+            quorum=quorum(job, sum(j <= job.n for j in present)),
         )
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))

@@ -102,11 +102,11 @@ class ClientShare(ClientPhase):
         return self, self.held.take(message)
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Tell its value of the coin. Nobody is left out from then on."""
+        """Say that it is there, or tell its value of the coin. Nobody is left out from then on."""
         if self._told or not self.sharing.seed:
             raise MessageError("CoinRequest: a second one, or before shares were checked")
         told = tell(message, self._context, self._peers, left_out=self.sharing.left_out)
-        self._told = True
+        self._told = bool(message.tossing)
         return told
 
     def unreadable(self, sender: int) -> list[Message]:

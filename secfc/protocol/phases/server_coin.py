@@ -1,9 +1,15 @@
-"""Before the first question with disclosure "labels": the comparers tell their values of a coin."""
+"""Before the first question with disclosure "labels": comparers tell their values of a coin.
 
-from collections.abc import Callable
+Where the job names reserves, those who are to toss first say that they are there. One that is lost by then is
+no loss: the next one tosses. Once they are asked for their values, nobody tosses in the place of another: a
+server that knows some values could choose between coins.
+"""
+
+from collections.abc import Callable, Sequence
 
 from secfc.errors import MessageError
 from secfc.protocol.choices import value_told
+from secfc.protocol.gathering import NO_OTHER_COIN
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Coin, CoinRequest, Message
 from secfc.protocol.phases.server_labels import ServerLabels
@@ -13,7 +19,7 @@ from secfc.row_layout import Layout
 
 
 class ServerCoin(ServerPhase):
-    """Until all three are here. Nobody is left out any more: what the coin chooses is about these rows.
+    """Until all values are here. Nobody is left out any more: what the coin chooses is about these rows.
 
     Parameters
     ----------
@@ -27,7 +33,7 @@ class ServerCoin(ServerPhase):
     Raises
     ------
     TooManyFaultsError
-        A comparer is not there.
+        Too few are there to toss.
     """
 
     state = State.ITERATE
@@ -43,19 +49,40 @@ class ServerCoin(ServerPhase):
         super().__init__(context, introductions, planned=planned)
         self.layout = planned.without(context.gathering.left_out)
         self._begin, self._told = begin, dict[int, bytes]()
-        self._require()
+        self._asked, self._there = set[int](), set[int]()
+        self._tossing: tuple[int, ...] = ()  # once they are asked for their values
+        context.gathering.require_named()
+
+    @property
+    def _first(self) -> tuple[int, ...]:
+        """The first in the job's order who are there, as many as must toss."""
+        job, gone = self.context.job, self.context.gathering.gone(self.context.job.comparers)
+        return tuple(j for j in job.comparers if j not in gone)[: job.tossers]
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Comparers that have not told their value."""
-        return tuple(j for j in self.context.job.trio if j not in self._told)
+        """Who has not told its value, or before not said that it is there."""
+        if self._tossing:
+            return tuple(j for j in self._tossing if j not in self._told)
+        return tuple(j for j in self._first if j not in self._there)
 
     def ask(self) -> list[Message]:
-        """Ask the comparers for their values."""
-        left_out = tuple(sorted(self.context.gathering.left_out))
-        run = self.context.session.run
+        """Ask the first who are there whether they are, then all of these for their values."""
+        first = self._first
+        if not self.context.job.reserves:
+            self._there.update(first)
+        new = [j for j in first if j not in self._there | self._asked]
+        self._asked.update(new)
+        if self.awaited:
+            return self._requests(new, ())
+        self._tossing = first
+        return self._requests(first, first)
+
+    def _requests(self, recipients: Sequence[int], tossing: tuple[int, ...]) -> list[Message]:
+        left_out, run = tuple(sorted(self.context.gathering.left_out)), self.context.session.run
         return [
-            CoinRequest(run=run, sender=SERVER, recipient=j, left_out=left_out) for j in self.context.job.trio
+            CoinRequest(run=run, sender=SERVER, recipient=j, left_out=left_out, tossing=tossing)
+            for j in recipients
         ]
 
     def step(self, message: Message) -> ServerStep:
@@ -72,29 +99,36 @@ class ServerCoin(ServerPhase):
         if sender not in self.awaited:
             raise MessageError(f"Coin: of client {sender}, which compares nothing or has told its value")
         told = message.value + message.signature
+        if not self._tossing:
+            if told:
+                raise MessageError(f"Coin: client {sender} told its value before it was asked")
+            self._there.add(sender)
+            return self, self.ask()
         value_told(
             told,
             party=sender,
             commitment=self.introductions.commitment(sender),
             session=self.context.session,
             transcript=self.introductions.transcript,
+            tossing=self._tossing,
             left_out=self.context.gathering.left_out,
         )
         self._told[sender] = told
         if self.awaited:
             return self, []
-        following = self._begin(told={j: self._told[j] for j in self.context.job.trio})
+        following = self._begin(told=self._told)
         return following, following.ask()
 
     def absent(self, client: int) -> ServerStep:
-        """Its rows stay in; nobody tosses in the place of a comparer."""
+        """Its rows stay in; nobody tosses in its place once values are told."""
         gathering = self.context.gathering
         gathering.absent.add(client)
-        self._require()
+        if self._tossing:
+            known = (
+                "others were asked for their values, and a server that knows some could choose between coins"
+            )
+            gathering.require_comparers(self.awaited, without=f"{NO_OTHER_COIN}: {known}")
+        else:
+            gathering.require_named()
         gathering.require(len([j for j in gathering.members if j not in gathering.absent]))
-        return self, []
-
-    def _require(self) -> None:
-        """Raise TooManyFaultsError unless all who toss the coin are there."""
-        nobody = "nobody tosses the coin in its place"
-        self.context.gathering.require_comparers(self.context.job.trio, without=nobody)
+        return self, [] if self._tossing else self.ask()

@@ -20,7 +20,9 @@ class ServerIdentify(ServerPhase):
     @property
     def awaited(self) -> tuple[int, ...]:
         """Who has not introduced itself."""
-        return tuple(j for j in self.context.gathering.everybody if j not in self.introductions)
+        gathering = self.context.gathering
+        there = [j for j in gathering.everybody if j not in gathering.absent]
+        return tuple(j for j in there if j not in self.introductions)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """While rows are prepared, who has to act."""
@@ -36,7 +38,8 @@ class ServerIdentify(ServerPhase):
 
     def absent(self, client: int) -> ServerStep:
         """Plan without it."""
-        self.leave_out({client: "absent"})
+        if client <= self.context.job.n:
+            self.leave_out({client: "absent"})
         self.introductions.drop(client)
         return self._plan()
 
@@ -45,5 +48,5 @@ class ServerIdentify(ServerPhase):
         if self.awaited:
             return self, []
         following = ServerShare if self.context.job.ids_cap is None else ServerUnion
-        plans = self.introductions.plans(self.context.gathering.everybody)
+        plans = self.introductions.plans()
         return following(self.context, self.introductions), [*plans]

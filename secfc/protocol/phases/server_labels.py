@@ -13,11 +13,19 @@ from secfc.kmeans.plus_plus import Choices, candidates_of
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.choices import label_search
 from secfc.protocol.endorsing import statement
+from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.messages import Endorsement, MaskedAnswer, Message, OpenedLabels, SpareMasks
+from secfc.protocol.messages import (
+    TOLD_BYTES,
+    Endorsement,
+    MaskedAnswer,
+    Message,
+    OpenedLabels,
+    SpareMasks,
+)
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep
-from secfc.protocol.phases.server_recheck import NOBODY, Ended, ServerRecheck
+from secfc.protocol.phases.server_recheck import Ended, ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.standing import pack, unpack
 from secfc.protocol.unread import Pair
@@ -163,7 +171,7 @@ class ServerLabels(ServerRounds):
                 gathering.require_comparers(attempt.trio, without="no reserve is left")
             attempt = attempt.again(gone[0], since)
         if self._job.recheckers:
-            gathering.require_comparers(Attempt(comparers=self._job.recheckers).trio, without=NOBODY)
+            gathering.require_comparers(Attempt(comparers=self._job.recheckers).trio, without=NOBODY_RECHECKS)
         replaced, self._attempt = attempt != self._attempt, attempt
         return replaced
 
@@ -210,7 +218,8 @@ class ServerLabels(ServerRounds):
 
     def _questions(self) -> list[Message]:
         first = self._gathering.round == self._attempt.since
-        coin = b"".join(self._told.values()) if first else b""
+        toss = self._told and first
+        coin = b"".join(self._told.get(j, bytes(TOLD_BYTES)) for j in self._job.comparers if toss)
         return self._assignments(draws=self.search.draws, coin=coin, **self._said)
 
     def _evaluated(self, message: OpenedLabels | Endorsement) -> bool:

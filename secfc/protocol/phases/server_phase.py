@@ -123,11 +123,12 @@ class ServerPhase(ABC):
         Raises
         ------
         TooManyFaultsError
-            The run cannot do without one of them, or too few are left.
+            The run cannot do without one of them, or too few are left, to answer or to compare.
         """
         for client, reason in clients.items():
             self._check_dispensable(client, reason)
         self.context.gathering.leave_out(clients)
+        self.context.gathering.require_named()
 
     def _check_dispensable(self, client: int, reason: str) -> None:
         job = self.context.job

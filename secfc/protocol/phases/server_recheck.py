@@ -8,6 +8,7 @@ from secfc.errors import MessageError
 from secfc.kmeans.search import LabelResult
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.choices import value_told
+from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import (
     SERVER,
@@ -28,8 +29,6 @@ from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
 from secfc.row_layout import Layout
 from secfc.sealing.coin import about_result
-
-NOBODY = "nobody rechecks in its place"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,7 +92,7 @@ class ServerRecheck(ServerPhase):
         self._who = Attempt(comparers=job.recheckers, since=context.gathering.round + 1)
         self._values = dict[int, bytes]()  # and their signatures
         self._signed = dict[int, Endorsement]()
-        context.gathering.require_comparers(self._who.trio, without=NOBODY)
+        context.gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -186,6 +185,7 @@ class ServerRecheck(ServerPhase):
             commitment=introductions.commitment(sender),
             session=session,
             transcript=about_result(introductions.transcript, digest, self._ended.last),
+            tossing=self._job.recheckers,
             left_out=self.context.gathering.left_out,
         )
         self._values[sender] = told
@@ -224,13 +224,13 @@ class ServerRecheck(ServerPhase):
             return self, []
         first, second = (self._signed[j] for j in evaluators)
         self._exclude(first, second)
-        self.context.gathering.require_comparers(self._who.trio, without=NOBODY)
+        self.context.gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
         return self._finish(tuple(self._signed[j].signature for j in evaluators))
 
     def absent(self, client: int) -> ServerStep:
         """Go on without its answers, unless it rechecks."""
         gathering = self.context.gathering
         gathering.absent.add(client)
-        gathering.require_comparers(self._who.trio, without=NOBODY)
+        gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
         gathering.require(len([j for j in gathering.members if j not in gathering.absent]))
         return self, []
