@@ -686,6 +686,20 @@ class TestTheServer:
         assert net.server.state is State.DONE
         assert net.server.faults.liars == (2,)
 
+    @pytest.mark.parametrize("evaluator", [COMPARERS[1], AGAIN[1]])
+    def test_a_first_evaluator_is_believed_about_who_lied(self, of, evaluator):
+        net = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1])
+
+        def drop(message):
+            says = isinstance(message, Endorsement) and message.sender == evaluator and not message.liars
+            if says:
+                net.deliver(replace(message, liars=(7,)))
+            return says
+
+        net.run(drop=drop)
+        assert net.server.state is State.DONE
+        assert net.server.faults.liars == (7,)
+
     def test_goes_on_from_the_last_question(self, of):
         net, plain = of(n_init=2), of(n_init=2)
         plain.run()
