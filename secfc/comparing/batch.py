@@ -5,30 +5,42 @@ each level of ANDs; masks of the wires of each exchange.
 """
 
 from collections.abc import Generator, Hashable, Sequence
-from dataclasses import dataclass, field
 from math import prod
+from typing import TypedDict
 
 import numpy as np
 
 from secfc.comparing.arena import Arena
+from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan
+from secfc.comparing.role import Comparer
 from secfc.comparing.widths import Group
 from secfc.kernels import Kernels
-from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Bytes, Words
-from secfc.keystream import BitStream
 
 _PIECE = 8192
 """Words of leaves that are taken at a time: 512 KiB with eight products of each, half an L2 cache."""
 
 
-class DealtHalves:
-    """Halves of products that the dealer sent.
+class DealerTools(TypedDict):
+    """What every role of the dealer takes; the keys are those with E0 and with E1."""
 
-    Parameters
-    ----------
-    words : ndarray of shape (size,), uint64
-    """
+    keys: tuple[Keys, Keys]
+    kernels: Kernels
+    arena: Arena
+
+
+class EvaluatorTools(TypedDict):
+    """What every role of an evaluator takes; the keys are those with the dealer."""
+
+    me: Comparer
+    keys: Keys
+    kernels: Kernels
+    arena: Arena
+
+
+class DealtHalves:
+    """Halves of products that the dealer sent, shape (size,)."""
 
     def __init__(self, words: Words) -> None:
         # Compiled loops read whole words at whole addresses.
@@ -43,44 +55,34 @@ class DealtHalves:
         return self._words[start : self._at].reshape(shape)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Slice:
-    """Residues of a batch: rows from `start` on of packed residues of shape (P, k, 3 * m)."""
-
-    packed: Bytes = field(repr=False)
-    start: int
-    kernels: Kernels
-
-
 class Dealing:
     """The dealer's side of gates: it draws masks of wires and deals products of masks.
 
-    Parameters
-    ----------
-    products : BitStream
-        E0's halves of products.
-    wires : tuple of two BitStreams
-        E0's and E1's halves of the masks of wires.
-    kernels : Kernels
-    arena : Arena
-    out : ndarray of shape (dealt,), uint64
-        Written: E1's halves of products.
+    E1's halves of products are written to `out`, shape (dealt,); E0 draws its own.
     """
 
     def __init__(
         self,
+        stage: str,
+        out: Words,
         *,
-        products: BitStream,
-        wires: tuple[BitStream, BitStream],
+        keys: tuple[Keys, Keys],
         kernels: Kernels,
         arena: Arena,
-        out: Words,
+        batch: int = 0,
     ) -> None:
-        self._products, self._wires, self._kernels, self._arena = products, wires, kernels, arena
-        self._out, self._at = out, 0
+        self._products = keys[0].bits(f"{stage} products", batch)
+        self._wires = [one.bits(f"{stage} wires", batch) for one in keys]
+        self._kernels, self._arena, self._out, self._at = kernels, arena, out, 0
 
     def __repr__(self) -> str:
         return f"Dealing(words={self._out.size})"
+
+    def outputs(self, plan: BatchPlan, masks: Bytes) -> None:
+        """Deal for a batch; `masks` is r."""
+        self.signs(plan, masks)
+        if plan.conjunction:
+            self.ands(plan.conjunction, _taken(self.masks((plan.wires,)), plan))
 
     def masks(self, shape: tuple[int, ...]) -> Words:
         """Masks of the next wires, valid until the next are drawn."""
@@ -89,9 +91,9 @@ class Dealing:
         self._wires[1].add(masks)
         return masks
 
-    def signs(self, plan: BatchPlan, masks: Slice) -> None:
+    def signs(self, plan: BatchPlan, masks: Bytes) -> None:
         """Deal for the outcomes of all pairs; `masks` is r."""
-        bits, parity = _bits(plan, masks, self._arena, "parity")
+        bits, parity = _bits(plan, masks, self._kernels, self._arena, "parity")
         for low in range(0, bits.shape[1], _PIECE):
             words = min(_PIECE, bits.shape[1] - low)
             part = self._next(((1 << plan.widths.chunk) - 1, words))
@@ -109,13 +111,8 @@ class Dealing:
     def nodes(self, groups: Sequence[Group], less: Words, equal: Words) -> None:
         """Deal for a level of nodes, from masks of wires.
 
-        Parameters
-        ----------
-        groups : sequence of Group
-        less : ndarray of shape (count, words), uint64
-            Of l; (0, words) for ANDs.
-        equal : ndarray of shape (count, words) or, without the last, (count - 1, words), uint64
-            Of e.
+        Those of l have shape (count, words), or (0, words) for ANDs; those of e (count, words) or, without
+        the last, (count - 1, words).
         """
         for group in groups:
             part = self._next((group.dealt if less.size else group.dealt_and, group.count, equal.shape[1]))
@@ -139,37 +136,45 @@ class Dealing:
 class Evaluating:
     """An evaluator's side of gates. Its steps yield words to send, and as many of the other are sent in.
 
-    Parameters
-    ----------
-    first : bool
-        Whether this is E0, which adds what both know.
-    products : BitStream or DealtHalves
-        This party's halves of products.
-    wires : BitStream
-        Its halves of the masks of wires.
-    kernels : Kernels
-    arena : Arena
-    batch : int
-        Tells what it keeps in the arena from what other batches keep.
+    Words to send are valid until the generator goes on. `dealt` is what E1 was dealt; E0 does not read it.
+    `batch` also tells what this keeps in the arena from what other batches keep.
     """
 
     def __init__(
         self,
+        stage: str,
+        dealt: Bytes,
         *,
-        first: bool,
-        products: BitStream | DealtHalves,
-        wires: BitStream,
+        me: Comparer,
+        keys: Keys,
         kernels: Kernels,
         arena: Arena,
         batch: int = 0,
     ) -> None:
-        self._first, self.one = first, ONES if first else np.uint64(0)
-        self._products, self._wires = products, wires
+        self.first = me is Comparer.E0  # which adds what both know
+        self._products = (
+            keys.bits(f"{stage} products", batch) if self.first else DealtHalves(dealt.view(np.uint64))
+        )
+        self._wires = keys.bits(f"{stage} wires", batch)
         self._kernels, self._arena, self._batch = kernels, arena, batch
         self._opened = 0
 
     def __repr__(self) -> str:
         return f"Evaluating(batch={self._batch})"
+
+    def outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
+        """The opened outputs of a batch, shape (outputs, W); `masked` is y."""
+        sign = yield from self.signs(plan, masked)
+        negations = plan.negations()
+        if not plan.conjunction:
+            outputs = _taken(sign, plan, negations if self.first else None)[0]
+        else:
+            deltas, halves = yield from self.open(sign)
+            deltas, halves = _taken(deltas, plan, negations), _taken(halves, plan)
+            outputs = yield from self.ands(plan.conjunction, deltas, halves)
+        others = yield outputs
+        opened: Words = outputs ^ others
+        return opened.reshape(-1, plan.words)
 
     def open(self, shares: Words) -> Generator[Words, Words, tuple[Words, Words]]:
         """Open wires under new masks: Delta, in place of the shares, and this party's halves of the masks.
@@ -184,9 +189,9 @@ class Evaluating:
         shares ^= others.reshape(shares.shape)
         return shares, halves
 
-    def signs(self, plan: BatchPlan, masked: Slice) -> Generator[Words, Words, Words]:
+    def signs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
         """Shares of the outcomes of all pairs, shape (pairs * W,); `masked` is y."""
-        bits, parity = _bits(plan, masked, self._arena, (self._batch, "parity"))
+        bits, parity = _bits(plan, masked, self._kernels, self._arena, (self._batch, "parity"))
         shares = self._leaves(plan, bits)
         count = plan.chunks
         for at, groups in enumerate(plan.comparison):
@@ -197,7 +202,7 @@ class Evaluating:
             count = sum(group.count for group in groups)
         sign: Words = shares[0]
         sign ^= self._halves(sign.shape)
-        if self._first:
+        if self.first:
             sign ^= parity
         return sign
 
@@ -210,10 +215,8 @@ class Evaluating:
     ) -> Words:
         """Shares of a level of nodes, of opened wires l and e in the order of `Dealing.nodes`.
 
-        Returns
-        -------
-        ndarray of shape (2 * nodes, words) or, of ANDs, (nodes, words), uint64
-            l of all and then e; in the arena, by this name.
+        The result has l of all nodes and then e, shape (2 * nodes, words), or of ANDs e alone, (nodes,
+        words). It is in the arena, by this name.
         """
         width, compares = deltas[1].shape[1], deltas[0].size > 0
         nodes, done = sum(group.count for group in groups), 0
@@ -228,7 +231,7 @@ class Evaluating:
                 (halves[0][own], halves[1][own]),
                 group.size,
                 products,
-                self._first,
+                self.first,
                 (shares[:less][out], shares[less:][: 0 if group.last else None][out]),
             )
             done += group.count
@@ -253,7 +256,7 @@ class Evaluating:
         for low in range(0, less.size, _PIECE):
             part = slice(low, min(low + _PIECE, less.size))
             products = self._halves(((1 << plan.widths.chunk) - 1, part.stop - low))
-            self._kernels.leaves(bits, low, products, self._first, less[part], equal[part])
+            self._kernels.leaves(bits, low, products, self.first, less[part], equal[part])
         return shares
 
     def _halves(self, shape: tuple[int, ...]) -> Words:
@@ -265,87 +268,16 @@ class Evaluating:
         return halves
 
 
-def deal(
-    plan: BatchPlan,
-    masks: Slice,
-    *,
-    products: BitStream,
-    wires: tuple[BitStream, BitStream],
-    arena: Arena,
-    out: Words,
-) -> None:
-    """The dealer's side of a batch.
-
-    Parameters
-    ----------
-    plan : BatchPlan
-    masks : Slice
-        r.
-    products, wires, arena
-        As `Dealing` takes them.
-    out : ndarray of shape (plan.dealt,), uint64
-        Written: E1's halves of products.
-    """
-    dealing = Dealing(products=products, wires=wires, kernels=masks.kernels, arena=arena, out=out)
-    dealing.signs(plan, masks)
-    if plan.conjunction:
-        dealing.ands(plan.conjunction, _taken(dealing.masks((plan.wires,)), plan))
-
-
-def evaluate(
-    plan: BatchPlan,
-    masked: Slice,
-    *,
-    first: bool,
-    products: BitStream | DealtHalves,
-    wires: BitStream,
-    arena: Arena,
-    batch: int,
-) -> Generator[Words, Words, Words]:
-    """An evaluator's side of a batch.
-
-    Parameters
-    ----------
-    plan : BatchPlan
-    masked : Slice
-        y.
-    first, products, wires, arena, batch
-        As `Evaluating` takes them.
-
-    Yields
-    ------
-    ndarray of uint64
-        Words to send, valid until the generator goes on; as many of the other evaluator are sent in.
-
-    Returns
-    -------
-    ndarray of shape (outputs, W), uint64
-        The opened outputs.
-    """
-    gates = Evaluating(
-        first=first, products=products, wires=wires, kernels=masked.kernels, arena=arena, batch=batch
-    )
-    sign = yield from gates.signs(plan, masked)
-    negations = plan.negations()
-    if not plan.conjunction:
-        outputs = _taken(sign, plan, negations if first else None)[0]
-    else:
-        deltas, halves = yield from gates.open(sign)
-        deltas, halves = _taken(deltas, plan, negations), _taken(halves, plan)
-        outputs = yield from gates.ands(plan.conjunction, deltas, halves)
-    others = yield outputs
-    opened: Words = outputs ^ others
-    return opened.reshape(-1, plan.words)
-
-
-def _bits(plan: BatchPlan, residues: Slice, arena: Arena, name: object) -> tuple[Words, Words]:
+def _bits(
+    plan: BatchPlan, residues: Bytes, kernels: Kernels, arena: Arena, name: Hashable
+) -> tuple[Words, Words]:
     """Bits of the digits, shape (chunk, chunks * pairs * W), and the integers' lowest bit, (pairs * W,).
 
     All primes are odd, so an integer is odd if an odd number of its digits is.
     """
     pairs = plan.bracket.first.size
     bits = arena.words("bits", (plan.widths.chunk, plan.chunks, pairs, plan.words))
-    residues.kernels.difference_bits(residues.packed, residues.start, plan.question, plan.own, bits)
+    kernels.difference_bits(residues, plan.start, plan.question, plan.own, bits)
     parity = arena.words(name, (pairs, plan.words))
     np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
     return bits.reshape(plan.widths.chunk, -1), parity.reshape(-1)

@@ -52,21 +52,8 @@ def most_sum(radius: int, rows: int) -> int:
 def bounded_residues(radius: int, rows: int, columns: int) -> int:
     """Number of primes with which no squared norm wraps around once the sums were found small.
 
-    Then no entry exceeds 4 `most_sum`, so the squared norm of a row is below Q / 2.
-
-    Parameters
-    ----------
-    radius : int
-        No quantised row has a larger norm.
-    rows : int
-        m.
-    columns : int
-        Of all segments.
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    Then no entry exceeds 4 `most_sum`, so the squared norm of a row is below Q / 2. The columns are those of
+    all segments. ParameterError where all primes together are not enough.
     """
     limit = 2 * columns * (4 * most_sum(radius, rows)) ** 2
     return primes_above(limit, what=f"norms of {rows} rows of {columns} columns")
@@ -82,22 +69,8 @@ def coded_sums(
 ) -> Floats:
     """Random sums of shares of a client's rows, the same for all who have the same source.
 
-    Parameters
-    ----------
-    shares : callable
-        Gives those modulo the prime of an index, of some rows: (width, rows), reduced residues.
-    rows : slice
-        The client's.
-    width : int
-        Columns of a segment.
-    source : MaskSource
-        Of coefficients, public.
-    primes : sequence of P ints
-
-    Returns
-    -------
-    ndarray of shape (P, VALUES), float64
-        Canonical.
+    They are canonical, shape (P, VALUES). `shares` gives those modulo the prime of an index, of some rows:
+    (width, rows), reduced residues. A segment has `width` columns. Coefficients are public.
     """
     totals, modulo = np.zeros((len(primes), width, SUMS)), np.array(primes, dtype=np.float64)[:, None, None]
     for start in range(rows.start, rows.stop, _BLOCK_ROWS):
@@ -113,20 +86,10 @@ def coded_sums(
 
 
 def within_sums(values: Floats, limits: Sequence[int] | None, primes: Sequence[int]) -> Floats:
-    """Numbers that are at least 0 if and only if values are between -limit and limit.
+    """Numbers that are at least 0 if and only if values are between -limit and limit, (P, clients, NUMBERS).
 
-    Parameters
-    ----------
-    values : ndarray of shape (P, clients, VALUES), float64
-        Canonical: masked values at an evaluator, masks at the dealer.
-    limits : sequence of int, or None
-        `most_sum` of each client's rows; None at the dealer, where constants are 0.
-    primes : sequence of P ints
-
-    Returns
-    -------
-    ndarray of shape (P, clients, NUMBERS), float64
-        Canonical.
+    Values, of shape (P, clients, VALUES), are canonical: masked at an evaluator, masks at the dealer. Limits
+    are `most_sum` of each client's rows; None at the dealer, where constants are 0.
     """
     constants = np.zeros((len(primes), values.shape[1], 1))
     if limits is not None:
@@ -152,18 +115,7 @@ def bounded_question(
 
     That is, the residues nearest to 0 are. What opens is the core of a question whose lines are the rows
     (`Question.core`): it has one column of 0 and `ANDED` others, of weight 1.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (P, count), float64
-        Canonical, masked or masks, owner by owner.
-    counts : sequence of int
-        Numbers of each owner.
-    primes : tuple of P ints
-
-    Returns
-    -------
-    tuple of Question and PackedResidues of shape (P, 1 + ANDED, lines)
+    Numbers, masked or masks, are canonical, shape (P, count), owner by owner with these counts.
     """
     lines = lines_of(counts)
     whole = np.zeros((len(primes), 1 + ANDED, lines.size))

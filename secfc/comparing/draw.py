@@ -6,59 +6,42 @@ left into pieces, and compares at the end of each; all draws go in step.
 """
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
-from secfc.comparing.keys import Keys
+from secfc.comparing.batch import DealerTools, EvaluatorTools
+from secfc.comparing.gate_roles import WORD, GateDealer, GateEvaluator, Opening
 from secfc.comparing.matches import packed, reduced
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.role import Comparer, Steps
-from secfc.comparing.start import Opening, OpeningDealer, OpeningEvaluator
-from secfc.comparing.widths import GateWidths
-from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.comparing.role import Steps
+from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred
-from secfc.kernels import Kernels
 from secfc.kmeans.plus_plus import DRAW_BITS
-
-_WIDTHS = GateWidths()
-
-_WORD = 8
-"""Bytes."""
 
 _PIECES = 1 << 10
 """Of a level at most: a million rows take two, and a level some six exchanges."""
 
 
 def most_draw_bytes(rows: int, draws: int, primes: int) -> int:
-    """Bytes of the largest message that the dealer sends for so many draws, with the usual widths."""
+    """Bytes of the largest message that the dealer sends for so many draws."""
     ends, bracket = draws * (min(rows, _PIECES) - 1), Bracket.pair()
-    plan = BatchPlan.of_columns(primes_of(primes), ends, bracket, columns=2, widths=_WIDTHS)
-    return _WORD * plan.dealt
+    plan = BatchPlan.of_columns(primes_of(primes), ends, bracket, columns=2)
+    return WORD * plan.dealt
 
 
 class _Search:
-    """The search for the rows of all draws: public but for the sums.
+    """The search for the rows of all draws: public but for the sums."""
 
-    Attributes
-    ----------
-    steps : list of int
-        Rows of a piece, level by level.
-    low : ndarray of shape (draws,), int64
-        First row of what is left; at the end the rows.
-    """
-
-    def __init__(
-        self, sums: Floats, draws: Sequence[int], primes: tuple[int, ...], widths: GateWidths
-    ) -> None:
+    def __init__(self, sums: Floats, draws: Sequence[int], primes: tuple[int, ...]) -> None:
         if sums.ndim != 2 or sums.shape[0] != len(primes) or not sums.shape[1]:
             raise MessageError(f"sums of shape {sums.shape} given for {len(primes)} primes")
         if not draws or not all(0 <= one < 1 << DRAW_BITS for one in draws):
             raise ParameterError(f"draws: one or more below 2**{DRAW_BITS} are needed")
-        self._sums, self._draws, self._primes, self._widths = sums, list(draws), primes, widths
+        self._sums, self._draws, self._primes = sums, list(draws), primes
         self._rows = sums.shape[1]
         levels, self._pieces = 0, 1
         while self._pieces**levels < self._rows:
@@ -68,7 +51,9 @@ class _Search:
             while self._pieces < _PIECES and self._pieces**levels < self._rows:
                 self._pieces += 1
         self.steps = [self._pieces**level for level in reversed(range(levels))]
+        """Rows of a piece, level by level."""
         self.low: Ints = np.zeros(len(self._draws), dtype=np.int64)
+        """First row of what is left; at the end the rows."""
 
     def opening(self, level: int) -> Opening:
         """What is compared at a level: the end of each piece but the last, of each draw."""
@@ -80,13 +65,9 @@ class _Search:
             factors = np.array([float(centred(one, p)) for one in self._draws])
             plane[0] = sums[rows] * centred(1 << DRAW_BITS, p)
             plane[1] = np.repeat(sums[-1] * factors, ends.size)
-        return Opening(
-            plan=BatchPlan.of_columns(
-                self._primes, rows.size, Bracket.pair(), columns=2, widths=self._widths
-            ),
-            columns=packed(reduced(columns, self._primes), self._primes),
-            stage=f"drawn {level}",
-        )
+        plan = BatchPlan.of_columns(self._primes, rows.size, Bracket.pair(), columns=2)
+        residues = packed(reduced(columns, self._primes), self._primes)
+        return Opening(stage=f"drawn {level}", plans=[plan], residues=residues)
 
     def read(self, level: int, bits: Bools) -> None:
         """Take what was opened, shape (1, draws * (pieces - 1))."""
@@ -97,21 +78,10 @@ class _Search:
             raise CheatError(text, code=Code.BAD_MESSAGE)
 
 
-class DrawDealer(OpeningDealer):
+class DrawDealer(GateDealer):
     """C: it learns in which pieces the rows are, but not the rows in the last.
 
-    Parameters
-    ----------
-    primes : tuple of int
-    sums : ndarray of shape (P, m), float64
-        Masks (`Minima.sums`).
-    draws : sequence of int
-        R of each draw.
-    keys : tuple of two Keys
-        With E0 and with E1.
-    kernels : Kernels
-    arena : Arena
-    widths : GateWidths, optional
+    `sums` are masks (`Minima.sums`), shape (P, m); `draws` the R of each draw.
     """
 
     def __init__(
@@ -120,66 +90,38 @@ class DrawDealer(OpeningDealer):
         primes: tuple[int, ...],
         sums: Floats,
         draws: Sequence[int],
-        keys: tuple[Keys, Keys],
-        kernels: Kernels,
-        arena: Arena,
-        widths: GateWidths = _WIDTHS,
+        **tools: Unpack[DealerTools],
     ) -> None:
-        self._search = _Search(sums, draws, primes, widths)
-        super().__init__(self._play(), keys, kernels, arena)
+        self._search = _Search(sums, draws, primes)
+        super().__init__(self._play(), **tools)
 
     def _play(self) -> Steps:
-        for level in range(len(self._search.steps)):
-            opening = self._search.opening(level)
-            if level + 1 == len(self._search.steps):
-                yield (self._deal(opening),), {}
-            else:
-                self._search.read(level, (yield from self._told(opening)))
+        search = self._search
+        for level in range(len(search.steps) - 1):
+            search.read(level, (yield from self._told_bits(search.opening(level), "bits", "big")))
+        if search.steps:
+            yield (self._deal(search.opening(len(search.steps) - 1)),), {}
 
 
-class DrawEvaluator(OpeningEvaluator):
-    """E0 or E1: it learns the rows.
-
-    Parameters
-    ----------
-    me : Comparer
-    primes : tuple of int
-    sums : ndarray of shape (P, m), float64
-        Masked (`Minima.sums`); the total is not 0.
-    draws, kernels, arena, widths
-        As `DrawDealer` takes them.
-    keys : Keys
-        With the dealer.
-    """
+class DrawEvaluator(GateEvaluator):
+    """E0 or E1: it learns the rows. The sums are masked, and the total is not 0."""
 
     def __init__(
         self,
         *,
-        me: Comparer,
         primes: tuple[int, ...],
         sums: Floats,
         draws: Sequence[int],
-        keys: Keys,
-        kernels: Kernels,
-        arena: Arena,
-        widths: GateWidths = _WIDTHS,
+        **tools: Unpack[EvaluatorTools],
     ) -> None:
-        self._search = _Search(sums, draws, primes, widths)
+        self._search = _Search(sums, draws, primes)
         self._rows: Ints | None = None
-        super().__init__(me, self._play(), keys, kernels, arena)
+        super().__init__(self._play(), **tools)
 
     @property
     def rows(self) -> Ints:
-        """The row of each draw.
-
-        Raises
-        ------
-        SecFCError
-            They are not known yet, or never will be.
-        """
-        if self._rows is None:
-            raise SecFCError(f"the {self.me.value} has no rows")
-        return self._rows
+        """The row of each draw, once they are known."""
+        return self._known(self._rows, "rows")
 
     def _play(self) -> Steps:
         for level in range(len(self._search.steps)):

@@ -10,43 +10,32 @@ All three see which rows play, because labels and found rows are public. Nothing
 
 from collections.abc import Generator, Iterator
 from math import prod
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
-from secfc.comparing.keys import Keys
+from secfc.comparing.batch import DealerTools, EvaluatorTools
+from secfc.comparing.gate_roles import GateDealer, GateEvaluator
 from secfc.comparing.matches import ENTRY, Final, Knockout, packed, reduced
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, EvaluatorRole, Role, Sending, Steps
-from secfc.comparing.widths import GateWidths
-from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.comparing.role import Comparer, Sending, Steps
+from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, triples, unpack
 from secfc.field.primes import primes_of
-from secfc.kernels import Kernels
 
 _NUMBER_BYTES = 8
 """Of a row's number, as the dealer is told it."""
 
 
 def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
-    """Who meets whom, level by level, until one entry of each set is left.
+    """Who meets whom, level by level, until one entry of each set is left; sets are ascending.
 
-    Parameters
-    ----------
-    sets : ndarray of shape (n,), int32
-        Sets of the entries, ascending.
-
-    Yields
-    ------
-    heads : ndarray of shape (n',), int64
-        The entries whose places the next level has: every other one of each set.
-    paired : ndarray of shape (n',), bool
-        Whether the next entry is its opponent; it has none at the end of an odd set.
+    Yields the entries whose places the next level has, every other one of each set; and whether the next
+    entry is its opponent: it has none at the end of an odd set.
     """
     while True:
         every = np.arange(sets.size)
@@ -61,29 +50,16 @@ def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
 
 
 class _Field:
-    """Who plays: public, and the same for all three.
-
-    Parameters
-    ----------
-    question : Question
-        Its champions are the opened labels.
-
-    Attributes
-    ----------
-    emptied : int
-        Rows to be found, if any moves.
-    rows : ndarray of shape (n,), int64
-        Rows that play before the next final, by set, ascending in each.
-    entered : ndarray of shape (k + 1,), bool
-        Sets that have an entry in the next final; the last is the entry of distance 0.
-    """
+    """Who plays: public, and the same for all three. The question's champions are the opened labels."""
 
     def __init__(self, question: Question) -> None:
         if question.champions is None:
             raise ParameterError("question: champions are needed, the opened labels")
         self.labels, self._k = question.champions, question.sizes.size
-        self.entered = np.append(np.bincount(self.labels, minlength=self._k) > 0, True)
-        self.emptied = int(np.count_nonzero(~self.entered))
+        self._entered = np.append(np.bincount(self.labels, minlength=self._k) > 0, True)
+        """Sets that have an entry in the next final; the last is the entry of distance 0."""
+        self.emptied = int(np.count_nonzero(~self._entered))
+        """Rows to be found, if any moves."""
         if not 1 <= self.emptied <= question.rows:
             raise ParameterError(
                 f"question: 1 to {question.rows} sets without a label are possible, {self.emptied} were given"
@@ -91,6 +67,7 @@ class _Field:
         if 2 * question.rows >= prod(question.primes):
             raise ParameterError(f"primes: their product is to be more than twice {question.rows} rows")
         self.rows = np.argsort(self.labels, kind="stable")
+        """Rows that play before the next final, by set, ascending in each."""
         self._found = np.zeros(question.rows, dtype=np.bool_)
         self._weights = [int(size) ** 2 for size in question.sizes] + [1]
 
@@ -103,7 +80,7 @@ class _Field:
     @property
     def finalists(self) -> Ints:
         """Sets of the next final."""
-        return np.flatnonzero(self.entered)
+        return np.flatnonzero(self._entered)
 
     @property
     def weights(self) -> list[int]:
@@ -113,183 +90,114 @@ class _Field:
     def after(self, number: int, winner: int | None = None) -> bool:
         """Take out the row that was found; False where nothing moves.
 
-        Parameters
-        ----------
-        number : int
-            The row plus 1; 0 for the entry of distance 0.
-        winner : int, optional
-            Its set, if known.
-
-        Raises
-        ------
-        CheatError
-            That row cannot be found now.
+        The number is the row plus 1, or 0 for the entry of distance 0; `winner` is its set, if known. A row
+        that cannot be found now is a CheatError.
         """
         row, possible = number - 1, 0 <= number <= self._found.size
         if possible:
             label = int(self.labels[row]) if number else self._k
-            free = not self._found[row] if number else bool(self.entered[self._k])
+            free = not self._found[row] if number else bool(self._entered[self._k])
             possible = free and winner in (None, label)
         if not possible:
             raise CheatError("an opened row is impossible: one of the three has lied", code=Code.BAD_MESSAGE)
         if not number:
             return False
-        self._found[row], self.entered[self._k] = True, False
+        self._found[row], self._entered[self._k] = True, False
         self.rows = np.flatnonzero((self.labels == label) & ~self._found)
-        self.entered[label] = self.rows.size > 0
+        self._entered[label] = self.rows.size > 0
         return True
 
 
-class FarthestDealer(Role):
+class FarthestDealer(GateDealer):
     """C: it deals for every match, and learns the rows that were found but the last.
 
-    Parameters
-    ----------
-    question : Question
-        Its champions are the opened labels.
-    masks : PackedResidues
-        r of each row and its own set (`own_column`), shape (P, 1, m), canonical.
-    keys : tuple of two Keys
-        With E0 and with E1; those of the round.
-    kernels : Kernels
-    arena : Arena
-
-    Raises
-    ------
-    ParameterError
-        No set is without a label, or the primes are too few.
+    The question's champions are the opened labels. `masks` is r of each row and its own set (`own_column`),
+    shape (P, 1, m), canonical. ParameterError where no set is without a label, or the primes are too few.
     """
 
-    def __init__(
-        self,
-        *,
-        question: Question,
-        masks: PackedResidues,
-        keys: tuple[Keys, Keys],
-        kernels: Kernels,
-        arena: Arena,
-    ) -> None:
+    def __init__(self, *, question: Question, masks: PackedResidues, **tools: Unpack[DealerTools]) -> None:
         self._question, self._field = question, _Field(question)
         of_rows = _own(question, masks)
         self._entries = np.stack([of_rows, np.zeros_like(of_rows)], axis=1)  # numbers are not masked yet
-        self._keys, self._kernels, self._arena = keys, kernels, arena
-        super().__init__(Comparer.DEALER, self._play())
+        super().__init__(self._play(), **tools)
 
     def _play(self) -> Steps:
         question, field = self._question, self._field
         best = np.zeros((len(question.primes), ENTRY, question.sizes.size + 1))
-        tools: dict[str, Any] = {"keys": self._keys, "kernels": self._kernels, "arena": self._arena}
         for turn in range(field.emptied):
             entries, dealt = self._entries[:, :, field.rows], list[bytes]()
             for level, (heads, paired) in enumerate(pairings(field.sets)):
                 match, pair = _knockout(question, paired), heads[paired]
-                stage = _stage(turn, level)
-                won, data = match.deal(entries[..., pair], entries[..., pair + 1], stage=stage, **tools)
+                won, data = match.deal(
+                    entries[..., pair], entries[..., pair + 1], _stage(turn, level), **self._tools
+                )
                 entries = _next(entries, heads, paired, won)
                 dealt.append(data)
             best[..., np.unique(field.sets)] = entries
             finalists = field.finalists
             if finalists.size > 1:
-                final = Final(primes=question.primes, weights=field.weights, widths=question.widths)
-                dealt.append(final.deal(best[..., finalists], stage=_stage(turn), **tools))
+                final = _final(question, field)
+                dealt.append(final.deal(best[..., finalists], _stage(turn), **self._tools))
             sent = tuple(Sending(recipient=Comparer.E1, data=data) for data in dealt)
             if turn + 1 == field.emptied:
                 yield sent, {}
                 return
-            told = yield sent, {Comparer.E0: _NUMBER_BYTES, Comparer.E1: _NUMBER_BYTES}
-            if bytes(told[Comparer.E0]) != bytes(told[Comparer.E1]):
-                raise CheatError("the evaluators told the dealer of different rows", code=Code.BAD_MESSAGE)
-            if not field.after(int.from_bytes(told[Comparer.E0], "little")):
+            told = yield from self._told(sent, _NUMBER_BYTES, "rows")
+            if not field.after(int.from_bytes(told, "little")):
                 return
 
 
-class FarthestEvaluator(EvaluatorRole):
+class FarthestEvaluator(GateEvaluator):
     """E0 or E1: it learns the farthest rows.
 
-    Parameters
-    ----------
-    me : Comparer
-        E0 or E1.
-    question : Question
-        Its champions are the opened labels.
-    masked : PackedResidues
-        y = D + r, likewise.
-    keys : Keys
-        With the dealer; those of the round.
-    kernels : Kernels
-    arena : Arena
-
-    Raises
-    ------
-    ParameterError
-        No set is without a label, or the primes are too few.
+    Arguments and errors are as of `FarthestDealer`, `masked` is y = D + r.
     """
 
     def __init__(
-        self,
-        *,
-        me: Comparer,
-        question: Question,
-        masked: PackedResidues,
-        keys: Keys,
-        kernels: Kernels,
-        arena: Arena,
+        self, *, question: Question, masked: PackedResidues, **tools: Unpack[EvaluatorTools]
     ) -> None:
         self._question, self._field = question, _Field(question)
         of_rows = _own(question, masked)
         numbers = [np.arange(1, question.rows + 1) % p for p in question.primes]
         self._entries = np.stack([of_rows, np.array(numbers), np.zeros_like(of_rows)], axis=1)
-        self._keys, self._kernels, self._arena = keys, kernels, arena
         self._rows: Ints | None = None
-        super().__init__(me, self._play())
+        super().__init__(self._play(), **tools)
 
     @property
     def rows(self) -> Ints:
         """The farthest rows, farthest first, ties by index: one for each set without a label.
 
         None where even the farthest row lies on its centre: shape (0,).
-
-        Raises
-        ------
-        SecFCError
-            They are not known yet, or never will be.
         """
-        if self._rows is None:
-            raise SecFCError(f"the {self.me.value} has no rows")
-        return self._rows
+        return self._known(self._rows, "rows")
 
     def _play(self) -> Steps:
         question, field = self._question, self._field
         # D and number, masked, and this evaluator's half of the number's mask.
         best = np.zeros((len(question.primes), ENTRY + 1, question.sizes.size + 1))
         found: list[int] = []
-        tools: dict[str, Any] = {
-            "e0": self._e0,
-            "keys": self._keys,
-            "kernels": self._kernels,
-            "arena": self._arena,
-        }
         while len(found) < field.emptied:
             turn, entries = len(found), self._entries[:, :, field.rows]
             for level, (heads, paired) in enumerate(pairings(field.sets)):
                 match, pair = _knockout(question, paired), heads[paired]
                 dealt = yield from self._dealt(match.dealt)
                 pairs = entries[:, :ENTRY, pair], entries[:, :ENTRY, pair + 1]
-                steps = match.evaluate(*pairs, stage=_stage(turn, level), dealt=dealt, **tools)
-                entries = _next(entries, heads, paired, (yield from self._exchanged(steps)))
+                steps = match.evaluate(*pairs, _stage(turn, level), dealt, **self._tools)
+                [won] = yield from self._exchanged(steps)
+                entries = _next(entries, heads, paired, won)
             best[..., np.unique(field.sets)] = entries
             finalists, place = field.finalists, 0
             if finalists.size > 1:
-                final = Final(primes=question.primes, weights=field.weights, widths=question.widths)
+                final = _final(question, field)
                 dealt = yield from self._dealt(final.dealt)
-                meeting = final.evaluate(best[:, :ENTRY, finalists], stage=_stage(turn), dealt=dealt, **tools)
-                won = yield from self._exchanged(meeting)
-                if np.count_nonzero(won) != 1:
+                meeting = final.evaluate(best[:, :ENTRY, finalists], _stage(turn), dealt, **self._tools)
+                [first] = yield from self._exchanged(meeting)
+                if np.count_nonzero(first) != 1:
                     text = "an opened set is not one-hot: an evaluator or the dealer has lied"
                     raise CheatError(text, code=Code.BAD_MESSAGE)
-                place = int(won.argmax())
+                place = int(first.argmax())
             winner = int(finalists[place])
-            number = yield from self._exchanged(_number(best[..., winner], question.primes))
+            [number] = yield from self._exchanged(_number(best[..., winner], question.primes))
             moves = field.after(number, winner)
             if turn + 1 < field.emptied:
                 self._tell(number.to_bytes(_NUMBER_BYTES, "little"))
@@ -322,6 +230,10 @@ def _knockout(question: Question, paired: Bools) -> Knockout:
     return Knockout(primes=question.primes, pairs=pairs, widths=question.widths)
 
 
+def _final(question: Question, field: _Field) -> Final:
+    return Final(primes=question.primes, weights=field.weights, widths=question.widths)
+
+
 def _next(entries: Floats, heads: Ints, paired: Bools, won: Floats) -> Floats:
     """Entries of the next level."""
     after: Floats = entries[..., heads]
@@ -344,7 +256,6 @@ def _stage(turn: int, level: int | None = None) -> str:
 
 def most_farthest_bytes(rows: int, k: int, primes: int) -> int:
     """Bytes of the largest message that the dealer sends to find farthest rows, with the usual widths."""
-    chosen, widths = primes_of(primes), GateWidths()
-    knockout = Knockout(primes=chosen, pairs=1, widths=widths).dealt_for(rows // 2)
-    final = Final(primes=chosen, weights=[1] * (min(k, rows) + 1), widths=widths)
-    return max(knockout, final.dealt)
+    chosen = primes_of(primes)
+    knockout = Knockout(primes=chosen, pairs=1).dealt_for(rows // 2)
+    return max(knockout, Final(primes=chosen, weights=[1] * (min(k, rows) + 1)).dealt)

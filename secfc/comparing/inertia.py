@@ -25,7 +25,7 @@ from secfc.array_types import Floats, Ints
 from secfc.codes import Code
 from secfc.comparing.keys import Keys
 from secfc.comparing.role import Comparer, EvaluatorRole, Role, Sending, Steps
-from secfc.errors import CheatError, SecFCError
+from secfc.errors import CheatError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
 
@@ -41,19 +41,7 @@ _WORD_BITS = 64
 def inertia_residues(radius: int, sizes: Ints, m: int) -> int:
     """Number of primes of a round whose inertia may be opened: 2 T_h < Q, with T_h <= m (2 |S_h| radius)**2.
 
-    Parameters
-    ----------
-    radius : int
-        No quantised row has a larger norm.
-    sizes : ndarray of shape (k,), int64
-        |S_h|.
-    m : int
-        Rows in all.
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    ParameterError where all primes together are not enough.
     """
     limit = 2 * m * (2 * int(sizes.max()) * radius) ** 2
     return primes_above(limit, what=f"an inertia of {m} rows")
@@ -62,17 +50,8 @@ def inertia_residues(radius: int, sizes: Ints, m: int) -> int:
 class WeighedSums:
     """Sums of D over the rows of each label at one of the trio, and what is done with their weights.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (P, k), float64
-        Canonical: y_h of an evaluator, r_h of the dealer.
-    sizes : ndarray of shape (k,), int64
-        |S_h| of the sets that the distances are to.
-    rows : int
-        m.
-    radius : int
-        No quantised row has a larger norm.
-    primes : tuple of int
+    `sums`, of shape (P, k), are canonical: y_h of an evaluator, r_h of the dealer. `sizes` are |S_h| of the
+    sets that the distances are to, and `rows` is m.
     """
 
     def __init__(self, *, sums: Floats, sizes: Ints, rows: int, radius: int, primes: tuple[int, ...]) -> None:
@@ -128,15 +107,7 @@ def shares_of_e1(secrets: Sequence[int], of_e0: Sequence[int], bits: int) -> lis
 
 
 class InertiaDealer(Role):
-    """C: it deals, and learns nothing.
-
-    Parameters
-    ----------
-    sums : WeighedSums
-        Of r.
-    keys : Keys
-        With E0.
-    """
+    """C: it deals, and learns nothing. The keys are those with E0."""
 
     def __init__(self, sums: WeighedSums, keys: Keys) -> None:
         self._sums = sums
@@ -149,17 +120,7 @@ class InertiaDealer(Role):
 
 
 class InertiaEvaluator(EvaluatorRole):
-    """E0 or E1: it learns the inertia.
-
-    Parameters
-    ----------
-    me : Comparer
-        E0 or E1.
-    sums : WeighedSums
-        Of y.
-    keys : Keys
-        With the dealer.
-    """
+    """E0 or E1: it learns the inertia. The keys are those with the dealer."""
 
     def __init__(self, me: Comparer, sums: WeighedSums, keys: Keys) -> None:
         self._sums, self._keys = sums, keys
@@ -168,16 +129,8 @@ class InertiaEvaluator(EvaluatorRole):
 
     @property
     def inertia(self) -> Fraction:
-        """Within one in 2**62, in squared quantised units.
-
-        Raises
-        ------
-        SecFCError
-            It is not known yet, or never will be.
-        """
-        if self._inertia is None:
-            raise SecFCError(f"the {self.me.value} has no inertia")
-        return self._inertia
+        """Within one in 2**62, in squared quantised units, once it is known."""
+        return self._known(self._inertia, "inertia")
 
     def _play(self) -> Steps:
         sums = self._sums

@@ -26,22 +26,8 @@ _INDEX = struct.Struct("<I")
 class Keys:
     """Keys that the dealer and one other party derive for one attempt at a part of a round.
 
-    Parameters
-    ----------
-    secret : bytes of length 32
-        Only the two know it.
-    run : bytes
-    round_, attempt : int
-        Below 2**32. What is dealt again is dealt in another attempt.
-    phase : str
-        Of the protocol.
-    part : int
-        Below 2**32. Rows that are compared by themselves, so that no message is too large, are a part.
-
-    Attributes
-    ----------
-    used : list of tuple of str and int
-        Purpose and index of every key so far, in order.
+    Only the two know the secret, of 32 bytes. Numbers are below 2**32. What is dealt again is dealt in
+    another attempt. Rows that are compared by themselves, so that no message is too large, are a part.
     """
 
     def __init__(
@@ -52,6 +38,7 @@ class Keys:
         self._secret, self._run = secret, run
         self._info = _LABEL + _PLACE.pack(round_, attempt, part) + _framed(phase)
         self.used: list[tuple[str, int]] = []
+        """Purpose and index of every key so far, in order."""
 
     def __repr__(self) -> str:
         return f"Keys(used={len(self.used)})"
@@ -60,18 +47,9 @@ class Keys:
         raise SecFCError("Keys cannot be copied or pickled: masks would repeat")
 
     def key(self, purpose: str, index: int) -> bytes:
-        """The key of a use, 32 bytes.
+        """The key of a use, 32 bytes, once: SecFCError where it was derived before.
 
-        Parameters
-        ----------
-        purpose : str
-        index : int
-            Of the batch, or of the part of an answer, below 2**32.
-
-        Raises
-        ------
-        SecFCError
-            It was derived before.
+        The index is that of the batch, or of the part of an answer, below 2**32.
         """
         if (purpose, index) in self.used:
             raise SecFCError(f"the key for {purpose} {index} was used: masks would repeat")

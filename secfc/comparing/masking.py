@@ -31,15 +31,7 @@ DecodingWeights = Callable[[tuple[int, ...]], Floats]
 
 
 class BearerMasks:
-    """A bearer's masks for the answer of one round, taken from start to end, once.
-
-    Parameters
-    ----------
-    keys : Keys
-        With the dealer.
-    primes : sequence of int
-    kernels : Kernels
-    """
+    """A bearer's masks for the answer of one round, taken from start to end, once."""
 
     def __init__(self, *, keys: Keys, primes: Sequence[int], kernels: Kernels) -> None:
         self._keys, self._primes, self._kernels, self._parts = keys, tuple(primes), kernels, 0
@@ -71,10 +63,7 @@ def add_dealt(
 ) -> None:
     """Add the masks that the dealer sent a spare client to a part of its answer, in place.
 
-    Raises
-    ------
-    MessageError
-        They are of another shape, or no residues. The answer has not changed.
+    If they are of another shape, or no residues, it is a MessageError, and the answer has not changed.
     """
     if masks.shape != residues.shape:
         raise MessageError(f"masks of shape {masks.shape} given, {residues.shape} needed")
@@ -88,15 +77,7 @@ def add_dealt(
 
 @dataclass(frozen=True, kw_only=True)
 class DealtMasks:
-    """Masks of a part of all answers.
-
-    Attributes
-    ----------
-    total : PackedResidues
-        r, which the dealer keeps.
-    spares : mapping from int to PackedResidues
-        What each spare client is sent.
-    """
+    """Masks of a part of all answers: r, which the dealer keeps, and what each spare client is sent."""
 
     total: PackedResidues = field(repr=False)
     spares: Mapping[int, PackedResidues] = field(repr=False)
@@ -105,20 +86,8 @@ class DealtMasks:
 class MaskDealer:
     """The dealer's side of a round, part by part.
 
-    Parameters
-    ----------
-    weights : DecodingWeights
-    n, ell, t : int
-        Of the job.
-    bearers : sequence of int
-        R = 2 (ell + t) - 1 clients, ascending.
-    spares : sequence of int
-        The other clients that may answer.
-    keys : mapping from int to Keys
-        With each bearer; of a key of its own where the dealer is one.
-    primes : sequence of int
-        The first of `secfc.field.primes.PRIMES`.
-    kernels : Kernels
+    Bearers are R = 2 (ell + t) - 1 clients, ascending; spares are the others that may answer. The keys are
+    those with each bearer, of a key of its own where the dealer is one.
     """
 
     def __init__(

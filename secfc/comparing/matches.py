@@ -8,18 +8,17 @@ meet, and which is the farthest is opened.
 
 from collections.abc import Generator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats
-from secfc.comparing.arena import Arena
-from secfc.comparing.batch import Dealing, DealtHalves, Evaluating, Slice
+from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.slicing import to_rows, words_of
-from secfc.comparing.widths import GateWidths, Group
+from secfc.comparing.widths import USUAL, GateWidths, Group
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
@@ -35,27 +34,13 @@ _TIE = (Group(offset=0, count=1, size=2, last=True),)
 _WORD = 8
 """Bytes."""
 
-Exchanges = Generator[NDArray[Any], NDArray[Any], Floats]
-"""Yields what an evaluator sends, and is sent as much of the other."""
-
 
 def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, primes: Sequence[int]) -> Floats:
     """E1's halves of what it takes to choose between entries by a bit that is opened as bit ^ flip.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (P, c, n), float64
-        Masks of the entries.
-    flips : ndarray of shape (n,), bool
-    halves : ndarray of shape (P, 1 + 2 c, n), float64
-        E0's halves, uniform.
-    primes : sequence of int
-
-    Returns
-    -------
-    ndarray of shape (P, 1 + 2 c, n), float64
-        Canonical. The halves of both add up to the flip, to the mask of the entry that an opened 0 stands
-        for, and to that of the other.
+    The entries' masks have shape (P, c, n), flips (n,), and E0's uniform halves (P, 1 + 2 c, n), as E1's. The
+    halves of both add up to the flip, to the mask of the entry that an opened 0 stands for, and to that of
+    the other.
     """
     zero, one = np.where(flips, second, first), np.where(flips, first, second)
     bits = np.broadcast_to(flips.astype(np.float64), (len(primes), 1, flips.size))
@@ -65,24 +50,10 @@ def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, pri
 def choose(
     first: Floats, second: Floats, opened: Bools, halves: Floats, *, e0: bool, primes: Sequence[int]
 ) -> Floats:
-    """An evaluator's half of the entries chosen, unmasked.
+    """An evaluator's half of the entries chosen, unmasked, shape (P, c, n), from the masked entries.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (P, c, n), float64
-        The masked entries.
-    opened : ndarray of shape (n,), bool
-        Whether the second is chosen, ^ flip.
-    halves : ndarray of shape (P, 1 + 2 c, n), float64
-        This evaluator's halves of what `deal_choice` says.
-    e0 : bool
-        Whether this is E0, which adds what both know.
-    primes : sequence of int
-
-    Returns
-    -------
-    ndarray of shape (P, c, n), float64
-        Canonical.
+    `opened` says whether the second is chosen, ^ flip; `halves` are its own of `deal_choice`. E0 adds what
+    both know.
     """
     columns = first.shape[1]
     likely, other = np.where(opened, second, first), np.where(opened, first, second)
@@ -95,16 +66,8 @@ def choose(
 class Knockout:
     """Pairs of entries of equal weight: the second goes on if it is strictly farther, or else the first.
 
-    Parameters
-    ----------
-    primes : tuple of int
-    pairs : int
-        n.
-    widths : GateWidths
-    residues : int
-        Of an entry modulo each prime; the first is of what is compared.
-    nearer : bool
-        Whether the second goes on if it is strictly nearer instead.
+    An entry has so many residues modulo each prime; the first is of what is compared. With `nearer` the
+    second goes on if it is strictly nearer instead.
     """
 
     def __init__(
@@ -112,7 +75,7 @@ class Knockout:
         *,
         primes: tuple[int, ...],
         pairs: int,
-        widths: GateWidths,
+        widths: GateWidths = USUAL,
         residues: int = ENTRY,
         nearer: bool = False,
     ) -> None:
@@ -137,19 +100,12 @@ class Knockout:
         return _WORD * of_word * words_of(pairs) + of_choice * pairs
 
     def deal(
-        self,
-        first: Floats,
-        second: Floats,
-        *,
-        keys: tuple[Keys, Keys],
-        stage: str,
-        kernels: Kernels,
-        arena: Arena,
+        self, first: Floats, second: Floats, stage: str, **tools: Unpack[DealerTools]
     ) -> tuple[Floats, bytes]:
         """Masks of the entries that go on, shape (P, c, n), from those of the pairs; and what E1 is dealt."""
-        dealt = np.empty(self._plan.dealt, dtype=np.uint64)
-        dealing = _dealing(keys, stage, kernels, arena, dealt)
-        dealing.signs(self._plan, self._slice(first, second, kernels))
+        dealt, keys, kernels = np.empty(self._plan.dealt, dtype=np.uint64), tools["keys"], tools["kernels"]
+        dealing = Dealing(stage, dealt, **tools)
+        dealing.signs(self._plan, self._columns(first, second))
         flips = to_rows(dealing.masks((1, self._plan.words)), self._pairs)[0]
         of_e0 = self._drawn(keys[0], f"{stage} choice", self._choice, kernels)
         choice = deal_choice(first, second, flips, of_e0, self._primes)
@@ -159,55 +115,30 @@ class Knockout:
         ).tobytes()
 
     def evaluate(
-        self,
-        first: Floats,
-        second: Floats,
-        *,
-        e0: bool,
-        keys: Keys,
-        stage: str,
-        dealt: Bytes,
-        kernels: Kernels,
-        arena: Arena,
-    ) -> Exchanges:
+        self, first: Floats, second: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
+    ) -> Generator[NDArray[Any], NDArray[Any], Floats]:
         """The masked entries that go on, and this evaluator's half of all their masks but the first.
 
-        Parameters
-        ----------
-        first, second : ndarray of shape (P, c, n), float64
-            The masked entries.
-        e0 : bool
-        keys : Keys
-            With the dealer.
-        stage : str
-        dealt : ndarray of shape (dealt,), uint8
-            Of E1; not read by E0.
-        kernels : Kernels
-        arena : Arena
-
-        Returns
-        -------
-        ndarray of shape (P, 2 c - 1, n), float64
+        That is of shape (P, 2 c - 1, n), from masked entries of shape (P, c, n). E0 does not read `dealt`.
         """
-        words = _WORD * self._plan.dealt
-        gates = _gates(e0, keys, stage, dealt[:words], kernels, arena)
-        signs = yield from gates.signs(self._plan, self._slice(first, second, kernels))
+        words, keys, kernels = _WORD * self._plan.dealt, tools["keys"], tools["kernels"]
+        gates = Evaluating(stage, dealt[:words], **tools)
+        signs = yield from gates.signs(self._plan, self._columns(first, second))
         deltas, _ = yield from gates.open(signs[np.newaxis])
         opened = to_rows(deltas, self._pairs)[0]
-        if e0:
+        if gates.first:
             halves = self._drawn(keys, f"{stage} choice", self._choice, kernels)
         else:
             halves = unpack(dealt[words:].reshape(len(self._primes), self._choice, -1))
         masks = self._drawn(keys, f"{stage} masks", self._residues, kernels)
-        half = choose(first, second, opened, halves, e0=e0, primes=self._primes)
+        half = choose(first, second, opened, halves, e0=gates.first, primes=self._primes)
         mine = reduced(half + masks, self._primes)
         others = yield packed(mine, self._primes)
         return np.concatenate([reduced(mine + unpack(others), self._primes), masks[:, 1:]], axis=1)
 
-    def _slice(self, first: Floats, second: Floats, kernels: Kernels) -> Slice:
+    def _columns(self, first: Floats, second: Floats) -> Bytes:
         pair = (first, second) if self._nearer else (second, first)
-        columns = packed(np.stack([one[:, 0] for one in pair], axis=1), self._primes)
-        return Slice(packed=columns, start=0, kernels=kernels)
+        return packed(np.stack([one[:, 0] for one in pair], axis=1), self._primes)
 
     def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
         """The residues of a use, prime by prime."""
@@ -221,21 +152,17 @@ class Knockout:
 class Final:
     """Two entries or more, each of a public weight: which one no other beats, ties to the lowest number.
 
-    Every entry meets every other: is it strictly farther, strictly nearer, of a lower number?
-
-    Parameters
-    ----------
-    primes : tuple of int
-    weights : sequence of int
-        |S|^2 of each entry's set.
-    widths : GateWidths
+    Every entry meets every other: is it strictly farther, strictly nearer, of a lower number? The weights are
+    |S|^2 of each entry's set.
     """
 
-    def __init__(self, *, primes: tuple[int, ...], weights: Sequence[int], widths: GateWidths) -> None:
+    def __init__(
+        self, *, primes: tuple[int, ...], weights: Sequence[int], widths: GateWidths = USUAL
+    ) -> None:
         self._primes, self._weights, self._entries = primes, weights, len(weights)
         rivals = self._entries - 1
         every = np.arange(rivals)
-        # Five groups of columns, see `_slice`.
+        # Five groups of columns, see `_columns`.
         bracket = Bracket(
             first=np.concatenate([every + group * rivals for group in (0, 1, 3)]),
             second=np.concatenate([every + group * rivals for group in (1, 2, 4)]),
@@ -257,13 +184,11 @@ class Final:
         """Bytes that E1 is dealt."""
         return _WORD * (self._plan.dealt + _TIE[0].dealt * self._width)
 
-    def deal(
-        self, entries: Floats, *, keys: tuple[Keys, Keys], stage: str, kernels: Kernels, arena: Arena
-    ) -> bytes:
+    def deal(self, entries: Floats, stage: str, **tools: Unpack[DealerTools]) -> bytes:
         """What E1 is dealt, from the masks of the entries, shape (P, 2, n)."""
         dealt = np.empty(self.dealt // _WORD, dtype=np.uint64)
-        dealing = _dealing(keys, stage, kernels, arena, dealt)
-        dealing.signs(self._plan, self._slice(entries, kernels))
+        dealing = Dealing(stage, dealt, **tools)
+        dealing.signs(self._plan, self._columns(entries))
         masks = dealing.masks((3, self._width))
         dealing.nodes(_TIE, masks[:2], masks[2:])
         if self._plan.conjunction:
@@ -272,21 +197,14 @@ class Final:
         return dealt.tobytes()
 
     def evaluate(
-        self,
-        entries: Floats,
-        *,
-        e0: bool,
-        keys: Keys,
-        stage: str,
-        dealt: Bytes,
-        kernels: Kernels,
-        arena: Arena,
+        self, entries: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
     ) -> Generator[NDArray[Any], NDArray[Any], Bools]:
         """Which of the masked entries has won, shape (n,); as `Knockout.evaluate`."""
-        gates = _gates(e0, keys, stage, dealt, kernels, arena)
-        signs = yield from gates.signs(self._plan, self._slice(entries, kernels))
+        gates = Evaluating(stage, dealt, **tools)
+        signs = yield from gates.signs(self._plan, self._columns(entries))
         farther, nearer, lower = signs.reshape(3, self._width)
-        wires = np.stack([farther, lower, farther ^ nearer ^ gates.one])
+        equal = farther ^ nearer
+        wires = np.stack([farther, lower, ~equal if gates.first else equal])
         deltas, halves = yield from gates.open(wires)
         ties = gates.nodes(_TIE, (deltas[:2], deltas[2:]), (halves[:2], halves[2:]), "ties")
         beats = ties[0].reshape(-1, self._plan.words)
@@ -299,7 +217,7 @@ class Final:
         found: Bools = to_rows((won ^ others)[np.newaxis], self._entries)[0]
         return found
 
-    def _slice(self, entries: Floats, kernels: Kernels) -> Slice:
+    def _columns(self, entries: Floats) -> Bytes:
         """Columns w_b x_a, w_a x_b, w_b x_a, number of b, number of a; a meets each b, cyclically."""
         every = np.arange(self._entries)
         rival = (every + every[1:, np.newaxis]) % self._entries
@@ -309,7 +227,7 @@ class Final:
             group[:3] = weight[rival] * x, weight * x[rival], weight[rival] * x
             group[3], group[4] = number[rival], number
         columns = reduced(groups, self._primes).reshape(len(self._primes), -1, self._entries)
-        return Slice(packed=packed(columns, self._primes), start=0, kernels=kernels)
+        return packed(columns, self._primes)
 
 
 def packed(residues: Floats, primes: Sequence[int]) -> Bytes:
@@ -320,25 +238,3 @@ def packed(residues: Floats, primes: Sequence[int]) -> Bytes:
 def reduced(values: Floats, primes: Sequence[int]) -> Floats:
     """Canonical residues of integers below 2**52, shape (P, ...)."""
     return np.stack([canonical(reduce(plane, p), p) for plane, p in zip(values, primes, strict=True)])
-
-
-def _dealing(
-    keys: tuple[Keys, Keys], stage: str, kernels: Kernels, arena: Arena, out: NDArray[np.uint64]
-) -> Dealing:
-    return Dealing(
-        products=keys[0].bits(f"{stage} products", 0),
-        wires=(keys[0].bits(f"{stage} wires", 0), keys[1].bits(f"{stage} wires", 0)),
-        kernels=kernels,
-        arena=arena,
-        out=out,
-    )
-
-
-def _gates(e0: bool, keys: Keys, stage: str, dealt: Bytes, kernels: Kernels, arena: Arena) -> Evaluating:
-    return Evaluating(
-        first=e0,
-        products=keys.bits(f"{stage} products", 0) if e0 else DealtHalves(dealt.view(np.uint64)),
-        wires=keys.bits(f"{stage} wires", 0),
-        kernels=kernels,
-        arena=arena,
-    )

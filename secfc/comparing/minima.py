@@ -15,19 +15,7 @@ def start_residues(radius: int, rows: int) -> int:
     """Number of primes of every round of a start: for a draw, |total R - sum 2**32| < Q / 2.
 
     A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that. Minima and totals differ
-    by less.
-
-    Parameters
-    ----------
-    radius : int
-        No quantised row has a larger norm.
-    rows : int
-        m.
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    by less. ParameterError where all primes together are not enough.
     """
     limit = 2 * (rows * (2 * radius) ** 2 << DRAW_BITS)
     return primes_above(limit, what=f"draws by distances of {rows} rows")
@@ -38,13 +26,7 @@ class Minima:
 
     A step is of some candidates. `add` takes the minima with each of them, some rows at a time, then `totals`
     are compared, and `keep` has those of the candidate that was chosen. Then candidates are drawn by `sums`.
-
-    Parameters
-    ----------
-    rows : int
-        m.
-    primes : tuple of int
-        Of all rounds of the start.
+    The primes are those of all rounds of the start.
     """
 
     def __init__(self, *, rows: int, primes: tuple[int, ...]) -> None:
@@ -65,13 +47,7 @@ class Minima:
         return found
 
     def add(self, rows: slice, least: PackedResidues) -> None:
-        """Take minima of some rows with each candidate, shape (P, c, n); each row once before `keep`.
-
-        Raises
-        ------
-        MessageError
-            They have another shape.
-        """
+        """Take minima of some rows with each candidate, shape (P, c, n); each row once before `keep`."""
         candidates = least.shape[1] if self._asked is None else self._asked.shape[1]
         expected = len(self.primes), candidates, rows.stop - rows.start
         if least.shape != expected:

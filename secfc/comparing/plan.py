@@ -1,13 +1,13 @@
 """What a batch of rows takes: pairs, gates, and how much is dealt and opened. All of it is public."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.comparing.slicing import at_most, words_of
-from secfc.comparing.widths import FEW, WIDE, GateWidths, Group, levels
+from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
@@ -22,14 +22,10 @@ _WORD_BYTES = 8
 class Bracket:
     """Which pairs of a row's slots are compared, and which ANDs of the outcomes are opened.
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (pairs,), int64
-        As in `Differences`; the outcome of a pair is whether the second strictly beats the first.
-    inputs : ndarray of shape (n, outputs), int64
-        Pairs that each AND takes.
-    negated : ndarray of shape (n, outputs), bool
-        Whether it takes their negations. Those of the own column are negated where the slot is above it.
+    `first` and `second`, of shape (pairs,), are as in `Differences`; the outcome of a pair is whether the
+    second strictly beats the first. `inputs` are the pairs that each AND takes, shape (n, outputs), and
+    `negated` says whether it takes their negations. Those of the own column are negated where the slot is
+    above it.
     """
 
     first: Ints = field(repr=False)
@@ -53,22 +49,19 @@ class Bracket:
     @lru_cache(maxsize=8)
     def all_pairs(cls, slots: int) -> "Bracket":
         """An output for each of two slots or more: it is beaten by no other, the lowest of equals."""
-        pairs = [(a, b) for a in range(slots) for b in range(a + 1, slots)]
-        number = {pair: at for at, pair in enumerate(pairs)}
-        others = [[other for other in range(slots) if other != slot] for slot in range(slots)]
-        inputs = [
-            [number[min(slot, other), max(slot, other)] for other in row] for slot, row in enumerate(others)
-        ]
-        negated = [[other > slot for other in row] for slot, row in enumerate(others)]
-        first, second = np.array(pairs, dtype=np.int64).T.copy()
+        first, second = np.triu_indices(slots, 1)
+        number = np.zeros((slots, slots), dtype=np.int64)
+        number[first, second] = number[second, first] = np.arange(first.size)
+        slot, other = np.nonzero(~np.eye(slots, dtype=np.bool_))
         return cls(
             first=first,
             second=second,
-            inputs=np.array(inputs, dtype=np.int64).T,
-            negated=np.array(negated, dtype=np.bool_).T,
+            inputs=number[slot, other].reshape(slots, -1).T,
+            negated=(other > slot).reshape(slots, -1).T,
         )
 
     @classmethod
+    @cache
     def pair(cls) -> "Bracket":
         """One output: of two columns the second strictly beats the first."""
         return cls(
@@ -79,6 +72,7 @@ class Bracket:
         )
 
     @classmethod
+    @lru_cache(maxsize=8)
     def least(cls, slots: int) -> "Bracket":
         """An output for each of one slot or more, as of all pairs; and whether all are beaten by one behind.
 
@@ -107,27 +101,20 @@ class Bracket:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
-    """A batch: so many rows, each compared as a bracket says.
+    """A batch: rows of residues from `start` on, each compared as a bracket says.
 
-    Attributes
-    ----------
-    rows : int
-    bracket : Bracket
-    question : Differences
-    own : ndarray of shape (rows,), int32
-        As `Kernels.difference_bits` takes it.
-    widths : GateWidths
+    `own`, of shape (rows,), is as `Kernels.difference_bits` takes it.
     """
 
-    rows: int
     bracket: Bracket
     question: Differences
     own: Labels = field(repr=False)
     widths: GateWidths
+    start: int = 0
 
     @classmethod
     def of_columns(
-        cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths
+        cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths = USUAL
     ) -> "BatchPlan":
         """A batch that compares columns as they are, all of weight 1."""
         question = Differences(
@@ -138,7 +125,12 @@ class BatchPlan:
             radix=MixedRadix(primes),
         )
         own = np.full(rows, columns, dtype=np.int32)
-        return cls(rows=rows, bracket=bracket, question=question, own=own, widths=widths)
+        return cls(bracket=bracket, question=question, own=own, widths=widths)
+
+    @property
+    def rows(self) -> int:
+        """Their number."""
+        return self.own.size
 
     @cached_property
     def words(self) -> int:
@@ -178,10 +170,8 @@ class BatchPlan:
     @cached_property
     def dealt(self) -> int:
         """Words that the dealer sends."""
-        leaves = ((1 << self.widths.chunk) - 1) * self.chunks
-        nodes = sum(group.count * group.dealt for groups in self.comparison for group in groups)
-        joins = sum(group.count * group.dealt_and for groups in self.conjunction for group in groups)
-        return (leaves + nodes + 1) * self.wires + joins * self.joined
+        of_pair, of_output = _dealt(self.chunks, self.bracket.inputs.shape[0], self.widths)
+        return of_pair * self.wires + of_output * self.joined
 
     def negations(self) -> Words:
         """Words to add to what the ANDs take, of a shape that broadcasts to (n, outputs, W)."""
@@ -197,25 +187,27 @@ def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
     are for; for the core, rows by set with the others.
     """
     slots, words, wide = max(k, 2), words_of(rows), FEW[link].wide
-    of_pair, of_output = _dealt(slots, primes, GateWidths())
+    longest = max(prime.p for prime in PRIMES).bit_length()
+    usual, widened = (primes * -(-longest // widths.chunk) for widths in (USUAL, WIDE))
+    of_pair, of_output = _dealt(usual, slots - 1, USUAL)
     most = words * (slots * (slots - 1) // 2 * of_pair + slots * of_output)
     core = (words + slots) * ((slots - 1) * of_pair + of_output)
     for few in range(2, slots + 1):  # sets without rows are not compared
         pairs = few * (few - 1) // 2
         if pairs > wide:
             break
-        of_pair, of_output = _dealt(few, primes, WIDE)
+        of_pair, of_output = _dealt(widened, few - 1, WIDE)
         most = max(most, words_of(min(rows, wide // pairs)) * (pairs * of_pair + few * of_output))
     return _WORD_BYTES * max(most, core)
 
 
-def _dealt(slots: int, primes: int, widths: GateWidths) -> tuple[int, int]:
-    """Words dealt for a word of a pair and of an output, of so many slots."""
-    chunks = primes * -(-max(prime.p for prime in PRIMES).bit_length() // widths.chunk)
+@cache
+def _dealt(chunks: int, joined: int, widths: GateWidths) -> tuple[int, int]:
+    """Words dealt for a word of a pair of so many leaves, and of an output that ANDs so many pairs."""
     nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
-    joins = levels(slots - 1, (widths.fan,))
-    of_pair = ((1 << widths.chunk) - 1) * chunks + 1
+    joins = levels(joined, (widths.fan,))
+    leaves = ((1 << widths.chunk) - 1) * chunks
     return (
-        of_pair + sum(group.count * group.dealt for groups in nodes for group in groups),
+        leaves + sum(group.count * group.dealt for groups in nodes for group in groups) + 1,
         sum(group.count * group.dealt_and for groups in joins for group in groups),
     )

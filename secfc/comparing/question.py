@@ -1,15 +1,14 @@
 """What a round asks of the trio: which centres of which rows, all public; and the primes that it takes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels
+from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.widths import FEW, GateWidths
+from secfc.comparing.widths import FEW, USUAL, GateWidths
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
@@ -29,21 +28,8 @@ def comparison_residues(radius: int, sizes: Ints, *, core: bool = False) -> int:
     """Number of primes of a round: for all candidates |w_a D_b - w_b D_a| < Q / 2.
 
     With w = |S|^2 and D <= (2 |S| radius)^2, which is 0 at least, each difference is at most
-    (2 |S_a| |S_b| radius)^2 (docs/proofs.md, "Labels by a trio").
-
-    Parameters
-    ----------
-    radius : int
-        No quantised row has a larger norm.
-    sizes : ndarray of shape (k,), int64
-        |S_h|, 0 for no candidate.
-    core : bool
-        Whether the core is asked for: |w_a D_b - 9 w_b D_a| < Q / 2.
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    (2 |S_a| |S_b| radius)^2 (docs/proofs.md, "Labels by a trio"). Sizes are 0 for no candidate. If the core
+    is asked for, |w_a D_b - 9 w_b D_a| < Q / 2. ParameterError where all primes together are not enough.
     """
     largest = sorted(map(int, sizes))[-2:]  # Python's: NumPy's would overflow
     limit = 2 * (2 * prod(size for size in largest if size) * radius) ** 2 * (CORE_FACTOR if core else 1)
@@ -54,21 +40,10 @@ def comparison_residues(radius: int, sizes: Ints, *, core: bool = False) -> int:
 class Question:
     """The rows and centres of a round; the dealer and both evaluators have the same.
 
-    Parameters
-    ----------
-    primes : tuple of int
-        `comparison_residues` says how many.
-    sizes : ndarray of shape (k,), int64
-        |S_h| of the centres asked about; sets without rows are no candidates.
-    rows : int
-        m.
-    champions : ndarray of shape (m,), int32, optional
-        The set that each row is in: its centre is compared with the others first, and only rows whose set is
-        not nearest go on. Without it all pairs of centres are compared.
-    core : bool
-        Whether it is asked, instead of labels, which rows are at most a third as far from their champion's
-        centre as from any other.
-    widths : GateWidths
+    Sets without rows are no candidates; `rows` is m. With `champions`, the set that each row is in, shape
+    (m,), its centre is compared with the others first, and only rows whose set is not nearest go on. Without
+    them all pairs of centres are compared. `core` asks, instead of labels, which rows are at most a third as
+    far from their champion's centre as from any other.
     """
 
     primes: tuple[int, ...]
@@ -76,7 +51,7 @@ class Question:
     rows: int
     champions: Labels | None = field(default=None, repr=False)
     core: bool = False
-    widths: GateWidths = field(default_factory=GateWidths)
+    widths: GateWidths = USUAL
 
     def __post_init__(self) -> None:
         if not self.candidates.size:
@@ -97,16 +72,7 @@ class Question:
     def about(
         cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None, link: Link
     ) -> "Question":
-        """The question about labels that takes least: about few rows, in as few exchanges as there can be.
-
-        Parameters
-        ----------
-        primes, sizes, rows
-            As above.
-        champions : ndarray of shape (m,), int32, or None
-            The set that each row is in, if known.
-        link : {"lan", "wan"}
-        """
+        """The question about labels that takes least: about few rows, in as few exchanges as there can be."""
         slots, few = int(np.count_nonzero(sizes)), FEW[link]
         if rows * (slots - 1) * (slots - 2) // 2 <= few.at_once:
             champions = None
@@ -135,8 +101,8 @@ class Question:
 
     def plans(self, bracket: Bracket, own: Labels) -> list[BatchPlan]:
         """Batches of rows with these own columns, in order."""
-        sizes = [int(size) for size in self.sizes[self.candidates]]
-        return self._plans(bracket, self.candidates, [size**2 for size in sizes], own)
+        weights = np.take(self._weights, self.candidates, axis=1)
+        return self._plans(bracket, self.candidates, weights, own, 0)
 
     @cached_property
     def by_champion(self) -> Ints:
@@ -146,39 +112,47 @@ class Question:
 
     def core_plans(self) -> list[BatchPlan]:
         """Batches of rows in the order of `by_champion`; of each the champion is the first column."""
-        bracket, found = Bracket.champion(self.slots), list[BatchPlan]()
+        bracket, found, start = Bracket.champion(self.slots), list[BatchPlan](), 0
+        of_others = self._doubled(CORE_FACTOR)
         for at, rows in enumerate(np.bincount(self.own, minlength=self.candidates.size)):
             columns = np.append(self.candidates[at], np.delete(self.candidates, at))
             # The champion is beaten if w_own D_b < 9 w_b D_own. It is the first, so ties are its.
-            weights = [int(size) ** 2 * CORE_FACTOR for size in self.sizes[columns]]
-            weights[0] //= CORE_FACTOR
-            found += self._plans(bracket, columns, weights, np.zeros(rows, dtype=np.int32))
+            weights = np.take(of_others, columns, axis=1)
+            weights[:, 0] = self._weights[:, columns[0]]
+            found += self._plans(bracket, columns, weights, np.zeros(rows, dtype=np.int32), start)
+            start += int(rows)
         return found
 
-    def _plans(self, bracket: Bracket, columns: Ints, weights: Sequence[int], own: Labels) -> list[BatchPlan]:
+    def _plans(
+        self, bracket: Bracket, columns: Ints, weights: Floats, own: Labels, start: int
+    ) -> list[BatchPlan]:
+        """Batches of rows from `start` on."""
         step = max(_FEWEST_ROWS, _PAIRS // bracket.first.size // _FEWEST_ROWS * _FEWEST_ROWS)
         differences = Differences(
-            columns=columns,
-            weights=np.array([[float(centred(2 * one, p)) for one in weights] for p in self.primes]),
-            first=bracket.first,
-            second=bracket.second,
-            radix=self._radix,
+            columns=columns, weights=weights, first=bracket.first, second=bracket.second, radix=self._radix
         )
-        parts = [own[low : low + step] for low in range(0, own.size, step)]
         return [
-            BatchPlan(rows=part.size, bracket=bracket, question=differences, own=part, widths=self.widths)
-            for part in parts
+            BatchPlan(
+                bracket=bracket,
+                question=differences,
+                own=own[low : low + step],
+                widths=self.widths,
+                start=start + low,
+            )
+            for low in range(0, own.size, step)
         ]
 
-    def winners(self, won: Bools, own: Labels) -> Labels:
-        """Labels of rows whose slots won as given.
+    @cached_property
+    def _weights(self) -> Floats:
+        return self._doubled(1)
 
-        Parameters
-        ----------
-        won : ndarray of shape (slots, rows), bool
-            One a row.
-        own : ndarray of shape (rows,), int32
-        """
+    def _doubled(self, factor: int) -> Floats:
+        """Centred residues of 2 w times a factor, of all sets."""
+        doubled = [2 * factor * int(size) ** 2 for size in self.sizes]
+        return np.array([[float(centred(one, p)) for one in doubled] for p in self.primes])
+
+    def winners(self, won: Bools, own: Labels) -> Labels:
+        """Labels of rows of which these slots won, shape (slots, rows), one a row."""
         slot = won.argmax(axis=0)
         found: Labels = self.candidates[slot + (own <= slot)].astype(np.int32)
         return found

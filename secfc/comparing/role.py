@@ -42,22 +42,12 @@ _Found = TypeVar("_Found")
 
 
 class Role:
-    """What the roles share: a step is made once all that it awaits has come, each of exactly its size.
-
-    Parameters
-    ----------
-    me : Comparer
-    steps : Steps
-
-    Attributes
-    ----------
-    awaited : mapping from Comparer to int
-        Bytes that the next step takes, empty at the end.
-    """
+    """What the roles share: a step is made once all that it awaits has come, each of exactly its size."""
 
     def __init__(self, me: Comparer, steps: Steps) -> None:
         self.me, self._steps = me, steps
         self.awaited: Mapping[Comparer, int] = {}
+        """Bytes that the next step takes, empty at the end."""
         self._begun = self.ended = False
         self._held: dict[Comparer, Data] = {}
 
@@ -104,6 +94,12 @@ class Role:
         taken, self._held = self._held, {}
         return self._advance(taken)
 
+    def _known(self, found: _Found | None, what: str) -> _Found:
+        """A result; SecFCError where it is not known yet, or never will be."""
+        if found is None:
+            raise SecFCError(f"the {self.me.value} has no {what}")
+        return found
+
     def _advance(self, taken: Mapping[Comparer, Data] | None) -> tuple[Sending, ...]:
         sent: tuple[Sending, ...] = ()
         self.awaited = {}
@@ -121,14 +117,7 @@ class Role:
 
 
 class EvaluatorRole(Role):
-    """An evaluator whose steps exchange arrays with the other, after E1 has taken what is dealt.
-
-    Parameters
-    ----------
-    me : Comparer
-        E0 or E1.
-    steps : Steps
-    """
+    """An evaluator whose steps exchange arrays with the other, after E1 has taken what is dealt."""
 
     def __init__(self, me: Comparer, steps: Steps) -> None:
         if me is Comparer.DEALER:
@@ -150,22 +139,22 @@ class EvaluatorRole(Role):
         return np.frombuffer(told[Comparer.DEALER], dtype=np.uint8)
 
     def _exchanged(
-        self, steps: Generator[NDArray[Any], NDArray[Any], _Found]
-    ) -> Generator[Turn, Mapping[Comparer, Data], _Found]:
-        """What steps find whose arrays are exchanged with the other evaluator."""
-        try:
-            mine = next(steps)
-            while True:
-                data = mine.tobytes()
-                told = yield (
-                    (*self._waiting, Sending(recipient=self._peer, data=data)),
-                    {self._peer: len(data)},
-                )
-                self._waiting = ()
-                mine = steps.send(np.frombuffer(told[self._peer], dtype=mine.dtype).reshape(mine.shape))
-        except StopIteration as end:
-            found: _Found = end.value
-            return found
+        self, *batches: Generator[NDArray[Any], NDArray[Any], _Found]
+    ) -> Generator[Turn, Mapping[Comparer, Data], list[_Found]]:
+        """What batches find whose contiguous arrays are exchanged with the other evaluator, in step."""
+        mine, found = [next(one) for one in batches], list[_Found]()
+        while not found:
+            data = b"".join(array.data for array in mine)
+            told = yield (*self._waiting, Sending(recipient=self._peer, data=data)), {self._peer: len(data)}
+            self._waiting, sent, mine, at = (), mine, [], 0
+            for one, array in zip(batches, sent, strict=True):
+                others = np.frombuffer(told[self._peer], dtype=array.dtype, count=array.size, offset=at)
+                at += array.nbytes
+                try:
+                    mine.append(one.send(others.reshape(array.shape)))
+                except StopIteration as end:
+                    found.append(end.value)
+        return found
 
     def _end(self) -> Steps:
         """Send what waits."""

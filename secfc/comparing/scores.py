@@ -21,18 +21,7 @@ def score_residues(radius: int, rows: int) -> int:
     """Number of primes of a round whose score may be asked for: two scores differ by less than Q / 2.
 
     c_h D <= 2**b / |S_h|**2 (2 |S_h| radius)**2, so a score is from 0 to rows 2**b (2 radius)**2.
-
-    Parameters
-    ----------
-    radius : int
-        No quantised row has a larger norm.
-    rows : int
-        m.
-
-    Raises
-    ------
-    ParameterError
-        When all primes together are not enough.
+    ParameterError where all primes together are not enough.
     """
     limit = 2 * (rows * (2 * radius) ** 2 << score_bits(rows))
     return primes_above(limit, what=f"scores of {rows} rows")
@@ -41,25 +30,8 @@ def score_residues(radius: int, rows: int) -> int:
 def add_to_sums(sums: Floats, own: PackedResidues, *, labels: Labels, primes: tuple[int, ...]) -> Floats:
     """Sums over the rows of each label with another part's: masked of an evaluator, masks of the dealer.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (P, k), float64
-        Of the parts so far; zeros at first.
-    own : PackedResidues
-        y or r of each row of the part to the centre of its label (`own_column`), shape (P, 1, n), canonical.
-    labels : ndarray of shape (n,), int32
-        Opened labels of these rows.
-    primes : tuple of int
-
-    Returns
-    -------
-    ndarray of shape (P, k), float64
-        Canonical.
-
-    Raises
-    ------
-    MessageError
-        The residues have another shape.
+    `sums`, of shape (P, k), are those of the parts so far, zeros at first. `own` is y or r of each row
+    of the part to the centre of its label (`own_column`), shape (P, 1, n), canonical, as the result is.
     """
     expected = len(primes), 1, labels.size
     if own.shape != expected:
@@ -73,23 +45,9 @@ def add_to_sums(sums: Floats, own: PackedResidues, *, labels: Labels, primes: tu
 
 
 def masked_score(sums: Floats, *, sizes: Ints, rows: int, primes: tuple[int, ...]) -> Floats:
-    """The score that such sums have.
+    """The score of such sums, (P or more, k), for all m rows of a run: shape (P,), canonical.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (P or more, k), float64
-        As `add_to_sums` returns them.
-    sizes : ndarray of shape (k,), int64
-        |S_h| of the sets that the distances are to.
-    rows : int
-        m, all rows of the run.
-    primes : tuple of int
-        P of them.
-
-    Returns
-    -------
-    ndarray of shape (P,), float64
-        Canonical.
+    `sizes` are |S_h| of the sets that the distances are to.
     """
     weights, found = score_weights(sizes, rows), np.empty((len(primes), 1))
     for index, p in enumerate(primes):
@@ -103,12 +61,7 @@ def scores_compared(
 ) -> tuple[Question, PackedResidues]:
     """What roles are made of that compare two scores; the label of the one row is 1 if the second is less.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (P,), float64
-        As `masked_score` returns them; the start that was drawn first is the first.
-    primes : tuple of int
-        Those of all scores, `score_residues` says how many.
+    The start that was drawn first is the first. The primes are those of all scores (`score_residues`).
     """
     columns = np.stack([first, second], axis=1)[..., np.newaxis]
     question = Question(primes=primes, sizes=np.ones(2, dtype=np.int64), rows=1)

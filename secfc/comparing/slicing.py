@@ -14,17 +14,7 @@ def words_of(rows: int) -> int:
 
 
 def at_most(values: Labels, count: int) -> Words:
-    """Words of [value <= j] for each j below `count`, padded with zeros.
-
-    Parameters
-    ----------
-    values : ndarray of shape (rows,), int32
-        0 or more.
-
-    Returns
-    -------
-    ndarray of shape (count, W), uint64
-    """
+    """Words of [value <= j] for each j below `count`, padded with zeros, shape (count, W); values >= 0."""
     words = words_of(values.size)
     whole = np.full(STRIPS * words, count, dtype=np.int32)  # no padding is at most j
     whole[: values.size] = values

@@ -5,178 +5,85 @@ of the others, opens which slot is. Without, only "pairs". Where the core is ask
 opens which rows are in it. Each stage is some batches of rows in step.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
-from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
-from secfc.comparing.keys import Keys
-from secfc.comparing.plan import BatchPlan, Bracket
+from secfc.comparing.batch import DealerTools, EvaluatorTools
+from secfc.comparing.gate_roles import GateDealer, GateEvaluator, Opening
+from secfc.comparing.plan import Bracket
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Data, Role, Sending, Steps, Turn
-from secfc.comparing.slicing import to_rows
-from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.comparing.role import Steps
+from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues, triples
-from secfc.kernels import Kernels
-from secfc.kernels.interface import Bytes, Words
-
-_WORD = 8
-"""Bytes."""
+from secfc.kernels.interface import Bytes
 
 
-class Dealer(Role):
+class Dealer(GateDealer):
     """C: it knows r, deals products of masks, and sees which rows' champions fell.
 
-    Parameters
-    ----------
-    question : Question
-    masks : PackedResidues
-        r, shape (P, k, m), canonical.
-    keys : tuple of two Keys
-        With E0 and with E1.
-    kernels : Kernels
-    arena : Arena
+    `masks` is r, shape (P, k, m), canonical.
     """
 
-    def __init__(
-        self,
-        *,
-        question: Question,
-        masks: PackedResidues,
-        keys: tuple[Keys, Keys],
-        kernels: Kernels,
-        arena: Arena,
-    ) -> None:
-        _check(question, masks)
-        self._question, self._masks, self._keys = question, masks.planes(), keys
-        self._kernels, self._arena = kernels, arena
-        super().__init__(Comparer.DEALER, self._play())
+    def __init__(self, *, question: Question, masks: PackedResidues, **tools: Unpack[DealerTools]) -> None:
+        self._question, self._masks = question, _planes(question, masks)
+        super().__init__(self._play(), **tools)
 
     def _play(self) -> Steps:
-        question = self._question
+        question, masks, own = self._question, self._masks, self._question.own
         if question.candidates.size == 1:
             return
-        masks, own, sent = self._masks, question.own, tuple[Sending, ...]()
         if question.core:
-            masks = _rows_of(masks, question.by_champion)
-            yield (self._deal("core", question.core_plans(), masks),), {}
+            yield (self._deal(_core(question, masks)),), {}
             return
         if question.champions is not None:
-            plans = question.plans(Bracket.champion(question.slots), own)
-            sent = (self._deal("champion", plans, masks),)
+            opening = _champion(question, masks)
             if question.slots == 1:
-                yield sent, {}
+                yield (self._deal(opening),), {}
                 return
-            size = -(-question.rows // 8)
-            told = yield sent, {Comparer.E0: size, Comparer.E1: size}
-            if bytes(told[Comparer.E0]) != bytes(told[Comparer.E1]):
-                raise CheatError("the evaluators told the dealer of different rows", code=Code.BAD_MESSAGE)
-            changed = _changed(told[Comparer.E0], question.rows)
+            holds = yield from self._told_bits(opening, "rows", "little")
+            changed = np.flatnonzero(~holds[0])
             if not changed.size:
                 return
             masks, own = _rows_of(masks, changed), own[changed]
-        plans = question.plans(Bracket.all_pairs(question.slots), own)
-        yield (self._deal("pairs", plans, masks),), {}
-
-    def _deal(self, stage: str, plans: Sequence[BatchPlan], masks: Bytes) -> Sending:
-        dealt = np.empty(sum(plan.dealt for plan in plans), dtype=np.uint64)
-        start = at = 0
-        for batch, plan in enumerate(plans):
-            deal(
-                plan,
-                Slice(packed=masks, start=start, kernels=self._kernels),
-                products=self._keys[0].bits(f"{stage} products", batch),
-                wires=(
-                    self._keys[0].bits(f"{stage} wires", batch),
-                    self._keys[1].bits(f"{stage} wires", batch),
-                ),
-                arena=self._arena,
-                out=dealt[at : at + plan.dealt],
-            )
-            start, at = start + plan.rows, at + plan.dealt
-        return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
+        yield (self._deal(_pairs(question, own, masks)),), {}
 
 
-class Evaluator(Role):
-    """E0 or E1: it knows y and learns the labels.
+class Evaluator(GateEvaluator):
+    """E0 or E1: it learns the labels, or the core where it is asked for.
 
-    Parameters
-    ----------
-    me : Comparer
-        E0 or E1.
-    question : Question
-    masked : PackedResidues
-        y = D + r, shape (P, k, m), canonical.
-    keys : Keys
-        With the dealer.
-    kernels : Kernels
-    arena : Arena
-
-    Attributes
-    ----------
-    labels : ndarray of shape (m,), int32
-        The nearest centres, ties to the lowest index; once the role has ended.
-    core : ndarray of shape (m,), bool
-        Where it is asked for, instead of labels.
+    `masked` is y = D + r, shape (P, k, m), canonical.
     """
 
     def __init__(
-        self,
-        *,
-        me: Comparer,
-        question: Question,
-        masked: PackedResidues,
-        keys: Keys,
-        kernels: Kernels,
-        arena: Arena,
+        self, *, question: Question, masked: PackedResidues, **tools: Unpack[EvaluatorTools]
     ) -> None:
-        if me is Comparer.DEALER:
-            raise ParameterError("me: the dealer is no evaluator")
-        _check(question, masked)
-        self._question, self._masked, self._keys = question, masked.planes(), keys
-        self._kernels, self._arena = kernels, arena
-        self._first, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
+        self._question, self._masked = question, _planes(question, masked)
         self._labels: Labels | None = None
         self._core: Bools | None = None
-        super().__init__(me, self._play())
+        super().__init__(self._play(), **tools)
 
     @property
     def labels(self) -> Labels:
-        """Labels of the rows.
-
-        Raises
-        ------
-        SecFCError
-            They are not known yet, or never will be.
-        """
-        if self._labels is None:
-            raise SecFCError(f"the {self.me.value} has no labels")
-        return self._labels
+        """The nearest centres, ties to the lowest index, shape (m,), once they are known."""
+        return self._known(self._labels, "labels")
 
     @property
     def core(self) -> Bools:
         """Whether each row is at most a third as far from its champion's centre as from any other.
 
-        Raises
-        ------
-        SecFCError
-            It is not known yet, never will be, or is not asked for.
+        Shape (m,), once it is known.
         """
-        if self._core is None:
-            raise SecFCError(f"the {self.me.value} has no core")
-        return self._core
+        return self._known(self._core, "core")
 
     def _play(self) -> Steps:
-        question = self._question
-        own, masked, sent = question.own, self._masked, tuple[Sending, ...]()
+        question, masked, own = self._question, self._masked, self._question.own
         if question.core:
             core = np.ones(question.rows, dtype=np.bool_)
             if question.slots:
-                masked, plans = _rows_of(masked, question.by_champion), question.core_plans()
-                opened = yield from self._stage("core", plans, masked, ())
+                opened = yield from self._opened(_core(question, masked))
                 core[question.by_champion] = opened[0]
             self._core = core
             return
@@ -187,78 +94,43 @@ class Evaluator(Role):
             changed, labels = np.arange(question.rows), np.empty(question.rows, dtype=np.int32)
         else:
             labels = question.champions.copy()
-            plans = question.plans(Bracket.champion(question.slots), own)
-            holds = yield from self._stage("champion", plans, masked, ())
+            holds = yield from self._opened(_champion(question, masked))
             changed = np.flatnonzero(~holds[0])
             if question.slots > 1:
-                told = np.packbits(holds[0], bitorder="little").tobytes()
-                sent = (Sending(recipient=Comparer.DEALER, data=told),)
+                self._tell(np.packbits(holds[0], bitorder="little").tobytes())
             masked, own = _rows_of(masked, changed), own[changed]
         if changed.size and question.slots == 1:
             labels[changed] = question.winners(np.ones((1, changed.size), dtype=np.bool_), own)
         elif changed.size:
-            plans = question.plans(Bracket.all_pairs(question.slots), own)
-            won = yield from self._stage("pairs", plans, masked, sent)
-            sent = ()
+            won = yield from self._opened(_pairs(question, own, masked))
             if (won.sum(axis=0) != 1).any():
                 text = "opened labels are not one-hot: an evaluator or the dealer has lied"
                 raise CheatError(text, code=Code.BAD_MESSAGE)
             labels[changed] = question.winners(won, own)
         self._labels = labels
-        if sent:
-            yield sent, {}
-
-    def _stage(
-        self, stage: str, plans: Sequence[BatchPlan], masked: Bytes, sent: Sequence[Sending]
-    ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
-        """Open the outputs of rows, shape (outputs, rows); `sent` goes out with the first words."""
-        dealt, waiting = np.empty(0, dtype=np.uint64), tuple(sent)
-        if not self._first:
-            told = yield waiting, {Comparer.DEALER: _WORD * sum(plan.dealt for plan in plans)}
-            dealt, waiting = np.frombuffer(told[Comparer.DEALER], dtype=np.uint64), ()
-        batches, start, at = [], 0, 0
-        for batch, plan in enumerate(plans):
-            batches.append(
-                evaluate(
-                    plan,
-                    Slice(packed=masked, start=start, kernels=self._kernels),
-                    first=self._first,
-                    products=self._keys.bits(f"{stage} products", batch)
-                    if self._first
-                    else DealtHalves(dealt[at : at + plan.dealt]),
-                    wires=self._keys.bits(f"{stage} wires", batch),
-                    arena=self._arena,
-                    batch=batch,
-                )
-            )
-            start, at = start + plan.rows, at + plan.dealt
-        shares = [next(one) for one in batches]
-        opened: list[Words] = []
-        while not opened:
-            data = b"".join(words.data for words in shares)
-            told = yield (*waiting, Sending(recipient=self._peer, data=data)), {self._peer: len(data)}
-            others, waiting = np.frombuffer(told[self._peer], dtype=np.uint64), ()
-            ends = np.cumsum([words.size for words in shares])[:-1]
-            shares = []
-            for one, part in zip(batches, np.split(others, ends), strict=True):
-                try:
-                    shares.append(one.send(part))
-                except StopIteration as end:
-                    opened.append(end.value)
-        bits = [to_rows(words, plan.rows) for words, plan in zip(opened, plans, strict=True)]
-        return np.concatenate(bits, axis=1)
+        yield from self._end()
 
 
-def _check(question: Question, residues: PackedResidues) -> None:
+def _planes(question: Question, residues: PackedResidues) -> Bytes:
     expected = len(question.primes), question.sizes.size, question.rows
     if residues.shape != expected:
         raise MessageError(f"residues of shape {residues.shape} given, {expected} needed")
+    return residues.planes()
 
 
-def _changed(told: Data, rows: int) -> Ints:
-    """Rows whose bit is 0."""
-    holds = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=rows, bitorder="little")
-    return np.flatnonzero(holds == 0)
+def _core(question: Question, residues: Bytes) -> Opening:
+    by_champion = _rows_of(residues, question.by_champion)
+    return Opening(stage="core", plans=question.core_plans(), residues=by_champion)
+
+
+def _champion(question: Question, residues: Bytes) -> Opening:
+    plans = question.plans(Bracket.champion(question.slots), question.own)
+    return Opening(stage="champion", plans=plans, residues=residues)
+
+
+def _pairs(question: Question, own: Labels, residues: Bytes) -> Opening:
+    plans = question.plans(Bracket.all_pairs(question.slots), own)
+    return Opening(stage="pairs", plans=plans, residues=residues)
 
 
 def _rows_of(packed: Bytes, rows: Ints) -> Bytes:

@@ -11,14 +11,8 @@ from secfc.options import Link
 class GateWidths:
     """Widths of the gates. Wider ones take fewer exchanges and more bytes from the dealer.
 
-    Parameters
-    ----------
-    chunk : int
-        Bits that a leaf compares: 2**chunk - 1 dealt bits each.
-    first_fan : int
-        Leaves that a node of the lowest level joins.
-    fan : int
-        Nodes that a node of another level joins, and wires that an AND joins.
+    A leaf compares `chunk` bits, for which 2**chunk - 1 are dealt. A node of the lowest level joins
+    `first_fan` leaves, one of another level `fan` nodes, and an AND `fan` wires.
     """
 
     chunk: int = 3
@@ -34,6 +28,7 @@ class GateWidths:
                 raise ParameterError(f"{name}: 3 to 6 are possible, {getattr(self, name)} was given")
 
 
+USUAL = GateWidths()
 WIDE = GateWidths(chunk=4, first_fan=5, fan=6)
 
 
@@ -41,12 +36,7 @@ WIDE = GateWidths(chunk=4, first_fan=5, fan=6)
 class Few:
     """Pairs of centres, over all rows of a question, that cost less than an exchange of the evaluators.
 
-    Attributes
-    ----------
-    at_once : int
-        So many more are compared rather than champions first.
-    wide : int
-        So many are compared with `WIDE` gates.
+    `at_once` more are compared rather than champions first; `wide` are compared with `WIDE` gates.
     """
 
     at_once: int
@@ -54,7 +44,7 @@ class Few:
 
     def widths(self, pairs: int) -> GateWidths:
         """Widths of gates for so many pairs."""
-        return WIDE if pairs <= self.wide else GateWidths()
+        return WIDE if pairs <= self.wide else USUAL
 
 
 FEW: dict[Link, Few] = {
@@ -70,16 +60,9 @@ gates one less (docs/decisions/041-comparing-by-three.md).
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Nodes of one level that take as many wires each, one behind the other.
+    """Nodes of one level that take `size` wires each, one behind the other from wire `offset` on.
 
-    Attributes
-    ----------
-    offset : int
-        First wire of the first node.
-    count, size : int
-        Nodes, and wires of each.
-    last : bool
-        The level's last node alone: whether all its wires are equal is asked of nobody.
+    `last` is the level's last node alone: whether all its wires are equal is asked of nobody.
     """
 
     offset: int
@@ -100,15 +83,9 @@ class Group:
 
 
 def level(wires: int, fan: int, *, compares: bool) -> tuple[Group, ...]:
-    """The nodes that join so many wires, of nearly equal sizes, at most `fan`.
+    """The nodes that join two wires or more, of nearly equal sizes, at most `fan`.
 
-    Parameters
-    ----------
-    wires : int
-        Two or more.
-    fan : int
-    compares : bool
-        Whether the last node is told apart.
+    `compares` tells the last node apart.
     """
     nodes = -(-wires // fan)
     size, larger = divmod(wires, nodes)

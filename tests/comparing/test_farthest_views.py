@@ -8,7 +8,7 @@ from support.trio import SECRETS, Trio, to_words
 
 from secfc.comparing import matches
 from secfc.comparing.arena import Arena
-from secfc.comparing.batch import Dealing, DealtHalves, Evaluating
+from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator
 from secfc.comparing.matches import Final, Knockout
 from secfc.comparing.question import Question
@@ -107,14 +107,13 @@ def knockouts(*, nearer=False, reuse=False):
         for me in range(2)
     ]
     match = Knockout(primes=(P,), pairs=count, widths=GateWidths(chunk=2), residues=1, nearer=nearer)
-    tools = {"stage": "s", "kernels": VectorisedKernels(), "arena": Arena()}
+    kernels = VectorisedKernels()
     entries = [one[np.newaxis, np.newaxis].astype(float) for one in (*r, *y)]
-    after, dealt = match.deal(*entries[:2], keys=tuple(rings), **tools)
+    after, dealt = match.deal(*entries[:2], "s", keys=tuple(rings), kernels=kernels, arena=Arena())
     dealt = np.frombuffer(dealt, dtype=np.uint8)
-    tools.pop("arena")
     both = [
-        match.evaluate(*entries[2:], e0=not me, keys=rings[me], dealt=dealt, arena=Arena(), **tools)
-        for me in range(2)
+        match.evaluate(*entries[2:], "s", dealt, me=me, keys=ring, kernels=kernels, arena=Arena())
+        for me, ring in zip(EVALUATORS, rings, strict=True)
     ]
     seen, ends = run(both)
     won = (ends[0] - after)[0, 0] % P
@@ -165,19 +164,14 @@ def test_a_tie_is_decided_without_a_trace():
     halves, products = (words[3:6], words[6:9]), words[9:]
     dealt = np.empty(products.size, dtype=np.uint64)
     tools = {"kernels": VectorisedKernels(), "arena": Arena()}
-    dealing = Dealing(products=Spelled(products), wires=tuple(map(Spelled, halves)), out=dealt, **tools)
+    rings = [SpelledKeys(products=products, wires=own) for own in halves]
+    dealing = Dealing("s", dealt, keys=tuple(rings), **tools)
     of_wires = dealing.masks(bits.shape)
     dealing.nodes(matches._TIE, of_wires[:2], of_wires[2:])
 
     def steps(me):
-        source = DealtHalves(dealt) if me else Spelled(products)
-        gates = Evaluating(
-            first=not me,
-            products=source,
-            wires=Spelled(halves[me]),
-            kernels=VectorisedKernels(),
-            arena=Arena(),
-        )
+        own = {"me": EVALUATORS[me], "keys": rings[me]}
+        gates = Evaluating("s", dealt.view(np.uint8), **own, kernels=VectorisedKernels(), arena=Arena())
         deltas, masks = yield from gates.open(shares[me].copy())
         found = gates.nodes(matches._TIE, (deltas[:2], deltas[2:]), (masks[:2], masks[2:]), "ties")[0]
         others = yield found

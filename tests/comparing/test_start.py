@@ -16,7 +16,6 @@ from secfc.comparing.draw import DrawDealer
 from secfc.comparing.minima import Minima, start_residues
 from secfc.comparing.role import Comparer
 from secfc.comparing.start import LeastDealer, NearerDealer
-from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.primes import primes_of
 
@@ -46,10 +45,9 @@ def test_rows_are_those_of_plus_plus(rows, data, scale, seed):
 
 
 @each_kernels
-@pytest.mark.parametrize("widths", [GateWidths(), GateWidths(chunk=4, first_fan=5, fan=6)])
-def test_many_rows_in_parts(kernels, widths):
+def test_many_rows_in_parts(kernels):
     rows = np.random.default_rng(0).integers(0, 1000, (300, 3)).tolist()
-    assert_equal_to_plus_plus(start_of(rows, 6, step=128, kernels=kernels, widths=widths))
+    assert_equal_to_plus_plus(start_of(rows, 6, step=128, kernels=kernels))
 
 
 def test_a_draw_takes_several_levels(monkeypatch):

@@ -11,9 +11,10 @@ import pytest
 from support.trio import packed, to_words
 
 from secfc.comparing.arena import Arena
-from secfc.comparing.batch import DealtHalves, Slice, deal, evaluate
+from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer
 from secfc.comparing.slicing import to_rows
 from secfc.comparing.widths import GateWidths
 from secfc.kernels.vectorised import VectorisedKernels
@@ -33,6 +34,16 @@ class Spelled:
         own = np.empty_like(words)
         self.fill(own)
         words ^= own
+
+
+class SpelledKeys:
+    """Keystreams by the last word of their purpose."""
+
+    def __init__(self, **streams):
+        self.streams = {purpose: Spelled(words) for purpose, words in streams.items()}
+
+    def bits(self, purpose, index):
+        return self.streams[purpose.split()[-1]]
 
 
 class Every:
@@ -69,7 +80,7 @@ class Every:
         )
         [one] = question.plans(bracket, question.own[:1])
         self.plan = BatchPlan(
-            rows=rows, bracket=bracket, question=one.question, own=question.own, widths=question.widths
+            bracket=bracket, question=one.question, own=question.own, widths=question.widths
         )
         # A stream has a word of every pair for each bit of a row: bits of pairs are spelled out one by one.
         planes = to_words((string >> np.arange(total)[:, np.newaxis] & 1).astype(bool))
@@ -83,29 +94,15 @@ class Every:
         products, *wires = self.streams
         kernels = VectorisedKernels()
         dealt = np.empty(self.plan.dealt, dtype=np.uint64)
-        used = Spelled(products), Spelled(wires[0]), Spelled(wires[1])
-        deal(
-            self.plan,
-            Slice(packed=self.r, start=0, kernels=kernels),
-            products=used[0],
-            wires=used[1:],
-            arena=Arena(),
-            out=dealt,
-        )
+        rings = SpelledKeys(products=products, wires=wires[0]), SpelledKeys(wires=wires[1])
+        Dealing("s", dealt, keys=rings, kernels=kernels, arena=Arena()).outputs(self.plan, self.r)
+        used = [stream for ring in rings for stream in ring.streams.values()]
         assert all(stream.at == stream.words.size for stream in used)
-        of_each = Spelled(products), DealtHalves(dealt)
-        steps = [
-            evaluate(
-                self.plan,
-                Slice(packed=self.masked, start=0, kernels=kernels),
-                first=first,
-                products=source,
-                wires=Spelled(own),
-                arena=Arena(),
-                batch=0,
-            )
-            for first, source, own in zip((True, False), of_each, wires, strict=True)
-        ]
+        steps = []
+        for me, own in zip((Comparer.E0, Comparer.E1), wires, strict=True):
+            ring = SpelledKeys(products=products, wires=own)
+            gates = Evaluating("s", dealt.view(np.uint8), me=me, keys=ring, kernels=kernels, arena=Arena())
+            steps.append(gates.outputs(self.plan, self.masked))
         sent = [next(one).copy() for one in steps]
         seen = [[products, wires[0]], [dealt, wires[1]]]
         opened = []

@@ -71,10 +71,10 @@ def inputs_of(role):
     """What a role of the trio was given."""
     match role:
         case NearerDealer() | NearerEvaluator():
-            given = role._steps.gi_frame.f_locals
-            return given["first"].tobytes() + given["second"].tobytes()
+            given = role._steps.gi_frame.f_locals["nearer"]
+            return given.first.tobytes() + given.second.tobytes()
         case LeastDealer() | LeastEvaluator():
-            return role._found.opening.columns.tobytes() if role._found.opening else b""
+            return role._found.opening.residues.tobytes() if role._found.opening else b""
         case DrawDealer() | DrawEvaluator():
             return role._search._sums.tobytes() + repr(role._search._draws).encode()
         case InertiaDealer() | InertiaEvaluator():

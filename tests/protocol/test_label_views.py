@@ -163,7 +163,7 @@ def net_of(monkeypatch):
 
     def opened(gates, shares):
         net, used = now["net"], gates._wires.key
-        net.keep(net.wires[net.places[used]], gates._first, shares.reshape(-1))
+        net.keep(net.wires[net.places[used]], gates.first, shares.reshape(-1))
         return (yield from open_wires(gates, shares))
 
     choose, deal_choice = matches.choose, matches.deal_choice

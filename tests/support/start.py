@@ -12,7 +12,6 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.minima import Minima
 from secfc.comparing.role import Comparer
 from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
-from secfc.comparing.widths import GateWidths
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
@@ -33,7 +32,6 @@ class Start:
     primes: tuple[int, ...]
     seed: int = 0
     step: int | None = None
-    widths: GateWidths = field(default_factory=GateWidths)
     kernels: Kernels = field(default_factory=VectorisedKernels)
     change: object = lambda sender, recipient, data: data
     mail: list = field(default_factory=list)
@@ -110,7 +108,7 @@ class Start:
                         secret, run=bytes(16), round_=place[2], attempt=0, phase="start", part=part
                     )
                 keys[me, other] = self.keys[place]
-        shared = {"primes": self.primes, "kernels": self.kernels, "widths": self.widths}
+        shared = {"primes": self.primes, "kernels": self.kernels}
         of_dealer = keys[Comparer.DEALER, Comparer.E0], keys[Comparer.DEALER, Comparer.E1]
         roles = {Comparer.DEALER: dealer(keys=of_dealer, arena=Arena(), **shared, **given[0])}
         for me, own in zip(EVALUATORS, given[1:], strict=True):

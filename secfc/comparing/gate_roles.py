@@ -1,0 +1,93 @@
+"""Roles whose steps are gates: what they deal for and open, batch by batch."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from secfc.array_types import Bools
+from secfc.codes import Code
+from secfc.comparing.arena import Arena
+from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
+from secfc.comparing.keys import Keys
+from secfc.comparing.plan import BatchPlan
+from secfc.comparing.role import Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
+from secfc.comparing.slicing import to_rows
+from secfc.errors import CheatError
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+
+WORD = 8
+"""Bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """Batches, one behind the other, whose outputs are opened; residues have shape (P, k, 3 * m)."""
+
+    stage: str
+    plans: Sequence[BatchPlan]
+    residues: Bytes = field(repr=False)
+
+    @property
+    def dealt(self) -> int:
+        """Words that the dealer sends."""
+        return sum(plan.dealt for plan in self.plans)
+
+
+class GateDealer(Role):
+    """C: it deals for gates, and is told what was opened where it has to know."""
+
+    def __init__(self, steps: Steps, *, keys: tuple[Keys, Keys], kernels: Kernels, arena: Arena) -> None:
+        self._tools: DealerTools = {"keys": keys, "kernels": kernels, "arena": arena}
+        super().__init__(Comparer.DEALER, steps)
+
+    def _deal(self, opening: Opening) -> Sending:
+        dealt, at = np.empty(opening.dealt, dtype=np.uint64), 0
+        for batch, plan in enumerate(opening.plans):
+            dealing = Dealing(opening.stage, dealt[at : at + plan.dealt], batch=batch, **self._tools)
+            dealing.outputs(plan, opening.residues)
+            at += plan.dealt
+        return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
+
+    def _told(
+        self, sent: tuple[Sending, ...], size: int, what: str
+    ) -> Generator[Turn, Mapping[Comparer, Data], bytes]:
+        """Send, and take so many bytes that both evaluators tell."""
+        told = yield sent, {Comparer.E0: size, Comparer.E1: size}
+        first, second = bytes(told[Comparer.E0]), bytes(told[Comparer.E1])
+        if first != second:
+            raise CheatError(f"the evaluators told the dealer of different {what}", code=Code.BAD_MESSAGE)
+        return first
+
+    def _told_bits(
+        self, opening: Opening, what: str, order: Literal["big", "little"]
+    ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
+        """Deal, and be told what was opened, shape (outputs, rows)."""
+        outputs = opening.plans[0].bracket.outputs
+        count = outputs * sum(plan.rows for plan in opening.plans)
+        told = yield from self._told((self._deal(opening),), -(-count // 8), what)
+        bits = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=count, bitorder=order)
+        return bits.reshape(outputs, -1).astype(np.bool_)
+
+
+class GateEvaluator(EvaluatorRole):
+    """E0 or E1: it evaluates gates."""
+
+    def __init__(self, steps: Steps, *, me: Comparer, keys: Keys, kernels: Kernels, arena: Arena) -> None:
+        self._tools: EvaluatorTools = {"me": me, "keys": keys, "kernels": kernels, "arena": arena}
+        super().__init__(me, steps)
+
+    def _opened(self, opening: Opening) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
+        """Open outputs, shape (outputs, rows)."""
+        dealt = yield from self._dealt(WORD * opening.dealt)
+        batches, at = [], 0
+        for batch, plan in enumerate(opening.plans):
+            end = at + WORD * plan.dealt
+            gates = Evaluating(opening.stage, dealt[at:end], batch=batch, **self._tools)
+            batches.append(gates.outputs(plan, opening.residues))
+            at = end
+        opened = yield from self._exchanged(*batches)
+        bits = [to_rows(words, plan.rows) for words, plan in zip(opened, opening.plans, strict=True)]
+        return np.concatenate(bits, axis=1)
