@@ -25,11 +25,9 @@ class CompiledKernels:
         self._small = VectorisedKernels()
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
-        """See `Kernels.encode`."""
         client_loops.encode(values, _padded(basis), p, out)
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        """See `Kernels.encode_by_transform`."""
         client_loops.encode_by_transform(
             values,
             transform.before,
@@ -42,21 +40,18 @@ class CompiledKernels:
         )
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        """See `Kernels.store`."""
         client_loops.store(packed, p, shares, start)
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
-        """See `Kernels.set_sums`."""
         sums = np.zeros((k, shares.shape[0]))
         client_loops.set_sums(shares, sets, sums)
         return sums
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
-        """See `Kernels.move_rows`."""
         client_loops.move_rows(shares, rows, old, new, sums)
 
     def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
-        """See `Kernels.prepare`: both padded with zeros to multiples of four."""
+        # Both with zeros up to multiples of four.
         padded = _padded(matrix)
         behind = np.zeros(padded.shape[0])
         behind[: constant.size] = constant
@@ -65,7 +60,6 @@ class CompiledKernels:
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
-        """See `Kernels.answer`."""
         k, columns = matrix.shape
         # The loop checks no bounds: a matrix that was not prepared would be read beyond its end.
         if k % _FOUR or columns % _FOUR or constant.shape != (k,) or columns < shares.shape[0]:
@@ -79,17 +73,14 @@ class CompiledKernels:
         client_loops.answer(shares, start, stop, matrix, constant, p, out)
 
     def below(self, packed: Bytes, p: int) -> bool:
-        """See `Kernels.below`."""
         return bool(residue_loops.below(packed, p))
 
     def redraw(self, words: Bytes, count: int, p: int) -> bool:
-        """See `Kernels.redraw`."""
         if words.size % 3 or not 0 <= 3 * count <= words.size:
             raise ValueError("words do not fit their number")  # the loop checks no bounds
         return bool(residue_loops.redraw(words, count, p))
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
-        """See `Kernels.add_masks`."""
         if masks.shape[0] != signs.size or masks.shape[1] < packed.size or packed.size % 3:
             raise ValueError("masks or signs do not fit the residues")
         client_loops.add_masks(packed, masks, signs, p)
@@ -103,7 +94,6 @@ class CompiledKernels:
         stop: int,
         out: Floats,
     ) -> int:
-        """See `Kernels.decode`."""
         shape, addresses = _addresses(answers, weights, primes)
         if not 0 <= 3 * start <= 3 * stop <= shape[2]:
             raise ValueError("rows do not fit the answers")
@@ -118,7 +108,6 @@ class CompiledKernels:
         return self._small.decode(answers, weights, primes, start + done, stop, out[:, :, done:])
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
-        """See `Kernels.weigh`."""
         shape, addresses = _addresses(answers, weights, primes)
         if out.shape != shape or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
@@ -128,7 +117,6 @@ class CompiledKernels:
         return self._small.weigh(answers, weights, primes, out)  # it says whose is wrong
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
-        """See `Kernels.combine`."""
         k, stride = packed.shape
         # The loop checks no bounds.
         if 3 * coefficients.shape[1] != k * stride or out.shape != coefficients.shape[:1]:
@@ -138,7 +126,6 @@ class CompiledKernels:
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
     ) -> tuple[Floats, Floats, Labels, Bools]:
-        """See `Kernels.nearest`."""
         _, k, rows = residues.shape
         if self._value.shape != (k, rows):
             self._value = np.empty((k, rows))
@@ -158,9 +145,8 @@ class CompiledKernels:
         return residues, self._value, labels, contested
 
     def difference_bits(
-        self, packed: Bytes, start: int, question: Differences, own: Labels, out: NDArray[np.uint64]
+        self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
     ) -> None:
-        """See `Kernels.difference_bits`."""
         check_differences(packed, start, question, own, out)  # the loop checks no bounds
         comparing_loops.difference_bits(
             packed,
@@ -176,21 +162,18 @@ class CompiledKernels:
         )
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
-        """See `Kernels.leaf_products`."""
         _check_leaves(bits, start, out)
         gate_loops.leaf_products(bits, start, out)
 
     def leaves(
         self, bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words
     ) -> None:
-        """See `Kernels.leaves`."""
         _check_leaves(bits, start, products)
         if not less.shape == equal.shape == products.shape[1:]:
             raise ValueError("shares do not fit the products")
         gate_loops.leaves(bits, start, products, first, less, equal)
 
     def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
-        """See `Kernels.gate_products`."""
         nodes, count = _check_gates(less, equal, size, out)
         gate_loops.gate_products(less, equal, size, nodes, count, out)
 
@@ -203,7 +186,6 @@ class CompiledKernels:
         first: bool,
         out: tuple[Words, Words],
     ) -> None:
-        """See `Kernels.gates`."""
         nodes, count = _check_gates(*deltas, size, products)
         fits = [one.shape == half.shape for one, half in zip(deltas, halves, strict=True)]
         shapes = [(0, products.shape[2]), products.shape[1:]]
@@ -212,7 +194,6 @@ class CompiledKernels:
         gate_loops.gates(*deltas, *halves, size, nodes, count, products, first, *out)
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
-        """See `Kernels.accept`."""
         return int(residue_loops.accept(words, (1 << p.bit_length()) - 1, p, kept))
 
 

@@ -28,12 +28,12 @@ def wires_of(size: int, equal: Words) -> tuple[int, int]:
 
 
 def leaf_products(bits: Words, start: int, out: Words) -> None:
-    """See `secfc.kernels.interface.Kernels.leaf_products`."""
+    """See `Kernels.leaf_products`."""
     _multiply(out, list(bits[:, start : start + out.shape[1]]), at=1)
 
 
 def leaves(bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words) -> None:
-    """See `secfc.kernels.interface.Kernels.leaves`."""
+    """See `Kernels.leaves`."""
     chunk = bits.shape[0]
     n = ~bits[:, start : start + less.size]
     table = np.empty((1 << chunk, less.size), dtype=np.uint64)
@@ -47,7 +47,7 @@ def leaves(bits: Words, start: int, products: Words, first: bool, less: Words, e
 
 
 def gate_products(less: Words, equal: Words, size: int, out: Words) -> None:
-    """See `secfc.kernels.interface.Kernels.gate_products`."""
+    """See `Kernels.gate_products`."""
     nodes, count = wires_of(size, equal)
     table = np.empty((1 << count, nodes, equal.shape[1]), dtype=np.uint64)
     table[0], ends = ONES, _ends(equal, size, count)
@@ -67,7 +67,7 @@ def gates(
     first: bool,
     out: tuple[Words, Words],
 ) -> None:
-    """See `secfc.kernels.interface.Kernels.gates`."""
+    """See `Kernels.gates`."""
     nodes, count = wires_of(size, deltas[1])
     table = np.empty((1 << count, nodes, deltas[1].shape[1]), dtype=np.uint64)
     table[0] = _one(first)
@@ -99,14 +99,9 @@ def _one(first: bool) -> np.uint64:
 
 
 def _multiply(table: Words, masks: Sequence[Words], *, at: int) -> None:
-    """Write the products of every subset of some masks but the empty one, which stands before or is left out.
+    """Write the products of every subset of s masks but the empty one to a table, shape (2**s - at, ...).
 
-    Parameters
-    ----------
-    table : ndarray of shape (2**s - at, ...), uint64
-    masks : sequence of s ndarrays of shape (...), uint64
-    at : int
-        Entries left out, 0 or 1.
+    The empty one stands before, or is left out: `at` entries, 0 or 1, are.
     """
     for i, mask in enumerate(masks):
         alone = (1 << i) - at
@@ -117,17 +112,7 @@ def _multiply(table: Words, masks: Sequence[Words], *, at: int) -> None:
 def _fold(table: Words, delta: Words, wire: int) -> Words:
     """Take the wire of highest index out of a table: its share of x_wire times each product, in place.
 
-    Parameters
-    ----------
-    table : ndarray of shape (2**(wire + 1), ...), uint64
-        Overwritten.
-    delta : ndarray, uint64
-    wire : int
-
-    Returns
-    -------
-    ndarray of shape (2**wire, ...), uint64
-        The first half.
+    The table has shape (2**(wire + 1), ...) and is overwritten; what is returned is its first half.
     """
     half = 1 << wire
     low: Words = table[:half]

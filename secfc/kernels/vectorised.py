@@ -8,7 +8,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
-from secfc.kernels import gates
+from secfc.kernels import gates as bitwise
 from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
 
 _BLOCK_ELEMENTS = 1 << 17
@@ -25,13 +25,11 @@ class VectorisedKernels:
     transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients (python -m benchmarks crossover)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
-        """See `Kernels.encode`."""
         coded, width, rows = values.shape
         shares = matmul(basis, values.reshape(coded, width * rows), p)
         out[...] = pack(shares, p).reshape(out.shape)
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        """See `Kernels.encode_by_transform`."""
         coded, width, rows = values.shape
         x = np.zeros((transform.spectrum.size, width * rows))
         x[:coded] = reduce(values.reshape(coded, -1) * transform.before[:, np.newaxis], p)
@@ -40,14 +38,12 @@ class VectorisedKernels:
         out[...] = pack(reduce(x * transform.after[:, np.newaxis], p), p).reshape(out.shape)
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        """See `Kernels.store`."""
         residues = centre(unpack(packed), p)
         stop = start + residues.shape[1]
         shares[:-1, start:stop] = residues
         shares[-1, start:stop] = squared_norms(residues, p)
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
-        """See `Kernels.set_sums`."""
         sums = np.zeros((k, shares.shape[0]))
         step = max(1, _BLOCK_ELEMENTS // max(k, shares.shape[0]))
         clusters = np.arange(k)[:, np.newaxis]
@@ -57,18 +53,15 @@ class VectorisedKernels:
         return sums
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
-        """See `Kernels.move_rows`."""
         moved = np.ascontiguousarray(shares[:, rows])
         sums += self.set_sums(moved, new, sums.shape[0]) - self.set_sums(moved, old, sums.shape[0])
 
     def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
-        """See `Kernels.prepare`: as they are."""
         return matrix, constant
 
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
-        """See `Kernels.answer`."""
         step = max(1, _BLOCK_ELEMENTS // max(shares.shape[0], matrix.shape[0]))
         for low in range(start, stop, step):
             high = min(low + step, stop)
@@ -77,14 +70,12 @@ class VectorisedKernels:
             out[:, 3 * (low - start) : 3 * (high - start)] = pack(reduce(product, p), p)
 
     def below(self, packed: Bytes, p: int) -> bool:
-        """See `Kernels.below`."""
         step = 3 * _BLOCK_ELEMENTS
         return all(
             bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
         )
 
     def redraw(self, words: Bytes, count: int, p: int) -> bool:
-        """See `Kernels.redraw`."""
         values, places = unpack(words), words.reshape(-1, BYTES_PER_RESIDUE)
         wanted = np.flatnonzero(values[:count] >= p)
         spare = count + np.flatnonzero(values[count:] < p)[: wanted.size]
@@ -92,7 +83,7 @@ class VectorisedKernels:
         return spare.size == wanted.size
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
-        """See `Kernels.add_masks`: sums of fewer than 2**12 integers below 2**24 are exact."""
+        # Sums of fewer than 2**12 integers below 2**24 are exact.
         step = 3 * _BLOCK_ELEMENTS
         for start in range(0, packed.size, step):
             part = slice(start, min(start + step, packed.size))
@@ -108,7 +99,6 @@ class VectorisedKernels:
         stop: int,
         out: Floats,
     ) -> int:
-        """See `Kernels.decode`."""
         out[...] = 0.0
         modulo = np.array(primes)[:, np.newaxis, np.newaxis]
         for at, packed in enumerate(answers):
@@ -123,7 +113,6 @@ class VectorisedKernels:
         return -1
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
-        """See `Kernels.weigh`."""
         count, k, octets = out.shape
         rows, step = octets // BYTES_PER_RESIDUE, max(1, _BLOCK_ELEMENTS // (count * k))
         for start in range(0, rows, step):
@@ -137,7 +126,6 @@ class VectorisedKernels:
         return -1
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
-        """See `Kernels.combine`."""
         count, entries = coefficients.shape
         octets = packed.reshape(-1)
         total = np.zeros(count)
@@ -157,7 +145,6 @@ class VectorisedKernels:
     def nearest(
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
     ) -> tuple[Floats, Floats, Labels, Bools]:
-        """See `Kernels.nearest`."""
         digits = radix.digits(residues)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = radix.approximate(digits) / sizes.astype(np.float64)[:, np.newaxis] ** 2
@@ -167,9 +154,8 @@ class VectorisedKernels:
         return digits, value, labels, (value <= best * (1 + tolerance)).sum(axis=0) > 1
 
     def difference_bits(
-        self, packed: Bytes, start: int, question: Differences, own: Labels, out: NDArray[np.uint64]
+        self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
     ) -> None:
-        """See `Kernels.difference_bits`."""
         check_differences(packed, start, question, own, out)
         rows, radix = own.size, question.radix
         x = unpack(packed[:, question.columns, 3 * start : 3 * (start + rows)])
@@ -197,34 +183,12 @@ class VectorisedKernels:
                 group = q * (places // chunk) + place // chunk
                 out[place % chunk, group] = np.packbits(bits, axis=2, bitorder="little").view("<u8")[..., 0]
 
-    def leaf_products(self, bits: Words, start: int, out: Words) -> None:
-        """See `Kernels.leaf_products`."""
-        gates.leaf_products(bits, start, out)
-
-    def leaves(
-        self, bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words
-    ) -> None:
-        """See `Kernels.leaves`."""
-        gates.leaves(bits, start, products, first, less, equal)
-
-    def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
-        """See `Kernels.gate_products`."""
-        gates.gate_products(less, equal, size, out)
-
-    def gates(
-        self,
-        deltas: tuple[Words, Words],
-        halves: tuple[Words, Words],
-        size: int,
-        products: Words,
-        first: bool,
-        out: tuple[Words, Words],
-    ) -> None:
-        """See `Kernels.gates`."""
-        gates.gates(deltas, halves, size, products, first, out)
+    leaf_products = staticmethod(bitwise.leaf_products)
+    leaves = staticmethod(bitwise.leaves)
+    gate_products = staticmethod(bitwise.gate_products)
+    gates = staticmethod(bitwise.gates)
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
-        """See `Kernels.accept`."""
         low_bits = words & np.uint32((1 << p.bit_length()) - 1)
         accepted = low_bits[low_bits < p][: kept.size]
         kept[: accepted.size] = accepted
@@ -232,9 +196,7 @@ class VectorisedKernels:
         return accepted.size
 
 
-def check_differences(
-    packed: Bytes, start: int, question: Differences, own: Labels, out: NDArray[np.uint64]
-) -> None:
+def check_differences(packed: Bytes, start: int, question: Differences, own: Labels, out: Words) -> None:
     """Refuse what does not fit together; the compiled loop checks no bounds."""
     count, columns = len(question.radix.primes), question.columns
     if packed.shape[0] != count or question.weights.shape != (count, columns.size):
