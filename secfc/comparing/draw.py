@@ -13,10 +13,11 @@ import numpy as np
 from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, EvaluatorTools
-from secfc.comparing.gate_roles import WORD, GateDealer, GateEvaluator, Opening
+from secfc.comparing.gate_roles import GateDealer, GateEvaluator, Opening
 from secfc.comparing.matches import packed, reduced
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Steps
+from secfc.comparing.slicing import WORD_BYTES
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred
@@ -30,7 +31,7 @@ def most_draw_bytes(rows: int, draws: int, primes: int) -> int:
     """Bytes of the largest message that the dealer sends for so many draws."""
     ends, bracket = draws * (min(rows, _PIECES) - 1), Bracket.pair()
     plan = BatchPlan.of_columns(primes_of(primes), ends, bracket, columns=2)
-    return WORD * plan.dealt
+    return WORD_BYTES * plan.dealt
 
 
 class _Search:

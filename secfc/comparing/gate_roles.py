@@ -13,13 +13,10 @@ from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorToo
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan
 from secfc.comparing.role import Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
-from secfc.comparing.slicing import to_rows
+from secfc.comparing.slicing import WORD_BYTES, to_rows
 from secfc.errors import CheatError
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-
-WORD = 8
-"""Bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +78,10 @@ class GateEvaluator(EvaluatorRole):
 
     def _opened(self, opening: Opening) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
         """Open outputs, shape (outputs, rows)."""
-        dealt = yield from self._dealt(WORD * opening.dealt)
+        dealt = yield from self._dealt(WORD_BYTES * opening.dealt)
         batches, at = [], 0
         for batch, plan in enumerate(opening.plans):
-            end = at + WORD * plan.dealt
+            end = at + WORD_BYTES * plan.dealt
             gates = Evaluating(opening.stage, dealt[at:end], batch=batch, **self._tools)
             batches.append(gates.outputs(plan, opening.residues))
             at = end

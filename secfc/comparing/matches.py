@@ -17,7 +17,7 @@ from secfc.array_types import Bools, Floats
 from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.slicing import to_rows, words_of
+from secfc.comparing.slicing import WORD_BYTES, to_rows, words_of
 from secfc.comparing.widths import USUAL, GateWidths, Group
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.residues import canonical, centred, reduce
@@ -30,9 +30,6 @@ ENTRY = 2
 
 _TIE = (Group(offset=0, count=1, size=2, last=True),)
 """The node l1 ^ e1 l2: strictly farther, or as far and of a lower number."""
-
-_WORD = 8
-"""Bytes."""
 
 
 def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, primes: Sequence[int]) -> Floats:
@@ -97,7 +94,7 @@ class Knockout:
         """Bytes that E1 would be dealt for another number of pairs."""
         of_word = self._plan.dealt // words_of(self._pairs)
         of_choice = BYTES_PER_RESIDUE * len(self._primes) * self._choice
-        return _WORD * of_word * words_of(pairs) + of_choice * pairs
+        return WORD_BYTES * of_word * words_of(pairs) + of_choice * pairs
 
     def deal(
         self, first: Floats, second: Floats, stage: str, **tools: Unpack[DealerTools]
@@ -121,7 +118,7 @@ class Knockout:
 
         That is of shape (P, 2 c - 1, n), from masked entries of shape (P, c, n). E0 does not read `dealt`.
         """
-        words, keys, kernels = _WORD * self._plan.dealt, tools["keys"], tools["kernels"]
+        words, keys, kernels = WORD_BYTES * self._plan.dealt, tools["keys"], tools["kernels"]
         gates = Evaluating(stage, dealt[:words], **tools)
         signs = yield from gates.signs(self._plan, self._columns(first, second))
         deltas, _ = yield from gates.open(signs[np.newaxis])
@@ -182,11 +179,11 @@ class Final:
     @property
     def dealt(self) -> int:
         """Bytes that E1 is dealt."""
-        return _WORD * (self._plan.dealt + _TIE[0].dealt * self._width)
+        return WORD_BYTES * (self._plan.dealt + _TIE[0].dealt * self._width)
 
     def deal(self, entries: Floats, stage: str, **tools: Unpack[DealerTools]) -> bytes:
         """What E1 is dealt, from the masks of the entries, shape (P, 2, n)."""
-        dealt = np.empty(self.dealt // _WORD, dtype=np.uint64)
+        dealt = np.empty(self.dealt // WORD_BYTES, dtype=np.uint64)
         dealing = Dealing(stage, dealt, **tools)
         dealing.signs(self._plan, self._columns(entries))
         masks = dealing.masks((3, self._width))

@@ -6,7 +6,7 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
-from secfc.comparing.slicing import at_most, words_of
+from secfc.comparing.slicing import WORD_BYTES, at_most, words_of
 from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
@@ -14,8 +14,6 @@ from secfc.field.residues import centred
 from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Differences, Words
 from secfc.options import Link
-
-_WORD_BYTES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +196,7 @@ def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
             break
         of_pair, of_output = _dealt(widened, few - 1, WIDE)
         most = max(most, words_of(min(rows, wide // pairs)) * (pairs * of_pair + few * of_output))
-    return _WORD_BYTES * max(most, core)
+    return WORD_BYTES * max(most, core)
 
 
 @cache

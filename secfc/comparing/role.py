@@ -146,7 +146,8 @@ class EvaluatorRole(Role):
         while not found:
             data = b"".join(array.data for array in mine)
             told = yield (*self._waiting, Sending(recipient=self._peer, data=data)), {self._peer: len(data)}
-            self._waiting, sent, mine, at = (), mine, [], 0
+            self._waiting = ()
+            sent, mine, at = mine, [], 0
             for one, array in zip(batches, sent, strict=True):
                 others = np.frombuffer(told[self._peer], dtype=array.dtype, count=array.size, offset=at)
                 at += array.nbytes

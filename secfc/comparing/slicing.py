@@ -6,6 +6,7 @@ from secfc.array_types import Bools, Labels
 from secfc.kernels.interface import Words
 
 STRIPS = 64
+WORD_BYTES = 8
 
 
 def words_of(rows: int) -> int:

@@ -152,9 +152,8 @@ def store(packed, p, shares, start):
                 value = np.float64(r - p if r > half else r)
                 target[i] = value
                 norms[i] += value * value
-            if (
-                c % INNER == INNER - 2 or c == width - 1
-            ):  # 128 products at most and a reduced rest: below 2**53
+            # 128 products at most and a reduced rest: below 2**53.
+            if c % INNER == INNER - 2 or c == width - 1:
                 for i in range(b):
                     quotient = (norms[i] * inverse + ROUND) - ROUND
                     norms[i] -= quotient * modulus

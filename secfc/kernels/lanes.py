@@ -42,8 +42,8 @@ def _store(builder, value, address):
     builder.store(value, builder.inttoptr(address, value.type.as_pointer())).align = 1
 
 
-def _broadcast(builder, value):
-    nothing = ir.Constant(_FLOATS, ir.Undefined)
+def _broadcast(builder, value, kind=_FLOATS):
+    nothing = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(_I32, 0))
     return builder.shuffle_vector(first, nothing, _indices([0] * LANES))
 
@@ -59,6 +59,13 @@ def _eight(builder, address):
     """The eight integers in the 24 bytes at an address; no byte beyond them is read."""
     low, high = _four(builder, address, 0), _four(builder, builder.add(address, _I64(8)), 4)
     return builder.shuffle_vector(low, high, _indices(list(range(LANES))))
+
+
+def _squeezed(builder, integers):
+    """The lower three bytes of each of eight integers."""
+    octets = builder.bitcast(integers, ir.VectorType(_I8, 4 * LANES))
+    kept = _indices([4 * i + byte for i in range(LANES) for byte in range(3)])
+    return builder.shuffle_vector(octets, octets, kept)
 
 
 def _larger(builder, a, b):
@@ -92,10 +99,7 @@ def beyond(_, source, groups, p, found):
 
     def generate(context, builder, signature, arguments):
         source, groups, p, found = arguments
-        modulus = builder.insert_element(
-            ir.Constant(_INTEGERS, ir.Undefined), builder.trunc(p, _I32), ir.Constant(_I32, 0)
-        )
-        modulus = builder.shuffle_vector(modulus, ir.Constant(_INTEGERS, ir.Undefined), _indices([0] * LANES))
+        modulus = _broadcast(builder, builder.trunc(p, _I32), _INTEGERS)
         with cgutils.for_range(builder, groups) as loop:
             eight = _eight(builder, builder.add(source, builder.mul(loop.index, _I64(3 * LANES))))
             bits = builder.bitcast(builder.icmp_signed(">=", eight, modulus), _I8)
@@ -133,7 +137,6 @@ def pack(_, source, groups, p, target):
         modulus = _broadcast(builder, p)
         inverse = _broadcast(builder, builder.fdiv(ir.Constant(_F64, 1.0), p))
         rounding, zero = _all(_FLOATS, _ROUND), _all(_FLOATS, 0.0)
-        squeezed = _indices([4 * i + byte for i in range(LANES) for byte in range(3)])
         with cgutils.for_range(builder, groups) as loop:
             z = _load(builder, builder.add(source, builder.mul(loop.index, _I64(8 * LANES))), _FLOATS)
             scaled = builder.fmul(z, inverse, flags=_CONTRACT)
@@ -141,8 +144,7 @@ def pack(_, source, groups, p, target):
             r = builder.fsub(z, builder.fmul(quotient, modulus, flags=_CONTRACT), flags=_CONTRACT)
             lifted = builder.fadd(r, modulus)
             r = builder.select(builder.fcmp_ordered("<", r, zero), lifted, r)
-            octets = builder.bitcast(builder.fptosi(r, _INTEGERS), ir.VectorType(_I8, 4 * LANES))
-            packed = builder.shuffle_vector(octets, octets, squeezed)
+            packed = _squeezed(builder, builder.fptosi(r, _INTEGERS))
             _store(builder, packed, builder.add(target, builder.mul(loop.index, _I64(3 * LANES))))
         return context.get_dummy_value()
 
@@ -155,18 +157,14 @@ def add(_, target, source, groups, p):
 
     def generate(context, builder, signature, arguments):
         target, source, groups, p = arguments
-        nothing = ir.Constant(_INTEGERS, ir.Undefined)
-        modulus = builder.insert_element(nothing, builder.trunc(p, _I32), ir.Constant(_I32, 0))
-        modulus = builder.shuffle_vector(modulus, nothing, _indices([0] * LANES))
-        squeezed = _indices([4 * i + byte for i in range(LANES) for byte in range(3)])
+        modulus = _broadcast(builder, builder.trunc(p, _I32), _INTEGERS)
         with cgutils.for_range(builder, groups) as loop:
             offset = builder.mul(loop.index, _I64(3 * LANES))
             place = builder.add(target, offset)
             total = builder.add(_eight(builder, place), _eight(builder, builder.add(source, offset)))
             less = builder.sub(total, modulus)
             total = builder.select(builder.icmp_signed("<", less, _all(_INTEGERS, 0)), total, less)
-            octets = builder.bitcast(total, ir.VectorType(_I8, 4 * LANES))
-            _store(builder, builder.shuffle_vector(octets, octets, squeezed), place)
+            _store(builder, _squeezed(builder, total), place)
         return context.get_dummy_value()
 
     return types.void(types.uint64, types.uint64, types.int64, types.int64), generate

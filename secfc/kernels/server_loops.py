@@ -17,6 +17,28 @@ _AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
 """For quotients that are no integers: rounded as NumPy rounds them."""
 
 
+@njit(inline="always", **OPTIONS)
+def _weighed(addresses, weights, p, offset, target, largest):
+    """Weighted sums, reduced, of whole PAIRs of integers from `offset` on of every answer."""
+    inverse, modulus = 1.0 / p, float(p)
+    for i in range(target.size):
+        target[i] = 0.0
+    # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
+    for first in range(0, addresses.size, 63):
+        lanes.weigh(
+            uint64(addresses[first:].ctypes.data),
+            uint64(weights[first:].ctypes.data),
+            min(63, addresses.size - first),
+            offset,
+            target.size // PAIR,
+            uint64(target.ctypes.data),
+            uint64(largest.ctypes.data),
+        )
+        for i in range(target.size):
+            quotient = (target[i] * inverse + ROUND) - ROUND
+            target[i] -= quotient * modulus
+
+
 @njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, float64[:, :, ::1]), **OPTIONS)
 def decode(addresses, weights, primes, rows, start, total):
     """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
@@ -25,31 +47,13 @@ def decode(addresses, weights, primes, rows, start, total):
     residues.
     """
     count, k, wanted = total.shape
-    groups = wanted // PAIR
+    whole = wanted // PAIR * PAIR
     largest = np.empty(LANES, dtype=np.int32)
     for q in range(count):
-        inverse, modulus = 1.0 / primes[q], float(primes[q])
         largest[:] = 0
         for h in range(k):
-            target = total[q, h, : groups * PAIR]
-            for i in range(target.size):
-                target[i] = 0.0
             offset = uint64(3 * ((q * k + h) * rows + start))
-            # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
-            for first in range(0, addresses.size, 63):
-                some = min(63, addresses.size - first)
-                lanes.weigh(
-                    uint64(addresses[first:].ctypes.data),
-                    uint64(weights[q, first:].ctypes.data),
-                    some,
-                    offset,
-                    groups,
-                    uint64(target.ctypes.data),
-                    uint64(largest.ctypes.data),
-                )
-                for i in range(target.size):
-                    quotient = (target[i] * inverse + ROUND) - ROUND
-                    target[i] -= quotient * modulus
+            _weighed(addresses, weights[q], primes[q], offset, total[q, h, :whole], largest)
         if largest.max() >= primes[q]:
             return False
     return True
@@ -66,7 +70,6 @@ def weigh(addresses, weights, primes, out):
     rows = out.shape[2] // 3
     total, largest = np.empty(LONG), np.empty(LANES, dtype=np.int32)
     for q in range(count):
-        inverse, modulus = 1.0 / primes[q], float(primes[q])
         largest[:] = 0
         for h in range(k):
             low = 0
@@ -74,25 +77,9 @@ def weigh(addresses, weights, primes, out):
                 b = min(LONG, (rows - low) // PAIR * PAIR)
                 if b == 0:
                     low, b = rows - PAIR, PAIR
-                target = total[:b]
-                for i in range(b):
-                    target[i] = 0.0
-                # As in `decode`.
-                for first in range(0, addresses.size, 63):
-                    some = min(63, addresses.size - first)
-                    lanes.weigh(
-                        uint64(addresses[first:].ctypes.data),
-                        uint64(weights[q, first:].ctypes.data),
-                        some,
-                        uint64(3 * ((q * k + h) * rows + low)),
-                        b // PAIR,
-                        uint64(target.ctypes.data),
-                        uint64(largest.ctypes.data),
-                    )
-                    for i in range(b):
-                        quotient = (target[i] * inverse + ROUND) - ROUND
-                        target[i] -= quotient * modulus
-                pack(target, b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
+                offset = uint64(3 * ((q * k + h) * rows + low))
+                _weighed(addresses, weights[q], primes[q], offset, total[:b], largest)
+                pack(total[:b], b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
                 low += b
         if largest.max() >= primes[q]:
             return False
