@@ -1,7 +1,9 @@
 """What the inertia, which everybody is told, tells a party that knows all rows but one."""
 
 import numpy as np
+import pytest
 
+from secfc.limits import Limits
 from secfc.protocol.messages import Assignment, Finish
 
 D, K = 2, 4
@@ -52,3 +54,37 @@ def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(w
     )
     found, *_ = np.linalg.lstsq(equations[:, :-1], np.array(history) - equations[:, -1], rcond=None)
     np.testing.assert_allclose(found[1:], secret[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("ends", [{"tol_moved": 0.1}, {"max_iter": 3}], ids=str)
+def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_tell(wire, disclosure, ends):
+    """A recipient needs no row of its own: the inertia is about means of sets that differ by this row."""
+    everyone, rng = [np.zeros((0, D))], np.random.default_rng(3)
+    everyone += [rng.normal(size=(40, D)) for _ in "23"]
+    given = {"disclosure": disclosure, "reveal_to": (1,), "reveal_spread": 10, "precision": 32}
+    consent, pooled, found = Limits(reveal_centres=True, reveal_spread=10), np.vstack(everyone), 0
+    for seed in range(8):
+        net, asked, told = wire(everyone, k=2, seed=seed, limits=consent, **given, **ends), [], []
+
+        def look(message, asked=asked, told=told):
+            if message.recipient == 1 and isinstance(message, Assignment):
+                asked.append(message.sets)
+            told.extend([message] if message.recipient == 1 and isinstance(message, Finish) else [])
+            return False
+
+        net.run(drop=look)
+        (finish,), client, sets = told, net.clients[1], asked[-1]
+        moved = np.flatnonzero(finish.labels != sets)
+        if moved.size != 1:
+            continue
+        found += 1
+        (row,) = moved
+        left, joined = sets[row], finish.labels[row]
+        sizes = np.bincount(finish.labels)
+        of_rows = sizes @ (client.deviations**2).sum(axis=1)
+        to = ((pooled[row] - client.centres) ** 2).sum(axis=1)
+        sphere = sizes[left] / (sizes[left] + 1) ** 2 * to[left]
+        sphere += sizes[joined] / (sizes[joined] - 1) ** 2 * to[joined]
+        assert np.isclose(finish.inertia - of_rows, sphere, rtol=1e-3)
+    assert found
