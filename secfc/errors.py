@@ -170,4 +170,4 @@ class PrecisionWarning(UserWarning):
 
 
 class PrivacyWarning(UserWarning):
-    """The parameters make the disclosure larger than a reader may expect."""
+    """The parameters promise less than a reader may expect, of what is disclosed or of what is found."""

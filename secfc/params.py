@@ -557,6 +557,11 @@ class Job(AgreedClustering):
                 f"recheck: any two of clients {', '.join(map(str, again))} together learn how far the rows "
                 f"that they recheck are from the centres of those rounds, though t={self.t} may collude"
             )
+        if self.recheckers and clients and not self.max_liars:
+            return PrivacyWarning(
+                f"recheck: clients {', '.join(map(str, clients))} compare and max_liars=0, so one of them "
+                "that compares wrongly may hide it by a wrong answer when labels are rechecked"
+            )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return None
         columns = "one column" if self.width == 1 else "two columns"

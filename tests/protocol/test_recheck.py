@@ -660,6 +660,44 @@ class TestTheServer:
         net.run(drop=silent)
         assert net.server.overdue(lambda *link: carried[link]) == (2, 4, 5, 7)
 
+    def late(self, net, withheld):
+        """Run to the end but for messages of the round of rechecking; how many came of each, by link."""
+        carried = Counter()
+
+        def drop(message):
+            rechecks = isinstance(net.server.phase, ServerRecheck)
+            dropped = rechecks and withheld(message)
+            if rechecks and not dropped:
+                carried[type(message).__name__, message.sender, message.recipient] += 1
+            return dropped
+
+        net.run(drop=drop)
+        return net.server.overdue(lambda *link: carried[link])
+
+    def test_counts_the_first_evaluators_own_answer(self, of):
+        """With it R answers are here, so it is the evaluators' turn."""
+
+        def withheld(message):
+            return isinstance(message, Endorsement) or (
+                isinstance(message, MaskedAnswer) and message.sender in (4, 5, 6)
+            )
+
+        net = of(comparers=(4, 7, 5), recheckers=(3, 2, 6))
+        assert self.late(net, withheld) == (2, 6)
+
+    def test_asks_the_dealer_where_the_first_evaluator_lacks_its_masks(self, of):
+        net = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1])
+        net.run(until=lambda: isinstance(net.server.phase, ServerRecheck))
+        for gone in COMPARERS:
+            net.post(net.server.absent(gone))
+        dealer, first, _ = AGAIN
+
+        def withheld(message):
+            masks = isinstance(message, SpareMasks) and (message.sender, message.recipient) == (dealer, first)
+            return masks or bool({message.sender, message.recipient} & {*COMPARERS})
+
+        assert self.late(net, withheld) == (dealer,)
+
     def test_asks_the_dealer_where_others_lack_its_masks(self, of):
         net, carried = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1]), Counter()
 
@@ -753,5 +791,13 @@ class TestWhoRechecks:
         warning = self.job(t=2, recheckers=(2, 3, 9)).privacy_warning()
         assert isinstance(warning, PrivacyWarning)
         assert str(warning).startswith("recheck: any two of clients 2, 3 together learn")
-        assert self.job(t=2, recheckers=(2, 9, 10)).privacy_warning() is None
-        assert self.job(recheckers=(4, 5, 6)).privacy_warning() is None
+        helpers = {"comparers": (7, 8, 9), "t": 2}
+        assert self.job(recheckers=(2, 10, 11), **helpers).privacy_warning() is None
+        assert self.job(recheckers=(4, 5, 6), max_liars=1).privacy_warning() is None
+
+    @pytest.mark.parametrize("who", [(1, 2, 3), (7, 1, 8)])
+    def test_it_warns_where_one_that_compares_can_hide_a_lie_by_wrong_answers(self, who):
+        clients = ", ".join(str(j) for j in who if j < 7)
+        warning = self.job(comparers=who, recheckers=(4, 5, 6)).privacy_warning()
+        assert isinstance(warning, PrivacyWarning)
+        assert str(warning).startswith(f"recheck: clients {clients} compare and max_liars=0, so one of them")

@@ -108,8 +108,12 @@ class ServerRecheck(ServerPhase):
             return self.awaited
         sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}
         most = max(sent.values())
+        if first in gathering.members:  # its own answers are carried to nobody
+            dealer, kind = self._who.dealer, SpareMasks.__name__
+            sent[first] = min(most, carried(kind, dealer, first)) if first in self._spares else most
         behind = [j for j, count in sent.items() if j not in gathering.absent and count < most]
-        if len(sent) - len(behind) >= self._job.threshold + self._job.max_liars or not behind:
+        answered = sum(count == most for count in sent.values())
+        if answered >= self._job.threshold + self._job.max_liars or not behind:
             return self.awaited
         return self._unmasked(behind, sent, carried) or tuple(behind)
 
@@ -117,10 +121,15 @@ class ServerRecheck(ServerPhase):
         self, behind: Collection[int], sent: Mapping[int, int], carried: Carried
     ) -> tuple[int, ...]:
         """The dealer, if one of those who are behind has answered under all masks that it was sent."""
-        dealer, kind, left_out = self._who.dealer, SpareMasks.__name__, self.context.gathering.left_out
-        spares = [j for j in range(1, self._job.n + 1) if j not in left_out][self._job.threshold :]
-        waiting = {*spares} & {*behind} - {dealer}
+        dealer, kind = self._who.dealer, SpareMasks.__name__
+        waiting = self._spares & {*behind} - {dealer}
         return (dealer,) if any(carried(kind, dealer, j) == sent[j] for j in waiting) else ()
+
+    @property
+    def _spares(self) -> set[int]:
+        """Clients that answer under masks which the dealer sends them."""
+        left_out = self.context.gathering.left_out
+        return {*[j for j in range(1, self._job.n + 1) if j not in left_out][self._job.threshold :]}
 
     @property
     def counted_from(self) -> int:
