@@ -299,10 +299,11 @@ class Job(AgreedClustering):
     def _check_predict(self) -> None:
         if not isinstance(self.predict, bool):
             raise ParameterError(f"predict: a bool is needed, {type(self.predict).__name__} was given")
-        if self.predict and (self.init, self.max_iter, self.reveal_to) != ("labels", 1, ()):
+        stands = self.init, self.max_iter, self.tol_moved, self.reveal_to
+        if self.predict and stands != ("labels", 1, 0.0, ()):
             raise ParameterError(
-                "predict: init='labels', max_iter=1 and no reveal_centres are needed: a prediction moves and "
-                "opens no centre"
+                "predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres are needed: a "
+                "prediction moves and opens no centre"
             )
 
     def _check_spread(self) -> None:

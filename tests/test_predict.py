@@ -248,13 +248,15 @@ def test_frames_of_other_columns_are_refused():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"init": "random"}, {"max_iter": 300}, {"reveal_to": (1,)}], ids=lambda one: next(iter(one))
+    "changes",
+    [{"init": "random"}, {"max_iter": 300}, {"tol_moved": 0.1}, {"reveal_to": (1,)}],
+    ids=lambda one: next(iter(one)),
 )
 def test_a_job_that_would_move_or_open_centres_is_no_prediction(changes):
     given = {"n": 3, "k": 2, "t": 1, "ell": 1, "d": 1, "bound": 1.0, "init": "labels", "max_iter": 1}
     assert secfc.Job(**{"disclosure": "distances"} | given, predict=True).max_rounds == 1
     with pytest.raises(
-        secfc.ParameterError, match=r"^predict: init='labels', max_iter=1 and no reveal_centres"
+        secfc.ParameterError, match=r"^predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres"
     ):
         secfc.Job(**{"disclosure": "distances"} | given | changes, predict=True)
     with pytest.raises(secfc.ParameterError, match=r"^predict: a bool is needed"):
