@@ -362,6 +362,10 @@ class Job(AgreedClustering):
         """Parties without rows and shares that compare, or compare again, numbered from n + 1 on."""
         return sum(comparer > self.n for comparer in self.comparers + self.recheckers)
 
+    def called(self, party: int) -> str:
+        """What texts call a client or helper."""
+        return f"{'client' if party <= self.n else 'helper'} {party}"
+
     @property
     def tosses(self) -> bool:
         """Whether the comparers toss a coin, which public choices follow from."""

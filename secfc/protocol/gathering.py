@@ -239,18 +239,17 @@ class Gathering:
         if len(gone) <= spare:
             return
         client, who = gone[0], self.describe()
+        called = self._job.called(client)
         if client in self.liars:
-            raise TooManyFaultsError(f"client {client} lies, who compares, and {without}", clients=[client])
+            raise TooManyFaultsError(f"{called} lies, who compares, and {without}", clients=[client])
         if client in self.silent:
-            raise TooManyFaultsError(
-                f"client {client} compares and may be asked nothing, and {without}; {who}"
-            )
+            raise TooManyFaultsError(f"{called} compares and may be asked nothing, and {without}; {who}")
         lies = (
             ", or answers do not agree"
             if self.round and self._job.max_liars and client == comparers[1]
             else ""
         )
-        text = f"client {client} is absent, who compares{lies}, and {without}; {who}"
+        text = f"{called} is absent, who compares{lies}, and {without}; {who}"
         raise TooManyFaultsError(text, clients=gone)
 
     def _candidates(self) -> set[int]:

@@ -102,7 +102,7 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 def _of_comparers(job: Job, rounds: int) -> list[Learned]:
     """Where three parties compare."""
-    dealer, first, second, *reserves = (f"{'client' if j <= job.n else 'helper'} {j}" for j in job.comparers)
+    dealer, first, second, *reserves = map(job.called, job.comparers)
     distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
     return [
         Learned("the server", "nothing else"),
@@ -123,7 +123,7 @@ def _of_recheckers(job: Job) -> list[Learned]:
     """Where three others compare some labels again."""
     if not job.recheckers:
         return []
-    who = ", ".join(f"{'client' if j <= job.n else 'helper'} {j}" for j in job.recheckers)
+    who = ", ".join(map(job.called, job.recheckers))
     distances = f"of {RECHECKED} labels, or all if there are fewer, the exact distances of their rows"
     return [Learned(f"any two of {who}", distances)]
 

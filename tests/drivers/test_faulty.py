@@ -108,10 +108,8 @@ def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_the
         assert_exact(setup, ending)
         return
     assert isinstance(ending.error, TooManyFaultsError)
-    text = (
-        f"client {gone} is absent, who compares, and nobody tosses the coin in its place: others were asked"
-    )
-    assert str(ending.error).startswith(text)
+    text = " is absent, who compares, and nobody tosses the coin in its place: others were asked"
+    assert str(ending.error).startswith(setup.job.called(gone) + text)
     assert (ending.clustering, ending.labels) == (None, {})
 
 

@@ -627,7 +627,7 @@ class TestLiars:
     def test_liars_that_cannot_be_are_not_believed(self, of, said):
         net = of()
         message = net.hold(Endorsement, recipient=SERVER, sender=FIRST)
-        text = f"^clients {FIRST} and {SECOND} name impossible liars in round 1$"
+        text = f"^client {FIRST} and client {SECOND} name impossible liars in round 1$"
         with pytest.raises(CheatError, match=text):
             go_on_with(net, replace(message, liars=said))
 
@@ -713,7 +713,7 @@ class TestTheTrio:
     @pytest.mark.parametrize("liar", [FIRST, SECOND])
     def test_evaluators_that_opened_different_labels_end_the_run(self, net, liar):
         opened = net.hold(OpenedLabels, recipient=SERVER, sender=liar)
-        text = f"^clients {FIRST} and {SECOND} opened different labels in round 1$"
+        text = f"^client {FIRST} and client {SECOND} opened different labels in round 1$"
         with pytest.raises(CheatError, match=text):
             go_on_with(net, replace(opened, labels=other(opened.labels)))
         assert net.server.outcome is None
@@ -882,7 +882,9 @@ class TestEmptiedClusters:
                 return True
             return False
 
-        with pytest.raises(CheatError, match=f"client {FIRST}|clients {FIRST} and {SECOND} moved different"):
+        with pytest.raises(
+            CheatError, match=f"client {FIRST}|client {FIRST} and client {SECOND} moved different"
+        ):
             net.run(drop=drop)
         assert net.server.outcome is None
         assert net.server.gathering.round == 1
@@ -1029,7 +1031,7 @@ class TestStartByPlusPlus:
                 return True
             return False
 
-        text = f"^clients {FIRST} and {SECOND} found different rows of a start in round 1, or rows that"
+        text = f"^client {FIRST} and client {SECOND} found different rows of a start in round 1, or rows that"
         with pytest.raises(CheatError, match=text):
             net.run(drop=drop)
         assert net.server.outcome is None

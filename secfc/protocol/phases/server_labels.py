@@ -82,6 +82,11 @@ class ServerLabels(ServerRounds):
         return self._attempt.evaluators
 
     @property
+    def _both(self) -> str:
+        """What texts call the evaluators."""
+        return " and ".join(map(self._job.called, self._evaluators))
+
+    @property
     def _said(self) -> dict[str, Any]:
         """What questions and the result say of those who compare."""
         attempt = self._attempt
@@ -264,8 +269,7 @@ class ServerLabels(ServerRounds):
         (first, core), (second, other) = (self._opened[j][part] for j in self._evaluators)
         if (first != second).any() or (core is not None and (core != other).any()):
             raise CheatError(
-                f"clients {self._evaluators[0]} and {self._evaluators[1]} opened different labels in round "
-                f"{self._gathering.round}",
+                f"{self._both} opened different labels in round {self._gathering.round}",
                 code=Code.BAD_MESSAGE,
             )
         rows = self._parts.answer_rows(part)
@@ -363,13 +367,13 @@ class ServerLabels(ServerRounds):
         CheatError
             The evaluators name clients that cannot be.
         """
-        gathering = self._gathering
+        gathering, called = self._gathering, self._job.called
         first, second = one.liars, other.liars
         known = {*range(1, self._job.n + 1)} - gathering.left_out.keys()
         possible = set(first) <= known and list(first) == sorted(set(first)) and not second
         if not possible or len(first) > self._job.max_liars:
             raise CheatError(
-                f"clients {one.sender} and {other.sender} name impossible liars in round {one.round}",
+                f"{called(one.sender)} and {called(other.sender)} name impossible liars in round {one.round}",
                 code=Code.BAD_MESSAGE,
             )
         for liar in set(first) - gathering.liars.keys():
@@ -389,8 +393,7 @@ class ServerLabels(ServerRounds):
             possible = {last} if self.search.first_of_k else {self.search.best, last}
         if first != second or first not in possible:
             raise CheatError(
-                f"clients {self._evaluators[0]} and {self._evaluators[1]} found other starts the best in "
-                f"round {self._gathering.round}",
+                f"{self._both} found other starts the best in round {self._gathering.round}",
                 code=Code.BAD_MESSAGE,
             )
         return first
@@ -407,7 +410,7 @@ class ServerLabels(ServerRounds):
         opened = ended and self._job.opens_inertia
         if first != second or (first is not None) != opened or (first is not None and first < 0):
             raise CheatError(
-                f"clients {self._evaluators[0]} and {self._evaluators[1]} found different inertias in round "
+                f"{self._both} found different inertias in round "
                 f"{self._gathering.round}, or one that cannot be",
                 code=Code.BAD_MESSAGE,
             )
@@ -426,8 +429,7 @@ class ServerLabels(ServerRounds):
         possible = len(set(first)) == len(first) in (0, emptied) and max(first, default=0) < m
         if first != second or not possible:
             raise CheatError(
-                f"clients {self._evaluators[0]} and {self._evaluators[1]} moved different rows in round "
-                f"{self._gathering.round}, or not {emptied}",
+                f"{self._both} moved different rows in round {self._gathering.round}, or not {emptied}",
                 code=Code.BAD_MESSAGE,
             )
         return np.array(first, dtype=np.int64)
@@ -452,7 +454,7 @@ class ServerLabels(ServerRounds):
         )
         if not possible:
             raise CheatError(
-                f"clients {self._evaluators[0]} and {self._evaluators[1]} found different rows of a start in "
+                f"{self._both} found different rows of a start in "
                 f"round {self._gathering.round}, or rows that cannot be",
                 code=Code.BAD_MESSAGE,
             )
