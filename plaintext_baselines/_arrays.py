@@ -1,7 +1,5 @@
 """Array types that the annotations share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

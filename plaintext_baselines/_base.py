@@ -1,7 +1,5 @@
 """What all estimators of this package share: parties in, one label array per party out."""
 
-from __future__ import annotations
-
 import abc
 import numbers
 from collections.abc import Sequence
@@ -19,17 +17,8 @@ from plaintext_baselines._floats import nearest
 class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs
     """Base of the estimators: validation, pooling, and prediction by the nearest centre.
 
-    A subclass is a dataclass of its parameters, kept unchanged, and its ``_fit`` sets the attributes below.
-
-    Attributes
-    ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-        A centre that does not exist (its cluster is empty) is a row of nan.
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-    inertia_ : float
-        Sum of squared distances of all rows to the centres of their labels.
-    n_iter_ : int
-    n_features_in_ : int
+    A subclass is a dataclass of its parameters, kept unchanged. Its ``_fit`` sets the attributes below but
+    `n_features_in_`; :class:`Lloyd` says what they are.
     """
 
     n_clusters: int
@@ -99,24 +88,11 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
 
 
 def check_parties(parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-    """Validate the parties' rows.
+    """The parties' rows as C-contiguous float64; a party without rows has shape (0, n_features).
 
-    Parameters
-    ----------
-    parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-        Booleans, integers or floats; a party without rows has shape (0, n_features).
-
-    Returns
-    -------
-    list of C-contiguous ndarray of shape (n_rows_of_the_party, n_features), float64
-
-    Raises
-    ------
-    TypeError
-        If a party does not consist of real numbers.
-    ValueError
-        If there is no party or no column, a party is not two-dimensional, widths differ, or an entry is nan
-        or infinite. The text names party and column, never an entry.
+    TypeError if a party does not consist of real numbers. ValueError if there is no party or no column, a
+    party is not two-dimensional, widths differ, or an entry is nan or infinite. The text names party and
+    column, never an entry.
     """
     data: list[FloatArray] = []
     for index, party in enumerate(parties):

@@ -4,8 +4,6 @@ A matrix product gives the distances of every row to all centres in float64, wit
 where the bound leaves a choice, rationals make it. Sums and the inertia are always exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,21 +18,13 @@ from plaintext_baselines._rounds import NearestCentres
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """The point ``total / size`` in units of the quantised rows.
-
-    Attributes
-    ----------
-    total : ndarray of shape (n_features,), object (int)
-        For a mean the sum of its rows.
-    size : int
-        For a mean their number; positive.
-    """
+    """The point ``total / size`` in units of the quantised rows; for a mean, of as many rows."""
 
     total: Integers
     size: int
 
     @classmethod
-    def of_floats(cls, point: FloatArray, exponent: int) -> Centre:
+    def of_floats(cls, point: FloatArray, exponent: int) -> "Centre":
         """Exactly ``point * 2^exponent``."""
         scaled = [mpq(entry) * mpq(2) ** exponent for entry in point.tolist()]
         size = max(entry.denominator for entry in scaled)  # of powers of 2, the largest is a multiple of all
@@ -54,14 +44,9 @@ Centres = Sequence[Centre | None]  # one for each cluster, None for an empty one
 
 
 class ExactRows:
-    """Exact arithmetic on the rows of the pool.
+    """Exact arithmetic on the rows of the pool, fewer than 2^26 of fewer than 2^22 columns.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-        Whole numbers: the data times ``2^exponent``, rounded. Fewer than 2^26 rows, 2^22 columns.
-    n_clusters : int
-    exponent : int
+    Rows are whole numbers in float64: the data times ``2^exponent``, rounded.
     """
 
     def __init__(self, rows: FloatArray, n_clusters: int, exponent: int) -> None:
@@ -192,18 +177,8 @@ class Filter:
     g, r, the bound and comparisons with it. 2^-900 is far above what underflow can lose, 2^-1074 in each of
     fewer than 2^32 operations. Where g + r >= 2^500 an operation might overflow: nothing is known.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    squares : ndarray of shape (n_rows,), float64
-        ||row||^2, inf beyond float64.
-    centres : sequence of Centre or None
-
-    Attributes
-    ----------
-    clusters : ndarray of int64
-        Those that have a centre, ascending.
-    error : ndarray of shape (n_rows,), float64
+    `squares` are ||row||^2, inf beyond float64. `clusters` are those that have a centre, ascending; `error`
+    has shape (n_rows,).
     """
 
     def __init__(self, rows: FloatArray, squares: FloatArray, centres: Centres) -> None:

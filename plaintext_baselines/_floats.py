@@ -1,7 +1,5 @@
 """Float64 arithmetic of :class:`plaintext_baselines.Lloyd`, in blocks of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,18 +21,7 @@ def blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def set_sums(rows: FloatArray, sets: IntArray, n_clusters: int) -> FloatArray:
-    """Sum of each set's rows, added in row order.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    sets : ndarray of shape (n_rows,), int64
-        -1 for a row that is left out.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64
-    """
+    """Sum of each set's rows (-1: in none), added in row order, shape (n_clusters, n_features)."""
     member = sets >= 0
     starts = np.concatenate(([0], np.cumsum(member)))
     indicator = sparse.csc_array((np.ones(starts[-1]), sets[member], starts), shape=(n_clusters, len(sets)))
@@ -50,11 +37,7 @@ def set_sizes(sets: IntArray, n_clusters: int) -> IntArray:
 def assign(rows: FloatArray, centres: FloatArray) -> NearestCentres:
     """Every row's nearest centre and, from the difference of the two, its squared distance to it.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    centres : ndarray of shape (n_clusters, n_features), float64
-        nan for a centre that does not exist.
+    A centre that does not exist is a row of nan.
     """
     labels = _argmin(rows, centres)
     return NearestCentres(labels, squared_distances(rows, centres, labels))
@@ -73,11 +56,6 @@ class Floats:
     """Lloyd's operations in float64; centres are an array of shape (n_clusters, n_features), nan if empty.
 
     All arithmetic happens in the :class:`Frame` of the pool.
-
-    Parameters
-    ----------
-    pool : ndarray of shape (n_rows, n_features), float64
-    n_clusters : int
     """
 
     def __init__(self, pool: FloatArray, n_clusters: int) -> None:
@@ -116,10 +94,7 @@ class Floats:
         result = np.ones(len(self._rows), dtype=np.bool_)
         for cluster in np.flatnonzero(np.isfinite(centres[:, 0])):
             others = assignment.labels != cluster
-            distances = np.empty(len(self._rows))
-            for block in blocks(len(self._rows), self._rows.shape[1]):
-                difference = self._rows[block] - centres[cluster]
-                distances[block] = np.einsum("ij,ij->i", difference, difference)
+            distances = squared_distances(self._rows, centres, np.full(len(self._rows), cluster))
             # 9: squares of the distances' ratio 3.
             result[others & (9 * assignment.distances > distances)] = False
         return result
@@ -143,17 +118,7 @@ class KeepingFloats(Floats):
 
 
 def nearest(rows: FloatArray, centres: FloatArray) -> IntArray:
-    """Index of every row's nearest centre in float64; a centre of nan is never chosen.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    centres : ndarray of shape (n_clusters, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-    """
+    """Index of every row's nearest centre in float64; a centre of nan is never chosen."""
     # The existing centre nearest to the origin: its size is that of the distances that matter (centres far
     # beyond it overflow to inf and are not chosen), and moving it to 0 loses little to cancellation.
     sizes = np.abs(centres).max(axis=1)

@@ -1,7 +1,5 @@
 """The units in which float64 arithmetic is done: a power of two and an offset away from the data's."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray
@@ -19,10 +17,6 @@ class Frame:
     The rows are scaled by a power of two into [-1, 1] (exact; squares then neither overflow nor vanish) and
     moved to mean 0 (less cancellation, as in scikit-learn). Neither is part of any method: no party needs to
     know them, and results are brought back to the data's units.
-
-    Parameters
-    ----------
-    pool : ndarray of shape (n_rows, n_features), float64
     """
 
     def __init__(self, pool: FloatArray) -> None:

@@ -3,8 +3,6 @@
 It accepts fewer points than clusters and duplicate points, which scikit-learn refuses or warns of.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, NamedTuple
 
@@ -37,19 +35,6 @@ def kmeans(
 
     With at most `n_clusters` points the points are the centres, repeated in turn until there are
     `n_clusters` of them: a repeated centre never wins a row, since ties go to the lowest cluster.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features), float64, n_points >= 1
-    n_clusters : int
-    seed : None or int
-        scikit-learn's `random_state`.
-    weights : ndarray of shape (n_points,), float64, optional
-    init : ndarray of shape (n_clusters, n_features), float64, or "k-means++"
-    n_init : int
-        Runs, of which the best is kept; 1 if `init` is an array.
-    max_iter, tol
-        As in ``sklearn.cluster.KMeans``.
     """
     if len(points) <= n_clusters:
         return Clustering(np.resize(points, (n_clusters, points.shape[1])), np.arange(len(points)))

@@ -1,7 +1,5 @@
 """What the approximate federated methods share: one ``fit`` around the rounds that each of them defines."""
 
-from __future__ import annotations
-
 import abc
 import numbers
 from collections.abc import Sequence
@@ -19,17 +17,10 @@ from plaintext_baselines._start import given_centres, given_labels, random_start
 
 @dataclass(frozen=True)
 class Fit:
-    """What a method's rounds end with, in the frame's units.
+    """What a method's rounds end with, in the frame's units; further fitted `attributes` in the data's.
 
-    Attributes
-    ----------
-    centres : ndarray of shape (n_clusters, n_features), float64
-    history : list of float
-        Inertia at the centres that each round began with.
-    labels : list of ndarray of shape (n_rows_of_the_party,), int64, optional
-        None: every row gets its nearest centre.
-    attributes : dict
-        Further fitted attributes, in the data's units.
+    `history` is the inertia at the centres that each round began with. Without `labels` every row gets its
+    nearest centre.
     """
 
     centres: FloatArray
@@ -67,6 +58,12 @@ class FederatedMethod(FederatedClusterer):
         for name, value in outcome.attributes.items():
             setattr(self, name, value)
 
+    def _check_counts(self, *names: str, optional: Sequence[str] = ()) -> None:
+        """Raise unless these parameters are integers >= 1, or optional ones None."""
+        for name in (*names, *optional):
+            if name not in optional or getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+
     @abc.abstractmethod
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         """Raise for parameters that cannot be used."""
@@ -97,17 +94,6 @@ def total_inertia(parties: Sequence[FloatArray], centres: FloatArray) -> float:
     return float(sum(assign(rows, centres).distances.sum() for rows in parties))
 
 
-def check_init(init: Any, names: Sequence[str]) -> None:
-    """Raise unless `init` is one of the names, an array, or a sequence of label arrays."""
-    if isinstance(init, str):
-        if init not in names:
-            raise ValueError(f"init must be one of {', '.join(map(repr, names))}, got {init!r}")
-    elif not ((isinstance(init, np.ndarray) and init.ndim == 2) or isinstance(init, Sequence)):
-        raise TypeError(
-            "init must be a name, a 2-D ndarray of centres, or a list of one label array per party"
-        )
-
-
 def check_number(
     name: str,
     value: Any,
@@ -126,9 +112,3 @@ def check_number(
     if not (above and below):
         interval = f"{'(' if open_low else '['}{low}, {high}{')' if open_high or high == np.inf else ']'}"
         raise ValueError(f"{name} must be in {interval}, got {value}")
-
-
-def check_optional_count(name: str, value: Any) -> None:
-    """Raise unless `value` is None or an integer >= 1."""
-    if value is not None:
-        check_count(name, value)

@@ -4,8 +4,6 @@ Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007
 candidates a step. Nothing is rounded: squared distances and their sums are Python's integers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -21,23 +19,12 @@ DRAW_BYTES = 4
 def plus_plus_rows(
     distances_from: Callable[[int], Integers], n_rows: int, n_clusters: int, random_state: Any
 ) -> list[int]:
-    """Choose rows as first centres.
+    """Choose rows as first centres, by ``distances_from(row)``, the squared distances of all rows to one.
 
     The first is uniform. Then 2 + floor(ln n_clusters) rows (at most n_clusters) are drawn with probability
     proportional to their squared distance to the nearest centre so far, and the one that lowers the sum of
     these distances most, of equals the first drawn, becomes a centre. Once that sum is 0, the lowest rows
     that are no centres follow. Random numbers for draws are taken before it is known that there is one.
-
-    Parameters
-    ----------
-    distances_from : callable
-        Row number to squared distances of all rows, shape (n_rows,).
-    n_rows, n_clusters : int
-    random_state : None, int or anything else that ``numpy.random.default_rng`` takes
-
-    Returns
-    -------
-    list of int of length n_clusters
     """
     rng = np.random.default_rng(random_state)
     n_candidates = min(n_clusters, 2 + int(math.log(n_clusters)))

@@ -1,7 +1,5 @@
 """What the methods on pooled rows share: how a run of rounds ends."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any

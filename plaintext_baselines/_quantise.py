@@ -1,7 +1,5 @@
 """From floats to the whole numbers that exact k-means computes on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,11 +35,7 @@ def largest_norms(data: Sequence[FloatArray]) -> list[float]:
 def check_bound(bound: Any, data: Sequence[FloatArray]) -> float:
     """The public bound on a row's norm: the one given, else the largest norm in the data.
 
-    Raises
-    ------
-    ValueError
-        If `bound` is not a finite number >= 0, a party has a row beyond it, or without a `bound` the largest
-        norm is beyond float64.
+    ValueError if it is not a finite number >= 0 or a party has a row beyond it.
     """
     norms = largest_norms(data)
     if bound is None:
@@ -70,10 +64,7 @@ def scale_exponent(bound: float, precision: int) -> int:
 def quantise(data: Sequence[FloatArray], exponent: int) -> FloatArray:
     """Pool of all parties times 2^exponent, rounded to the nearest whole number, halves to even.
 
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features), float64
-        Whole numbers, at most 2^precision in magnitude for rows within the bound; inf where beyond float64.
+    At most 2^precision in magnitude for rows within the bound; inf where beyond float64.
     """
     pool = np.concatenate(data)
     with np.errstate(over="ignore"):

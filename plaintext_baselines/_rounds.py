@@ -5,8 +5,6 @@ pool, -1 for a row that belongs to none. Labels (the argmin of a round) are a se
 relocated. How distances and means are computed is the business of an :class:`Arithmetic`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,14 +19,9 @@ Centres = TypeVar("Centres")
 
 @dataclass(frozen=True)
 class NearestCentres:
-    """Every row's nearest centre.
+    """Every row's nearest centre: ties go to the lowest cluster, an empty cluster is never chosen.
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_rows,), int64
-        Ties go to the lowest cluster; an empty cluster is never chosen.
-    distances : sequence of length n_rows
-        Squared distance to that centre, in a form only the arithmetic that made it reads.
+    `distances`, squared, have a form that only the arithmetic that made them reads.
     """
 
     labels: IntArray
@@ -75,11 +68,6 @@ def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: Near
 
     Empty clusters are served in ascending order. A cluster that loses its only row becomes empty and stays so
     in this round.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        The sets that the next centres are the means of.
     """
     sizes = np.bincount(assignment.labels, minlength=arithmetic.n_clusters)
     empty = np.flatnonzero(sizes == 0)
@@ -106,12 +94,10 @@ def run_rounds(
     Parameters
     ----------
     centres
-        What the first round's labels are computed against.
+        What the first round's labels are computed against: the means of `sets`, if these are given.
     max_iter : int
         If the labels still change in this round, one more assignment (not counted as a round) makes the
         labels reported match the last centres.
-    sets : ndarray of shape (n_rows,), int64, optional
-        What `centres` are the means of, if they are.
     settled : callable, optional
         ``settled(old, new)`` may end the iteration because the centres hardly moved.
     tol_moved : Fraction

@@ -1,13 +1,12 @@
 """Starts: a random partition, the paper's 1/3 rule, given labels, given centres."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray, IntArray
+from plaintext_baselines._base import check_choice
 from plaintext_baselines._rounds import Arithmetic, Centres, relocate
 
 NAMED_STARTS = ("random", "separation")
@@ -18,12 +17,7 @@ RANDOM_DRAWS = 64
 
 
 def given_centres(init: Any, n_clusters: int, n_features: int) -> FloatArray | None:
-    """The first centres if the `init` argument of an estimator is an array of them, else None.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64, or None
-    """
+    """The first centres if the `init` argument of an estimator is an array of them, else None."""
     if not (isinstance(init, np.ndarray) and init.ndim == 2):
         return None
     if init.dtype.kind not in "buif":
@@ -36,24 +30,25 @@ def given_centres(init: Any, n_clusters: int, n_features: int) -> FloatArray | N
     return centres
 
 
+def check_init(init: Any, names: Sequence[str]) -> None:
+    """Raise unless `init` is one of the names, an array, or a sequence of label arrays."""
+    if isinstance(init, str):
+        check_choice("init", init, names)
+    elif not ((isinstance(init, np.ndarray) and init.ndim == 2) or isinstance(init, Sequence)):
+        raise TypeError(
+            "init must be a name, a 2-D ndarray of centres, or a list of one label array per party"
+        )
+
+
 def starting_sets(
     arithmetic: Arithmetic[Centres], init: Any, data: Sequence[FloatArray], random_state: Any
 ) -> IntArray:
-    """The first sets if the `init` argument of an estimator is a name or a list of label arrays.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        -1 for rows that belong to no set.
-    """
-    if isinstance(init, str):
-        if init not in NAMED_STARTS:
-            raise ValueError(f"init must be one of {', '.join(map(repr, NAMED_STARTS))}, got {init!r}")
-        sets = random_start(arithmetic.n_clusters, sum(len(rows) for rows in data), random_state)
-        return separate(arithmetic, sets) if init == "separation" else sets
-    if isinstance(init, Sequence):
+    """The first sets, -1 for rows in none, if an estimator's `init` is a name or a list of label arrays."""
+    check_init(init, NAMED_STARTS)
+    if not isinstance(init, str):
         return given_labels(init, arithmetic.n_clusters, data)
-    raise TypeError("init must be a name, a 2-D ndarray of centres, or a list of one label array per party")
+    sets = random_start(arithmetic.n_clusters, sum(len(rows) for rows in data), random_state)
+    return separate(arithmetic, sets) if init == "separation" else sets
 
 
 def given_labels(init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray]) -> IntArray:
@@ -82,14 +77,6 @@ def random_start(n_clusters: int, n_rows: int, random_state: Any) -> IntArray:
 
     If :data:`RANDOM_DRAWS` partitions all have an empty cluster, one more is drawn and n_clusters rows drawn
     without replacement get the labels 0, 1, ... in turn.
-
-    Parameters
-    ----------
-    random_state : None, int or anything else that ``numpy.random.default_rng`` takes
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
     """
     rng = np.random.default_rng(random_state)
     for _ in range(RANDOM_DRAWS):
@@ -107,12 +94,7 @@ def separate(arithmetic: Arithmetic[Centres], sets: IntArray) -> IntArray:
 
     A core row is at most 1/3 as far from its own centre as from every other. From a random partition all
     centres nearly coincide and no row would be core, hence the round before. A cluster without a core keeps
-    all its rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        -1 for rows outside the cores.
+    all its rows. The others have set -1.
     """
     centres = arithmetic.means(sets)
     centres = arithmetic.means(relocate(arithmetic, centres, arithmetic.assign(centres)))

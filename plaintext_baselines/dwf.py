@@ -1,7 +1,5 @@
 """Weighted federated k-means, dynamic (DWF) and equal (EWF), by Holzer, Jacob and Kavane (2023)."""
 
-from __future__ import annotations
-
 import abc
 from collections import deque
 from collections.abc import Sequence
@@ -11,16 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import check_choice, check_count
+from plaintext_baselines._base import check_choice
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
-from plaintext_baselines._method import (
-    FederatedMethod,
-    Fit,
-    check_init,
-    check_number,
-    check_optional_count,
-)
+from plaintext_baselines._method import FederatedMethod, Fit, check_number
+from plaintext_baselines._start import check_init
 from plaintext_baselines.kfed import participants, plain_one_shot
 
 # Runs of every k-means of the one-shot start, as in the published code.
@@ -30,14 +23,8 @@ START_RUNS = 5
 class Update(NamedTuple):
     """What a party computes in one round.
 
-    Attributes
-    ----------
-    centres : ndarray of shape (n_clusters, n_features), float64
-        Local centroids c_ij; one whose local cluster stayed empty is the received centroid.
-    sizes : ndarray of shape (n_clusters,), int64
-        Rows assigned to each *received* centroid.
-    inertia : float
-        Sum of squared distances to the received centroids.
+    `centres` are the local centroids c_ij (where the local cluster stayed empty, the received one); `sizes`
+    are the rows assigned to each *received* centroid, `inertia` the sum of squared distances to these.
     """
 
     centres: FloatArray
@@ -50,17 +37,9 @@ def local_update(
 ) -> Update:
     """Up to `max_iter` steps of classical k-means from the received centroids: Algorithm 2.
 
-    Nothing is relocated (section 2.4). Only clusters that gained or lost rows are computed anew.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    norms : ndarray of shape (n_rows,), float64
-        Squared norms of the rows.
-    centres : ndarray of shape (n_clusters, n_features), float64
-    max_iter : int
-    tol : float
-        A step that moves the centroids by less (Frobenius norm) is the last.
+    Nothing is relocated (section 2.4). Only clusters that gained or lost rows are computed anew. `norms` are
+    the squared norms of the rows. A step that moves the centroids by less than `tol` (Frobenius norm) is the
+    last.
     """
     n_clusters = len(centres)
     local = centres.copy()
@@ -92,19 +71,10 @@ def local_update(
 
 
 def aggregate(local: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted mean of the local centroids: equations 3 to 5.
+    """Weighted mean of the local centroids, shape (n_participants, n_clusters, n_features): equations 3 to 5.
 
     Where all weights of a cluster are zero, lambda is 1/|I_t| (equation 4). Algorithm 3, line 8, as printed
     divides by zero there.
-
-    Parameters
-    ----------
-    local : ndarray of shape (n_participants, n_clusters, n_features), float64
-    weights : ndarray of shape (n_participants, n_clusters), float64, >= 0
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64
     """
     totals = weights.sum(axis=0)
     shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1), 1 / len(weights))
@@ -144,13 +114,8 @@ class WeightedFederated(FederatedMethod):
         check_init(self.init, ("k-fed", "random"))
         check_number("learning_rate", self.learning_rate, 0, 1, open_low=True)
         check_number("momentum", self.momentum, 0, 1, open_high=True)
-        check_count("local_iter", self.local_iter)
-        check_optional_count("n_clients", self.n_clients)
-        check_count("n_init", self.n_init)
-        check_count("max_iter", self.max_iter)
-        check_count("min_iter", self.min_iter)
+        self._check_counts("local_iter", "n_init", "max_iter", "min_iter", optional=("n_clients", "window"))
         check_number("tol", self.tol, 0)
-        check_optional_count("window", self.window)
 
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         norms = [np.einsum("ij,ij->i", rows, rows) for rows in parties]
@@ -223,9 +188,8 @@ class DWF(WeightedFederated):
     ----------
     n_clusters : int
     init : {"k-fed", "random"}, ndarray, or list of int ndarray
-        "k-fed": the one-shot start of section 2.3, ``KFED(variant="dwf", n_init=5)`` on all parties.
-        "random": the means of a random partition of all rows. An array of shape (n_clusters, n_features):
-        centroids. A list with one label array per party: the means of that partition.
+        "k-fed": the one-shot start of section 2.3, ``KFED(variant="dwf", n_init=5)`` on all parties. The
+        others as for :class:`KFED`.
     learning_rate : float
         eta in (0, 1].
     momentum : float
@@ -252,15 +216,10 @@ class DWF(WeightedFederated):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-        Every row's nearest centroid.
-    inertia_ : float
-        Sum of squared distances of all rows to their nearest `cluster_centers_`.
+    cluster_centers_, labels_, inertia_, n_iter_
+        As of :class:`Lloyd`, labels by the nearest centroid; global rounds.
     history_ : list of float
         Inertia of the participants' rows at the centroids each global round began with.
-    n_iter_ : int
-        Global rounds.
     converged_ : bool
         False if `max_iter` ended the run.
 
@@ -292,14 +251,11 @@ class DWF(WeightedFederated):
 
 
 class EWF(WeightedFederated):
-    """EWF k-means [1]_: local k-means steps, averaged with equal weights; DWF's comparison, akin to FedAvg.
+    """EWF k-means: local k-means steps, averaged with equal weights; DWF's comparison, akin to FedAvg.
 
-    As :class:`DWF`, with its parameters but `weights` and with its attributes, and with the weights of
-    equation 8: every party counts alike for every cluster, also with a centroid that has none of its rows.
-
-    References
-    ----------
-    .. [1] P. Holzer, T. Jacob and S. Kavane, "Dynamically weighted federated k-means", 2023.
+    As :class:`DWF`, of the same paper, with its parameters but `weights` and with its attributes, and with
+    the weights of equation 8: every party counts alike for every cluster, also with a centroid that has none
+    of its rows.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Lloyd's k-means on the pooled, quantised rows without any rounding after the quantisation."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -53,21 +51,12 @@ class ExactLloyd(PooledClusterer):
         Public bound on the Euclidean norm of a row, in the data's units; by default the largest norm in the
         data (float64).
     random_state : None or int
-        Seed of the start, for ``numpy.random.default_rng``.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-        The centres that `labels_` were computed against, correctly rounded, in the data's units; nan for an
-        empty cluster.
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-    inertia_ : float
-        Sum of squared distances of all quantised rows to their own centres, correctly rounded, in the data's
-        units; inf beyond float64.
-    history_ : list of float
-        Inertia of each of the `n_iter_` rounds.
-    n_iter_ : int
-        Rounds, the one that found nothing to change included.
+    cluster_centers_, labels_, inertia_, history_, n_iter_
+        As of :class:`Lloyd`, of the quantised rows in the data's units and correctly rounded; inf beyond
+        float64.
     converged_ : bool
         False if more labels than `tol_moved` allows still changed in round `max_iter`. `labels_` come from
         one more assignment then, and where `tol_moved` ended the rounds.
@@ -131,19 +120,7 @@ class ExactLloyd(PooledClusterer):
     def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
         """Label every row, quantised as in ``fit``, with its nearest centre by exact comparison.
 
-        Parameters
-        ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-            Rows may exceed the bound.
-
-        Returns
-        -------
-        list of ndarray of shape (n_rows_of_the_party,), int64
-
-        Raises
-        ------
-        ValueError
-            If an entry times ``2^exponent_`` is beyond float64.
+        Rows may exceed the bound. ValueError if an entry times ``2^exponent_`` is beyond float64.
         """
         data = self._check_fitted_parties(parties)
         labels = []

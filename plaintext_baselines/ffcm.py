@@ -1,7 +1,5 @@
 """Federated fuzzy c-means (FFCM) by Stallmann and Wilbik (2022)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -10,17 +8,11 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from plaintext_baselines._arrays import FloatArray
-from plaintext_baselines._base import check_choice, check_count
+from plaintext_baselines._base import check_choice
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
-from plaintext_baselines._method import (
-    FederatedMethod,
-    Fit,
-    check_init,
-    check_number,
-    check_optional_count,
-    total_inertia,
-)
+from plaintext_baselines._method import FederatedMethod, Fit, check_number, total_inertia
+from plaintext_baselines._start import check_init
 
 # The server's k-means, as in the published code.
 SERVER_ITER = 500
@@ -51,9 +43,8 @@ class FFCM(FederatedMethod):
     fuzziness : float
         m > 1.
     init : {"uniform", "random"}, ndarray, or list of int ndarray
-        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. "random": the
-        means of a random partition of all rows. An array of shape (n_clusters, n_features): centres. A list
-        with one label array per party: the means of that partition.
+        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. The others as for
+        :class:`KFED`.
     local_iter : int, optional
         Updates of a party in each round: 1 as in step 3 of the paper. None: until the memberships change by
         less than `local_tol` (Frobenius norm), as in the published code.
@@ -81,15 +72,10 @@ class FFCM(FederatedMethod):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-        Every row's nearest centre, which is where its membership is largest.
-    inertia_ : float
-        Sum of squared distances of all rows to their nearest `cluster_centers_`.
+    cluster_centers_, labels_, inertia_, n_iter_
+        As of :class:`Lloyd`; a row's nearest centre is where its membership is largest.
     history_ : list of float
         Inertia at the global centres that each round began with.
-    n_iter_ : int
-        Rounds.
     converged_ : bool
         False if `max_iter` ended the run.
     local_centers_ : list of ndarray of shape (n_clusters, n_features), float64
@@ -133,14 +119,12 @@ class FFCM(FederatedMethod):
         check_choice("averaging", self.averaging, ("weighted", "kmeans"))
         check_number("fuzziness", self.fuzziness, 1, open_low=True)
         check_init(self.init, ("uniform", "random"))
-        check_optional_count("local_iter", self.local_iter)
         check_number("local_tol", self.local_tol, 0)
         check_choice("weights", self.weights, ("powers", "memberships"))
         check_choice("exponent", self.exponent, ("bezdek", "printed"))
-        check_count("max_iter", self.max_iter)
+        self._check_counts("max_iter", "n_init", optional=("local_iter",))
         check_number("tol", self.tol, 0)
         check_choice("movement", self.movement, ("sum", "frobenius"))
-        check_count("n_init", self.n_init)
 
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         units = Units(parties, frame, self.normalise)
@@ -189,7 +173,7 @@ class FFCM(FederatedMethod):
             tol=SERVER_TOL,
         ).centres
 
-    def _local_update(self, rows: FloatArray, centres: FloatArray) -> LocalUpdate:
+    def _local_update(self, rows: FloatArray, centres: FloatArray) -> "LocalUpdate":
         power = 1.0 / (self.fuzziness - 1.0) * (2.0 if self.exponent == "printed" else 1.0)
         used = memberships(rows, centres, power)
         for count in range(1, (self.local_iter or LOCAL_LIMIT) + 1):
@@ -213,19 +197,9 @@ class LocalUpdate(NamedTuple):
 
 
 def memberships(rows: FloatArray, centres: FloatArray, power: float) -> FloatArray:
-    """Equation 5: u_ij = 1 / sum_k (||x_i - c_j||^2 / ||x_i - c_k||^2)^power.
+    """Equation 5: u_ij = 1 / sum_k (||x_i - c_j||^2 / ||x_i - c_k||^2)^power, shape (n_rows, n_clusters).
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    centres : ndarray of shape (n_clusters, n_features), float64
-    power : float
-        1/(m-1), or 2/(m-1) as printed.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_clusters), float64
-        Every row sums to 1.
+    The power is 1/(m-1), or 2/(m-1) as printed. Every row sums to 1.
     """
     squares = cdist(rows, centres, "sqeuclidean")
     smallest = squares.min(axis=1, keepdims=True)
@@ -239,12 +213,7 @@ def memberships(rows: FloatArray, centres: FloatArray, power: float) -> FloatArr
 def fuzzy_means(rows: FloatArray, powers: FloatArray, centres: FloatArray) -> FloatArray:
     """Equation 6: c_j = sum_i u_ij^m x_i / sum_i u_ij^m; a centre without support stays.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    powers : ndarray of shape (n_rows, n_clusters), float64
-        u_ij^m.
-    centres : ndarray of shape (n_clusters, n_features), float64
+    `powers` are u_ij^m, shape (n_rows, n_clusters).
     """
     supports = powers.sum(axis=0)[:, None]
     sums = powers.T @ rows
@@ -257,12 +226,8 @@ def fuzzy_means(rows: FloatArray, powers: FloatArray, centres: FloatArray) -> Fl
 def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArray) -> FloatArray:
     """avg_1, equation 8: c_k = sum_l W_k^(l) c_k^(l) / sum_l W_k^(l); a centre without support stays.
 
-    Parameters
-    ----------
-    local : ndarray of shape (n_parties, n_clusters, n_features), float64
-    supports : ndarray of shape (n_parties, n_clusters), float64
-    centres : ndarray of shape (n_clusters, n_features), float64
-        The global centres that the parties received.
+    Shapes: `local` (n_parties, n_clusters, n_features), `supports` (n_parties, n_clusters); `centres` are the
+    global ones that the parties received.
     """
     totals = supports.sum(axis=0)
     shares = supports / np.where(totals > 0, totals, 1.0)
@@ -270,15 +235,7 @@ def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArra
 
 
 class Units:
-    """Units in which the rounds run: the frame's, or every column of the pool scaled to [0, 1].
-
-    Parameters
-    ----------
-    parties : list of ndarray of shape (n_rows_of_the_party, n_features), float64
-        In the frame's units.
-    frame : Frame
-    normalise : bool
-    """
+    """Units in which the rounds run: the frame's, in which parties come, or every column scaled to [0, 1]."""
 
     def __init__(self, parties: list[FloatArray], frame: Frame, normalise: bool) -> None:
         n_features = parties[0].shape[1]

@@ -1,7 +1,5 @@
 """Federated k-means (FKM) by Garst and Reinders (2023)."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -11,11 +9,12 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
 from plaintext_baselines._arrays import FloatArray
-from plaintext_baselines._base import check_choice, check_count
+from plaintext_baselines._base import check_choice
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, in_order, kmeans
-from plaintext_baselines._method import FederatedMethod, Fit, check_init, check_number, total_inertia
+from plaintext_baselines._method import FederatedMethod, Fit, check_number, total_inertia
+from plaintext_baselines._start import check_init
 
 
 @dataclass(eq=False, repr=False)
@@ -40,8 +39,7 @@ class FKM(FederatedMethod):
         K_g.
     init : {"k-means++", "random"}, ndarray, or list of int ndarray
         "k-means++": the paper's start. Otherwise the first global means, which the parties then take one step
-        from; "random": those of a random partition of all rows. An array of shape (n_clusters, n_features). A
-        list with one label array per party: the means of that partition.
+        from, as for :class:`KFED`.
     max_iter : int
         Rounds, each of which ends with a server step.
     local_iter : int
@@ -53,29 +51,19 @@ class FKM(FederatedMethod):
     counts : {"updated", "received"}
         What the number of rows of a mean is counted by: assignment to the party's updated means, as in the
         published code, or the assignment that its last step averaged. Algorithm 1, line 17, leaves it open.
-    n_init : int
-        Runs of the server's k-means, of which the best is kept.
-    server_iter : int
-        Most rounds of the server's k-means.
-    server_tol : float
-        Its tolerance, as in ``sklearn.cluster.KMeans``.
+    n_init, server_iter, server_tol
+        Runs, most rounds and tolerance of the server's k-means, as in ``sklearn.cluster.KMeans``.
     random_state : None or int
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-        The last global means. With fewer uploaded means than `n_clusters` some are repeated (a repeated mean
-        labels no row).
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-        Every row's nearest global mean.
-    inertia_ : float
-        Sum of squared distances of all rows to their nearest `cluster_centers_`.
+    cluster_centers_, labels_, inertia_, n_iter_
+        As of :class:`Lloyd`, labels by the nearest global mean. With fewer uploaded means than `n_clusters`
+        some are repeated (a repeated mean labels no row).
     history_ : list of float
         Inertia at the global means of each round.
     centers_history_ : list of ndarray of shape (n_clusters, n_features), float64
         The global means of each round.
-    n_iter_ : int
-        Rounds.
 
     References
     ----------
@@ -107,8 +95,7 @@ class FKM(FederatedMethod):
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
         check_init(self.init, ("k-means++", "random"))
-        for name in ("max_iter", "local_iter", "min_cluster_size", "n_init", "server_iter"):
-            check_count(name, getattr(self, name))
+        self._check_counts("max_iter", "local_iter", "min_cluster_size", "n_init", "server_iter")
         check_number("initial_iter", self.initial_iter, 0)
         if not isinstance(self.initial_iter, numbers.Integral):
             raise TypeError(f"initial_iter must be an integer, got {self.initial_iter!r}")
@@ -118,9 +105,11 @@ class FKM(FederatedMethod):
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
         means = self._given_start(parties, frame, rng)
         if means is None:
-            uploads = [self._first_upload(rows, rng) for rows in parties if len(rows)]
+            uploads = [
+                self._upload(rows, self._seeds(rows, rng), self.initial_iter) for rows in parties if len(rows)
+            ]
         else:
-            uploads = [self._upload(rows, means) for rows in parties if len(rows)]
+            uploads = [self._upload(rows, means, self.local_iter) for rows in parties if len(rows)]
         history: list[float] = []
         centres: list[FloatArray] = []
         for count in range(1, self.max_iter + 1):
@@ -134,7 +123,7 @@ class FKM(FederatedMethod):
             centres.append(means)
             history.append(total_inertia(parties, means))
             if count < self.max_iter:
-                uploads = [self._upload(rows, means) for rows in parties if len(rows)]
+                uploads = [self._upload(rows, means, self.local_iter) for rows in parties if len(rows)]
         outside = [frame.leave(each) for each in centres]
         return Fit(centres[-1], history, attributes={"centers_history_": outside})
 
@@ -150,16 +139,13 @@ class FKM(FederatedMethod):
             tol=self.server_tol,
         ).centres
 
-    def _first_upload(self, rows: FloatArray, rng: np.random.Generator) -> Upload:
+    def _seeds(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         count = min(len(rows), self.n_clusters)
-        start, _ = kmeans_plusplus(rows, count, random_state=draw_seed(rng))
-        return client_step(
-            rows, start, self.initial_iter, min_size=self.min_cluster_size, updated=self.counts == "updated"
-        )
+        return np.asarray(kmeans_plusplus(rows, count, random_state=draw_seed(rng))[0])
 
-    def _upload(self, rows: FloatArray, means: FloatArray) -> Upload:
+    def _upload(self, rows: FloatArray, means: FloatArray, n_iter: int) -> "Upload":
         return client_step(
-            rows, means, self.local_iter, min_size=self.min_cluster_size, updated=self.counts == "updated"
+            rows, means, n_iter, min_size=self.min_cluster_size, updated=self.counts == "updated"
         )
 
 
@@ -174,18 +160,7 @@ def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: i
     """Drop means without rows, take `n_iter` steps of k-means from the rest, leave out small clusters.
 
     Algorithm 1, lines 13 to 18. A mean that loses all its rows in a later step stays where it is until the
-    end, when it is left out.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    means : ndarray of shape (n_means, n_features), float64
-    n_iter : int
-        0: the means are sent as they are.
-    min_size : int
-        p.
-    updated : bool
-        Whether sizes are counted by assignment to the updated means.
+    end, when it is left out. `updated`: sizes are counted by assignment to the updated means.
     """
     labels = assign(rows, means).labels
     used, labels = np.unique(labels, return_inverse=True)

@@ -1,6 +1,12 @@
-"""The synthetic datasets of the papers, with the papers' parameters, already spread among parties."""
+"""The synthetic datasets of the papers, with the papers' parameters, already spread among parties.
 
-from __future__ import annotations
+References
+----------
+- SecFC: S. Li et al., *Secure federated clustering*, sections 5.1 and 5.2.
+- FKM: S. Garst and M. Reinders, *Federated k-means clustering*, section 3.
+- DWF: P. Holzer et al., *Dynamically weighted federated k-means*, section 3.2.
+- FFCM: M. Stallmann and A. Wilbik, *Towards federated clustering*, test cases 1 to 4.
+"""
 
 import random
 from collections.abc import Sequence
@@ -64,10 +70,6 @@ def secfc_blobs(
         Needed for other numbers of clusters.
     n_features : int
     random_state : int
-
-    References
-    ----------
-    S. Li et al., *Secure federated clustering*, section 5.1.
     """
     if n_clusters not in SECFC_SETTINGS and (n_parties is None or n_rows is None):
         raise ValueError(
@@ -102,10 +104,6 @@ def rotated_images(images: FloatArray, *, side: int = 28) -> tuple[FloatArray, I
     ndarray of shape (4 * n_images, side * side), float64
     ndarray of shape (4 * n_images,), int64
         Quarter turns, 0 to 3.
-
-    References
-    ----------
-    S. Li et al., *Secure federated clustering*, section 5.2.
     """
     squares = np.asarray(images, dtype=np.float64).reshape(-1, side, side)
     turned = [np.rot90(squares, k=turns, axes=(1, 2)).reshape(len(squares), -1) for turns in range(4)]
@@ -136,10 +134,6 @@ def fkm_grid(
     locations : ndarray of shape (n_parties, 2), float64, optional
         Places of the parties. None: drawn uniformly from (-12.5, 12.5)^2, the text's field.
     random_state : None or int
-
-    References
-    ----------
-    S. Garst and M. Reinders, *Federated k-means clustering*, section 3.
     """
     rng = np.random.default_rng(random_state)
     rows, labels, centers = _grid(noise, points_per_cluster, rng)
@@ -155,20 +149,14 @@ def fkm_nested(
     points_per_cluster: int = 50,
     random_state: Any = None,
 ) -> FederatedData:
-    """The same grid with very different numbers of clusters per party: FKM's Figure 4.
+    """The grid of `fkm_grid` with very different numbers of clusters per party: FKM's Figure 4.
 
     Parameters
     ----------
     clusters_of_party : sequence of int
         See :func:`plaintext_baselines.partition.nested_clusters`.
-    noise : float
-    points_per_cluster : int
-    random_state : None or int
-
-    References
-    ----------
-    S. Garst and M. Reinders, *Federated k-means clustering*, section 3, "High variability in number of local
-    clusters".
+    noise, points_per_cluster, random_state
+        As for :func:`fkm_grid`.
     """
     rng = np.random.default_rng(random_state)
     rows, labels, centers = _grid(noise, points_per_cluster, rng)
@@ -198,10 +186,6 @@ def dwf_blobs(
     n_rows, n_noise : int
     random_state : None or int
         Seed of the partition, drawn anew in each of the paper's 100 runs.
-
-    References
-    ----------
-    P. Holzer et al., *Dynamically weighted federated k-means*, section 3.2.
     """
     rows, labels, centers = make_blobs(
         n_samples=n_rows,
@@ -236,10 +220,6 @@ def ffcm_unequal(*, balanced: bool = False, sigma: float = 0.5, random_state: An
     sigma : float
         Standard deviation. The paper gives none; 0.5 agrees with the SSEs of Table 2.
     random_state : None or int
-
-    References
-    ----------
-    M. Stallmann and A. Wilbik, *Towards federated clustering*, test case 1.
     """
     counts = [[333] * 3, [333] * 3, [333] * 3 if balanced else [500, 500, 0]]
     return _gaussians([[-2, -2], [0, 0], [2, 2]], counts, sigma, random_state)
@@ -250,10 +230,6 @@ def ffcm_hidden(*, random_state: Any = None) -> FederatedData:
 
     Clusters at (5, 0), (5, 10), (10, 10), standard deviation 1.1; one party has 900, 50, 50 rows of them, the
     other 50, 900, 50.
-
-    References
-    ----------
-    M. Stallmann and A. Wilbik, *Towards federated clustering*, test case 2.
     """
     return _gaussians([[5, 0], [5, 10], [10, 10]], [[900, 50, 50], [50, 900, 50]], 1.1, random_state)
 
@@ -269,10 +245,6 @@ def ffcm_absent(*, sizes: Sequence[int] = (1000, 1000, 1000), random_state: Any 
     sizes : sequence of 3 int
         Rows of the parties: (100, 1000, 100), (100, 1000, 1000), (1000, 100, 100) or (1000, 1000, 1000).
     random_state : None or int
-
-    References
-    ----------
-    M. Stallmann and A. Wilbik, *Towards federated clustering*, test case 3.
     """
     if len(sizes) != 3:
         raise ValueError(f"sizes must be the rows of 3 parties, got {len(sizes)}")
@@ -292,9 +264,10 @@ def g2(
 ) -> FederatedData:
     """Two Gaussians at (500, ...) and (600, ...), cut to integers, as in FFCM's case 4 (Table 5).
 
-    The paper takes the original files of the G2 sets; this draws others from the same distribution. Numbers
-    are cut off, not rounded: the originals' means are 499.5 and 599.5 (which is nearly all of the knowledge
-    gap at sigma = 10). Rows go to parties uniformly at random.
+    The paper takes the original files of the G2 sets (P. Fränti, R. Mariescu-Istodor and C. Zhong, *XNN
+    graph*, 2016); this draws others from the same distribution. Numbers are cut off, not rounded: the
+    originals' means are 499.5 and 599.5 (which is nearly all of the knowledge gap at sigma = 10). Rows go to
+    parties uniformly at random.
 
     Parameters
     ----------
@@ -304,11 +277,6 @@ def g2(
         10, 20, ..., 100.
     n_parties, n_rows : int
     random_state : None or int
-
-    References
-    ----------
-    P. Fränti, R. Mariescu-Istodor and C. Zhong, *XNN graph*, 2016; M. Stallmann and A. Wilbik, *Towards
-    federated clustering*, test case 4.
     """
     rng = np.random.default_rng(random_state)
     centers = np.full((2, n_features), [[500.0], [600.0]])

@@ -1,7 +1,5 @@
 """k-FED: one-shot federated clustering by Dennis, Li and Smith (2021)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -17,14 +15,8 @@ from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._floats import assign, set_sizes, set_sums
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import Clustering, draw_seed, kmeans
-from plaintext_baselines._method import (
-    FederatedMethod,
-    Fit,
-    check_init,
-    check_number,
-    check_optional_count,
-    total_inertia,
-)
+from plaintext_baselines._method import FederatedMethod, Fit, check_number, total_inertia
+from plaintext_baselines._start import check_init
 
 
 @dataclass(eq=False, repr=False)
@@ -74,10 +66,8 @@ class KFED(FederatedMethod):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-    inertia_ : float
-        Sum of squared distances of all rows to the `cluster_centers_` of their labels.
+    cluster_centers_, labels_, inertia_
+        As of :class:`Lloyd`.
     n_iter_ : int
         1, the number of rounds of communication.
     history_ : list of float
@@ -116,9 +106,7 @@ class KFED(FederatedMethod):
         self._local_clusters(data)
         check_choice("variant", self.variant, ("paper", "dwf"))
         check_init(self.init, ("auto", "farthest-first", "k-means++", "random"))
-        check_count("n_init", self.n_init)
-        check_optional_count("n_clients", self.n_clients)
-        check_count("max_iter", self.max_iter)
+        self._check_counts("n_init", "max_iter", optional=("n_clients",))
         check_number("tol", self.tol, 0)
         check_choice("assignment", self.assignment, ("nearest", "induced"))
 
@@ -174,10 +162,6 @@ def plain_one_shot(
     """Centres of the "dwf" variant at all parties, in the parties' units: the start of EWF and DWF.
 
     The tolerance is scikit-learn's default, as in the published code.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64
     """
     sent = []
     for rows in parties:
@@ -201,18 +185,7 @@ def participants(parties: Sequence[FloatArray], n_clients: int | None, rng: np.r
 def separated_start(rows: FloatArray, n_clusters: int, origin: FloatArray, seed: int) -> FloatArray:
     """Start of a party's Lloyd by projection, k-means++ and the 1/3 rule: Algorithm 1, steps 1 to 3.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64, n_rows > n_clusters
-    n_clusters : int
-        k'.
-    origin : ndarray of shape (n_features,), float64
-        What to add to the rows first: the projection depends on where 0 is.
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64
+    `origin` is added to the rows first: the projection depends on where 0 is.
     """
     uncentred = rows + origin
     directions = top_directions(uncentred, n_clusters)
@@ -224,12 +197,7 @@ def separated_start(rows: FloatArray, n_clusters: int, origin: FloatArray, seed:
 
 
 def top_directions(rows: FloatArray, rank: int) -> FloatArray:
-    """The first `rank` right singular vectors (or all, if there are fewer) as columns.
-
-    Returns
-    -------
-    ndarray of shape (n_features, min(rank, n_rows, n_features)), float64
-    """
+    """The first `rank` right singular vectors (or all, if there are fewer) as columns."""
     n_rows, n_features = rows.shape
     if n_rows < n_features:
         directions: FloatArray = np.linalg.svd(rows, full_matrices=False)[2][:rank].T
@@ -243,15 +211,6 @@ def core_means(points: FloatArray, nu: FloatArray) -> FloatArray:
     """Means of the groups S_r = {i : ||x_i - nu_r|| <= 1/3 ||x_i - nu_s|| for every s != r}.
 
     An empty S_r is replaced by the points nearest to nu_r; if there are none either, nu_r is returned.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features), float64
-    nu : ndarray of shape (n_clusters, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64
     """
     distances = cdist(points, nu, "sqeuclidean")
     own = distances.argmin(axis=1)
@@ -275,17 +234,7 @@ def without_empty(clustering: Clustering) -> Clustering:
 def farthest_first(received: FloatArray, n_first: int, n_clusters: int) -> FloatArray:
     """The server's seeds: the first centres received, then one by one the farthest from those chosen.
 
-    Parameters
-    ----------
-    received : ndarray of shape (n_received, n_features), float64
-    n_first : int
-        How many of them the first party sent; at most `n_clusters`.
-    n_clusters : int
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features), float64
-        Ties go to the centre received first.
+    The first party sent `n_first` <= `n_clusters` of them. Ties go to the centre received first.
     """
     chosen = list(range(n_first))
     distances = cdist(received, received[:n_first], "sqeuclidean").min(axis=1)

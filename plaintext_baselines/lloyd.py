@@ -1,7 +1,5 @@
 """Lloyd's k-means on the pooled rows in float64."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal
@@ -47,7 +45,7 @@ class Lloyd(PooledClusterer):
         relocated.
     labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
     inertia_ : float
-        Sum of squared distances of all rows to their own `cluster_centers_`.
+        Sum of squared distances of all rows to the `cluster_centers_` of their labels.
     history_ : list of float
         Inertia of each of the `n_iter_` rounds.
     n_iter_ : int

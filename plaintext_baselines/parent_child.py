@@ -1,7 +1,5 @@
 """Parent and child k-means with running updates, from a published notebook on the Iowa Gambling Task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -10,17 +8,10 @@ from typing import Any
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import check_count
 from plaintext_baselines._frame import Frame
 from plaintext_baselines._kmeans import draw_seed, kmeans
-from plaintext_baselines._method import (
-    FederatedMethod,
-    Fit,
-    check_init,
-    check_number,
-    check_optional_count,
-    total_inertia,
-)
+from plaintext_baselines._method import FederatedMethod, Fit, check_number, total_inertia
+from plaintext_baselines._start import check_init
 
 
 @dataclass(eq=False, repr=False)
@@ -41,13 +32,11 @@ class ParentChildKMeans(FederatedMethod):
     n_clusters : int
         3 in the notebook.
     child_clusters : int, optional
-        Clusters of a child. None: `n_clusters`.
+        Clusters of a child. None: `n_clusters`, and all that is possible unless `init` is "k-means++".
     update_fraction : float
         In [0, 1); the number of rows set aside is rounded down.
     init : {"k-means++", "random"}, ndarray, or list of int ndarray
-        Start of every k-means. "random": the means of a random partition of all rows. An array of shape
-        (n_clusters, n_features): centres. A list with one label array per party: the means of that partition.
-        With the latter three `child_clusters` must be None.
+        Start of every k-means, as for :class:`KFED`.
     n_init : int
         Runs of every k-means++ start, of which the best is kept: 10, scikit-learn's default of the notebook's
         time.
@@ -58,11 +47,8 @@ class ParentChildKMeans(FederatedMethod):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-    labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
-        Every row's nearest centre.
-    inertia_ : float
-        The notebook's SSE: sum of squared distances of all rows to their nearest `cluster_centers_`.
+    cluster_centers_, labels_, inertia_
+        As of :class:`Lloyd`, labels by the nearest centre: the notebook's SSE.
     n_iter_ : int
         1, the number of rounds of communication.
     history_ : list of float
@@ -93,13 +79,11 @@ class ParentChildKMeans(FederatedMethod):
     random_state: int | None = None
 
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
-        check_optional_count("child_clusters", self.child_clusters)
         check_number("update_fraction", self.update_fraction, 0, 1, open_high=True)
         check_init(self.init, ("k-means++", "random"))
         if self.child_clusters is not None and not (isinstance(self.init, str) and self.init == "k-means++"):
             raise ValueError("child_clusters must be None unless init is 'k-means++'")
-        check_count("n_init", self.n_init)
-        check_count("max_iter", self.max_iter)
+        self._check_counts("n_init", "max_iter", optional=("child_clusters",))
         check_number("tol", self.tol, 0)
 
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
@@ -123,18 +107,7 @@ class ParentChildKMeans(FederatedMethod):
 
 
 def running_means(centres: FloatArray, sizes: IntArray, updates: FloatArray) -> FloatArray:
-    """Move the nearest centre C of N rows to (C N + X) / (N + 1) for one row X after the other.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (n_centres, n_features), float64
-    sizes : ndarray of shape (n_centres,), int64
-    updates : ndarray of shape (n_updates, n_features), float64
-
-    Returns
-    -------
-    ndarray of shape (n_centres, n_features), float64
-    """
+    """Move the nearest centre C of N rows to (C N + X) / (N + 1) for one row X after the other."""
     centres, sizes = centres.copy(), sizes.copy()
     for row in updates:
         nearest = int(((centres - row) ** 2).sum(axis=1).argmin())

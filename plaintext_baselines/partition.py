@@ -1,10 +1,15 @@
 """The ways in which the papers spread one table among parties.
 
 Every partitioner returns one array of row numbers per party, in random order; :func:`take` cuts arrays by
-them. A seed is anything that ``numpy.random.default_rng`` takes.
-"""
+them. A seed is anything that ``numpy.random.default_rng`` takes. Labels are integers of shape (n_rows,).
 
-from __future__ import annotations
+References
+----------
+- SecFC: S. Li et al., *Secure federated clustering*, section 5.1.
+- FKM: S. Garst and M. Reinders, *Federated k-means clustering*, section 3.
+- DWF: P. Holzer et al., *Dynamically weighted federated k-means*, section 3.2.
+- FFCM: M. Stallmann and A. Wilbik, *Towards federated clustering*, test data.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,23 +28,12 @@ NON_IID_RUNS = 5
 
 
 def take(rows: AnyArray, parts: Sequence[IntArray]) -> list[AnyArray]:
-    """Rows (or labels) of each party.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, ...)
-    parts : sequence of ndarray of shape (n_rows_of_the_party,), int64
-    """
+    """Rows (or labels) of each party."""
     return [rows[part] for part in parts]
 
 
 def iid(n_rows: int, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
-    """Shuffled rows in chunks of equal size (up to one row): DWF's IID case, FFCM's equal parties.
-
-    References
-    ----------
-    P. Holzer et al., *Dynamically weighted federated k-means*, section 3.2.
-    """
+    """Shuffled rows in chunks of equal size (up to one row): DWF's IID case, FFCM's equal parties."""
     _check_parties(n_rows, n_parties)
     rng = np.random.default_rng(random_state)
     return np.array_split(rng.permutation(n_rows), n_parties)
@@ -55,16 +49,7 @@ def uniform(n_rows: int, n_parties: int, *, random_state: Any = None) -> list[In
 def non_iid(rows: FloatArray, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
     """Every party gets one cluster of a short k-means with as many clusters as parties: DWF's non-IID case.
 
-    With fewer distinct rows than parties some parties stay empty.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    n_parties : int
-
-    References
-    ----------
-    P. Holzer et al., *Dynamically weighted federated k-means*, section 3.2.
+    Rows are of shape (n_rows, n_features). With fewer distinct rows than parties some parties stay empty.
     """
     _check_parties(len(rows), n_parties)
     rng = np.random.default_rng(random_state)
@@ -80,17 +65,7 @@ def non_iid(rows: FloatArray, n_parties: int, *, random_state: Any = None) -> li
 
 
 def half_iid(rows: FloatArray, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
-    """Half of the rows, drawn at random, as :func:`iid`, the others as :func:`non_iid`: DWF's half-IID case.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float64
-    n_parties : int
-
-    References
-    ----------
-    P. Holzer et al., *Dynamically weighted federated k-means*, section 3.2.
-    """
+    """Half of the rows, at random, as :func:`iid`, the others as :func:`non_iid`: DWF's half-IID case."""
     _check_parties(len(rows), n_parties)
     rng = np.random.default_rng(random_state)
     order = rng.permutation(len(rows))
@@ -105,24 +80,16 @@ def by_clusters(
 ) -> list[IntArray]:
     """Every party holds rows of at most k' clusters: SecFC's measure of heterogeneity.
 
-    The clusters, in random order, are dealt out round after round, k' to a party; each cluster's rows are
-    shared equally (up to one row) among the parties that hold it. k' = k is the IID case.
+    The clusters, in random order, are dealt out round after round (the paper does not say how), k' to a
+    party; each cluster's rows are shared equally (up to one row) among the parties that hold it. k' = k is
+    the IID case.
 
     Parameters
     ----------
     labels : array-like of shape (n_rows,), int
     n_parties : int
     clusters_per_party : int
-        k'.
-
-    Raises
-    ------
-    ValueError
-        If ``n_parties * clusters_per_party`` is less than the number of clusters, or k' is more.
-
-    References
-    ----------
-    S. Li et al., *Secure federated clustering*, section 5.1; they do not say how clusters are dealt out.
+        k'. ValueError if it is more than the number of clusters, or n_parties k' is less.
     """
     given, counts = np.unique(np.asarray(labels), return_inverse=True)
     _check_parties(len(counts), n_parties)
@@ -150,10 +117,6 @@ def nested_clusters(
     labels : array-like of shape (n_rows,), int
     clusters_of_party : sequence of int
         c_i; 16, 1, 3, 10, 7 for the published data, where the text of the paper says 1, 4, 7, 10 and 16.
-
-    References
-    ----------
-    S. Garst and M. Reinders, *Federated k-means clustering*, section 3.
     """
     given, counts = np.unique(np.asarray(labels), return_inverse=True)
     if max(clusters_of_party) > len(given):
@@ -169,16 +132,7 @@ def by_counts(labels: npt.ArrayLike, counts: npt.ArrayLike, *, random_state: Any
     ----------
     labels : array-like of shape (n_rows,), int
     counts : array-like of shape (n_parties, n_clusters), int
-        Columns in ascending order of the labels.
-
-    Raises
-    ------
-    ValueError
-        If a cluster has fewer rows than asked for.
-
-    References
-    ----------
-    M. Stallmann and A. Wilbik, *Towards federated clustering*, test data.
+        Columns in ascending order of the labels. ValueError if a cluster has fewer rows than asked for.
     """
     given, own = np.unique(np.asarray(labels), return_inverse=True)
     table = np.asarray(counts)
@@ -203,7 +157,8 @@ def by_distance(
 ) -> list[IntArray]:
     """Parties have places, and row x goes to the party at distance d with probability 1 - exp(-beta/d): FKM.
 
-    Of several parties that a row could go to one is drawn; a row that goes to none goes to the nearest.
+    Of several parties that a row could go to one is drawn; a row that goes to none goes to the nearest. This
+    is equation 2, after M. Servetnyk et al., *Unsupervised federated learning for unbalanced data*, 2020.
 
     Parameters
     ----------
@@ -211,11 +166,6 @@ def by_distance(
     locations : ndarray of shape (n_parties, n_features), float64
     beta : float
         Small: every party sees its surroundings; large: every party sees everything.
-
-    References
-    ----------
-    S. Garst and M. Reinders, *Federated k-means clustering*, equation 2, after M. Servetnyk et al.,
-    *Unsupervised federated learning for unbalanced data*, 2020.
     """
     if not beta > 0:
         raise ValueError(f"beta must be above 0, got {beta}")

@@ -2,7 +2,16 @@
 
 By what they need: :mod:`~plaintext_baselines.metrics.truth` compares labels with known classes,
 :mod:`~plaintext_baselines.metrics.shape` judges a clustering by the rows alone, and
-:mod:`~plaintext_baselines.metrics.gap` compares centres with known centres.
+:mod:`~plaintext_baselines.metrics.gap` compares centres with known centres. Parties are sequences of
+array-likes of shape (n_rows_of_the_party, n_features), or (n_rows_of_the_party,) for labels; centres have
+shape (n_clusters, n_features), and one of nan does not exist.
+
+References
+----------
+- SecFC: S. Li et al., *Secure federated clustering*.
+- FKM: S. Garst and M. Reinders, *Federated k-means clustering*.
+- DWF: P. Holzer et al., *Dynamically weighted federated k-means*.
+- FFCM: M. Stallmann and A. Wilbik, *Towards federated clustering*.
 """
 
 from plaintext_baselines.metrics.gap import (

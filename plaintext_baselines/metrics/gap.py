@@ -1,6 +1,4 @@
-"""How far found centres are from the true ones: the knowledge gap of Stallmann and Wilbik."""
-
-from __future__ import annotations
+"""How far found centres are from the true ones: the knowledge gap of FFCM's evaluation metrics."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +11,7 @@ from plaintext_baselines._arrays import FloatArray
 def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
     """Sum over k of ||c~_k - c_k||, the centres matched one to one so that the sum is least.
 
-    Parameters
-    ----------
-    truth, centers : array-like of shape (n_clusters, n_features)
-
-    References
-    ----------
-    "gap" in M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics; they leave the
-    matching open.
+    FFCM's "gap"; the paper leaves the matching open.
 
     Examples
     --------
@@ -36,17 +27,9 @@ def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
 def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
     """Sum over the true centres of the distance to the nearest found one, which may serve several.
 
-    Never more than the matched gap; a centre found twice hides that another is missing only in part.
-
-    Parameters
-    ----------
-    truth : array-like of shape (n_true, n_features)
-    centers : array-like of shape (n_clusters, n_features)
-
-    References
-    ----------
-    The "gap" of M. Stallmann and A. Wilbik, *Towards federated clustering*, as their code matches centres;
-    their Table 3 has it with the arguments exchanged, a sum over the found centres.
+    Never more than the matched gap; a centre found twice hides that another is missing only in part. FFCM's
+    "gap" as its code matches centres; Table 3 has it with the arguments exchanged, a sum over the found
+    centres.
 
     Examples
     --------
@@ -57,15 +40,7 @@ def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
 
 
 def normalised_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
-    """The matched knowledge gap over the square root of the number of features.
-
-    Parameters
-    ----------
-    truth, centers : array-like of shape (n_clusters, n_features)
-
-    References
-    ----------
-    "ngap" in M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics.
+    """The matched knowledge gap over the square root of the number of features: FFCM's "ngap".
 
     Examples
     --------

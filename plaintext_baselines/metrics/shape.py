@@ -1,7 +1,5 @@
 """How good a clustering is by the rows and the centres alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,15 +15,7 @@ from plaintext_baselines._floats import nearest, squared_distances
 def k_means_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
     """Mean squared distance of all rows to their nearest centre: the k-means objective over m.
 
-    Parameters
-    ----------
-    parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-    centers : array-like of shape (n_clusters, n_features)
-        A row of nan is a centre that does not exist.
-
-    References
-    ----------
-    The "score" of P. Holzer et al., *Dynamically weighted federated k-means*, section 3.3.
+    DWF's "score" (section 3.3).
 
     Examples
     --------
@@ -39,15 +29,7 @@ def k_means_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
 def client_mean_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
     """Plain mean over the parties of their own k-means scores; parties without rows do not count.
 
-    Parameters
-    ----------
-    parties, centers
-        As for :func:`k_means_score`.
-
-    References
-    ----------
-    "RequestScore", Algorithm 4 of P. Holzer et al., *Dynamically weighted federated k-means*, with all
-    parties.
+    DWF's "RequestScore" (Algorithm 4) with all parties.
 
     Examples
     --------
@@ -59,19 +41,10 @@ def client_mean_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float
 
 
 def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bool = True) -> float:
-    """WSSE: squared distances of the rows to their own (nearest) centre, summed, over m d. Less is better.
+    """FFCM's WSSE: squared distances of the rows to their own (nearest) centre, summed, over m d.
 
-    Parameters
-    ----------
-    parties, centers
-        As for :func:`k_means_score`.
-    squared : bool
-        False sums the distances themselves: the paper's formula has squares, its published code and its
-        Tables 2 to 4 do not.
-
-    References
-    ----------
-    M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics.
+    Less is better. ``squared=False`` sums the distances themselves: the paper's formula has squares, its
+    published code and its Tables 2 to 4 do not.
 
     Examples
     --------
@@ -84,16 +57,9 @@ def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: boo
 
 
 def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bool = True) -> float:
-    """OSSE: squared distances of the rows to all centres but their own, summed, over m d. More is better.
+    """FFCM's OSSE: squared distances of the rows to all centres but their own, summed, over m d.
 
-    Parameters
-    ----------
-    parties, centers, squared
-        As for :func:`within_sse`.
-
-    References
-    ----------
-    M. Stallmann and A. Wilbik, *Towards federated clustering*, evaluation metrics.
+    More is better. `squared` as for :func:`within_sse`.
 
     Examples
     --------
@@ -109,20 +75,8 @@ def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bo
 def silhouette(parties: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
     """Mean silhouette of all rows together; needs every distance between rows, also of different parties.
 
-    Parameters
-    ----------
-    parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
-    labels : sequence of array-like of shape (n_rows_of_the_party,)
-
-    Raises
-    ------
-    ValueError
-        If there are not between 2 and m - 1 clusters.
-
-    References
-    ----------
-    P. J. Rousseeuw, *Silhouettes*, 1987; S. Garst and M. Reinders, *Federated k-means clustering*, figure
-    5(a).
+    P. J. Rousseeuw, *Silhouettes*, 1987; FKM's figure 5(a). ValueError if there are not between 2 and m - 1
+    clusters.
 
     Examples
     --------
@@ -136,17 +90,9 @@ def silhouette(parties: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> flo
 def simplified_silhouette(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
     """Mean of (b - a) / max(a, b): distances a to the nearest and b to the second nearest centre.
 
-    Every party can compute its share of it. A row on two centres counts 0.
-
-    Parameters
-    ----------
-    parties, centers
-        As for :func:`k_means_score`; at least two centres.
-
-    References
-    ----------
-    E. R. Hruschka et al., *Evolutionary algorithms for clustering gene-expression data*, 2004; S. Garst and
-    M. Reinders, *Federated k-means clustering*, figure 5(b).
+    Every party can compute its share of it. A row on two centres counts 0. There must be at least two
+    centres. E. R. Hruschka et al., *Evolutionary algorithms for clustering gene-expression data*, 2004; FKM's
+    figure 5(b).
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""How well labels agree with a known truth."""
-
-from __future__ import annotations
+"""How well labels agree with a known truth; both of shape (m,), m >= 1, for all rows or for each party."""
 
 from collections.abc import Sequence
 
@@ -14,20 +12,7 @@ from sklearn.metrics.cluster import contingency_matrix
 def hungarian_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
     """Share of rows that agree under the best one-to-one map of clusters to classes.
 
-    Parameters
-    ----------
-    truth, labels : array-like of shape (m,)
-        Classes and clusters, m >= 1.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    References
-    ----------
-    Harold W. Kuhn: *The Hungarian method for the assignment problem*, 1955; the "accuracy" of Songze Li et
-    al., *Secure Federated Clustering*, section 5.
+    Harold W. Kuhn: *The Hungarian method for the assignment problem*, 1955; SecFC's "accuracy" (section 5).
 
     Examples
     --------
@@ -43,21 +28,8 @@ def majority_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
     """Share of rows that agree when every cluster stands for its most frequent class.
 
     Several clusters may stand for one class, so this grows with the number of clusters, to 1 when every row
-    is its own cluster; it is at least the Hungarian accuracy. Also known as purity.
-
-    Parameters
-    ----------
-    truth, labels : array-like of shape (m,)
-        Classes and clusters, m >= 1.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    References
-    ----------
-    The "accuracy" of P. Holzer et al., *Dynamically weighted federated k-means*, section 3.3.
+    is its own cluster; it is at least the Hungarian accuracy. Also known as purity; DWF's "accuracy" (section
+    3.3).
 
     Examples
     --------
@@ -69,21 +41,9 @@ def majority_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def v_measure(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Harmonic mean of homogeneity and completeness.
+    """Harmonic mean, in [0, 1], of homogeneity and completeness.
 
-    Parameters
-    ----------
-    truth, labels : array-like of shape (m,)
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    References
-    ----------
-    A. Rosenberg and J. Hirschberg, *V-measure*, 2007; P. Holzer et al., *Dynamically weighted federated
-    k-means*, section 3.3.
+    A. Rosenberg and J. Hirschberg, *V-measure*, 2007; DWF, section 3.3.
 
     Examples
     --------
@@ -94,21 +54,9 @@ def v_measure(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def pooled_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
-    """Adjusted Rand index over all parties' rows together.
+    """Adjusted Rand index over all parties' rows together: at most 1, about 0 for random labels.
 
-    Parameters
-    ----------
-    truths, labels : sequence of array-like of shape (n_rows_of_the_party,)
-
-    Returns
-    -------
-    float
-        At most 1; about 0 for random labels.
-
-    References
-    ----------
-    L. Hubert and P. Arabie, *Comparing partitions*, 1985; S. Garst and M. Reinders, *Federated k-means
-    clustering*, section 3, for the central method.
+    L. Hubert and P. Arabie, *Comparing partitions*, 1985; FKM, section 3, for the central method.
 
     Examples
     --------
@@ -124,20 +72,7 @@ def client_weighted_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]
     """Mean of the parties' own adjusted Rand indices, each weighted by its number of rows.
 
     A party that gives rows of one class different labels than another party does is not penalised, and a
-    party of one row counts as 1; a party without rows counts for nothing.
-
-    Parameters
-    ----------
-    truths, labels : sequence of array-like of shape (n_rows_of_the_party,)
-
-    Returns
-    -------
-    float
-        At most 1; about 0 for random labels.
-
-    References
-    ----------
-    What S. Garst and M. Reinders, *Federated k-means clustering*, report for FKM, by their published code.
+    party of one row counts as 1; a party without rows counts for nothing. What FKM's published code reports.
 
     Examples
     --------
