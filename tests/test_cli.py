@@ -35,7 +35,7 @@ def secfc_command(*arguments, cwd, **options):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
         **options,
     )
@@ -362,7 +362,7 @@ def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
     )
     children = wait_for_children(process.pid, 3)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=500)
     assert process.returncode == 130
     assert "interrupted" in error
     assert "Traceback" not in error

@@ -28,7 +28,7 @@ def secfc_command(line, folder, status=0):
         env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
     assert done.returncode == status, (line, done.stdout, done.stderr)

@@ -96,7 +96,7 @@ def test_commands_of_a_page_work_as_they_stand(page, folder):
             env={**os.environ, **at_hand, "COLUMNS": "100", "NO_COLOR": "1", "MPLBACKEND": "agg"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=500,
             check=False,
         )
         if "matplotlib" in done.stderr and "--plot" in command:  # an extra that the tests do without

@@ -34,7 +34,7 @@ KINDS = {
     "membership": ("--membership", "--id", "id"),
 }
 _STARTS = {"plus plus": {"init": "k-means++"}, "random": {"n_init": 3}, "spare": {"n_init": 2}}
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 
 class Case:

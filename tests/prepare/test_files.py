@@ -283,7 +283,7 @@ def command(*arguments, cwd):
         env={**os.environ, "COLUMNS": "140", "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
 
@@ -299,7 +299,7 @@ def test_prepared_files_can_be_run_as_the_command_says(folder):
     assert lines[0].startswith("north.csv: 6 rows fit; 1 missing in 'age', ")
     assert any(line.split("│")[1:4] == [" age    ", "       3 ", "     18 "] for line in lines)
     following = lines[-1].removeprefix("Next: secfc ").replace("K", "2").replace("FOLDER", "result").split()
-    ran = warm.run([sys.executable, "-m", "secfc", *following, "-q"], cwd=folder, timeout=120, check=False)
+    ran = warm.run([sys.executable, "-m", "secfc", *following, "-q"], cwd=folder, timeout=500, check=False)
     assert ran.returncode == 0
     with (folder / "result" / "north.labels.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 6

@@ -33,7 +33,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
             env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=500,
             check=False,
         )
         assert done.returncode == 0, (command, done.stderr)

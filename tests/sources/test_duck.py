@@ -292,7 +292,7 @@ def test_the_command_asks_files_of_several_kinds(place, tmp_path):
         words += ["--from", place(kind.replace("visits", NAMES[KINDS.index(kind)]))]
     words += ["--query", "SELECT age, dose FROM data WHERE age > 0", "-k", "2", "--t", "1", "--ell", "1"]
     words += ["--out", "out", "--json", "-q"]
-    done = warm.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    done = warm.run(words, capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert [party["labels"] for party in summary["parties"]] == [f"{name}.labels.csv" for name in NAMES]

@@ -350,7 +350,7 @@ def command(*words, folder, environment=None):
         env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
     assert "Traceback" not in done.stderr

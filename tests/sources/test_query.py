@@ -211,7 +211,7 @@ def test_the_command_clusters_databases(database, tmp_path):
     command = [sys.executable, "-m", "secfc", "run", *(word for url in urls for word in ("--from", url))]
     command += ["--query", "SELECT id, age, dose FROM visits", "--id", "id", "-k", "2", "--t", "1"]
     command += ["--ell", "1", "--out", str(tmp_path / "out"), "--json", "-q", "--seed", "0"]
-    done = warm.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = warm.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     names = [party["labels"] for party in json.loads(done.stdout)["parties"]]
     assert names == [f"{name}.labels.csv" for name in "abc"]
@@ -233,7 +233,7 @@ def test_the_command_clusters_databases(database, tmp_path):
 )
 def test_sources_that_do_not_fit_are_refused(tmp_path, arguments, text):
     command = [sys.executable, "-m", "secfc", "run", *arguments, "-k", "2", "--out", str(tmp_path / "out")]
-    done = warm.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = warm.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 2
     assert text in done.stderr
     assert "secret" not in done.stderr

@@ -23,7 +23,7 @@ from support.tools import postgresql
 
 HOST = "127.0.0.1"
 USER = "reader"
-_SECONDS = 60.0
+_SECONDS = 300.0
 _RUN = '"$@" & server=$!; read -r _; kill -INT $server; wait $server'
 """Ends the server, fast, when its own standard input does: also when the tests are killed."""
 

@@ -55,7 +55,7 @@ def started(monkeypatch, sabotage):
     assert [process.poll() for process in processes if process.poll() is None] == []
     assert all(process.stdin.closed and process.stdout.closed for process in processes)
     for thread in set(threading.enumerate()) - threads:
-        thread.join(5)  # who waited for an answer of a process that was ended
+        thread.join(300)  # who waited for an answer of a process that was ended
     assert set(threading.enumerate()) == threads
 
 

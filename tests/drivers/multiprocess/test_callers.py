@@ -88,7 +88,7 @@ def script(tmp_path):
 
 
 def test_a_script_without_a_main_guard_can_call_it(script):
-    output, errors = script(1).communicate(timeout=60)
+    output, errors = script(1).communicate(timeout=500)
     rows = [np.random.default_rng(j).normal(size=(60, 2)) for j in range(3)]
     expected = secfc.run(rows, 3, 1, 1, seed=1, disclosure="distances")
     labels = next(line for line in output.splitlines() if line.startswith("labels"))
@@ -107,8 +107,8 @@ def test_no_party_outlives_a_script_that_is_interrupted_or_killed(script, number
     assert len(pids) == 3
     assert not any(map(ended, pids))
     os.killpg(process.pid, number)  # as a terminal does: whoever is in the script's group gets it
-    assert process.wait(20) != 0
-    deadline = time.monotonic() + 10
+    assert process.wait(300) != 0
+    deadline = time.monotonic() + 300
     while not all(map(ended, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert all(map(ended, pids))
@@ -119,7 +119,7 @@ def test_a_thread_can_call_it(setup_of):
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(run_multiprocess(setup_of())))
     thread.start()
-    thread.join(60)
+    thread.join(500)
     assert_equal(outcomes[0], run_in_process(setup_of()))
 
 
@@ -133,6 +133,6 @@ def test_two_threads_can_call_it_at_once(setup_of):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(500)
     for seed in seeds:
         assert_equal(outcomes[seed], run_in_process(setup_of(seed=seed)))

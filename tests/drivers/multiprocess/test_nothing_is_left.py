@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.outcomes import assert_equal
 
-from secfc.drivers import pipes
+from secfc.drivers import conversation, pipes
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
@@ -109,10 +109,26 @@ def test_a_thread_that_cannot_be_started_leaves_no_pipe_open(setup_of, started, 
             process.stdout.close()
 
 
-def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotage, monkeypatch):
+IGNORING = """
+import pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path({!r}).touch()
+time.sleep(600)
+"""
+ENDING = """
+import pathlib, time
+while not pathlib.Path({!r}).exists():
+    time.sleep(0.01)
+raise SystemExit(4)
+"""
+
+
+def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotage, monkeypatch, tmp_path):
     monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
-    sabotage(1, "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)")
-    sabotage(3, "import time\ntime.sleep(1)\nraise SystemExit(4)")
+    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 0.5)
+    ignoring = str(tmp_path / "ignoring")
+    sabotage(1, IGNORING.format(ignoring))
+    sabotage(3, ENDING.format(ignoring))
     with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[2\]: .*exit status 4"):
         run_multiprocess(setup_of())
     assert started[0].poll() == -signal.SIGKILL
@@ -120,6 +136,6 @@ def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotag
 
 def test_a_process_that_does_not_end_after_its_result_is_terminated(setup_of, started, sabotage, monkeypatch):
     monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
-    sabotage(2, "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()")
+    sabotage(2, "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()")
     assert_equal(run_multiprocess(setup_of()), run_in_process(setup_of()))
     assert started[1].poll() == -signal.SIGTERM
