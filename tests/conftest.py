@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist has a process per core already
+
 from support import warm
 
 sys.path.append(str(Path(__file__).parent.parent))
@@ -29,6 +33,7 @@ def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with pytest.MonkeyPatch.context() as patches:
         warm.patch(patches)
+        patches.setattr("secfc.drivers.conversation.PAUSE_SECONDS", 0.02)  # before a party is called again
         yield
 
 
