@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from support.sweeps import crossed
 from test_cli import ARGUMENTS, COLUMNS, files, read_labels, rows, secfc_command
 
 import secfc
@@ -40,24 +41,26 @@ def assert_same(one, other):
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"ell": 2},
-        {"comparers": (4, 1, 2), "link": "wan"},
-        {"comparers": (4, 1, 2), "recheck": (0, 5, 3)},
-        {"init": "separation"},
-        {"tol_moved": 0.3},
-        PLUS_PLUS,
-    ],
+    ("options", "stored"),
+    crossed(
+        [
+            {},
+            {"ell": 2},
+            {"comparers": (4, 1, 2), "link": "wan"},
+            {"comparers": (4, 1, 2), "recheck": (0, 5, 3)},
+            {"init": "separation"},
+            {"tol_moved": 0.3},
+            PLUS_PLUS,
+        ],
+        [False, True],
+        together=1,
+    ),
     ids=str,
 )
-def test_drivers_and_disclosures_have_one_result(tmp_path, options):
+def test_drivers_and_disclosures_have_one_result(tmp_path, options, stored):
     one = run(**options)
     assert one.n_iter > 1
-    for driver, storage in (("multiprocess", None), ("multiprocess", tmp_path)):
-        other = run(**options, driver=driver, storage=storage)
-        assert_same(one, other)
+    assert_same(one, run(**options, driver="multiprocess", storage=tmp_path if stored else None))
     without = {name: value for name, value in options.items() if name not in ("comparers", "link", "recheck")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
@@ -84,15 +87,21 @@ CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    "options", [{}, {"t": 2}, {"max_liars": 1}, {"n_init": 3}, {"init": "separation"}, PLUS_PLUS], ids=str
+    ("options", "driver"),
+    crossed(
+        [{}, {"t": 2}, {"max_liars": 1}, {"n_init": 3}, {"init": "separation"}, PLUS_PLUS],
+        ["in-process", "multiprocess"],
+        together=1,
+    ),
+    ids=str,
 )
-def test_by_consent_the_inertia_is_that_of_distances(tmp_path, options):
+def test_by_consent_the_inertia_is_that_of_distances(tmp_path, options, driver):
     told = run(**options | {"max_liars": 0}, disclosure="distances")
-    for more in ({}, {"driver": "multiprocess", "storage": tmp_path}):
-        result = run(**options, **CONSENT, **more)
-        assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
-        assert (result.history.tolist(), result.near_ties) == ([], None)
-        assert_same(result, told)
+    more = {"driver": driver, "storage": tmp_path} if driver == "multiprocess" else {}
+    result = run(**options, **CONSENT, **more)
+    assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
+    assert (result.history.tolist(), result.near_ties) == ([], None)
+    assert_same(result, told)
 
 
 def test_with_ids_too():
@@ -246,8 +255,10 @@ class TestSeveralK:
         given = {"seed": 3, "n_init": 2, "disclosure": "labels"} | CONSENT
         return secfc.choose_k(ROWS, ks, 1, 1, **given | more)
 
-    @pytest.mark.parametrize("init", ["k-means++", "random", "separation"])
-    @pytest.mark.parametrize("ks", [(2, 4), (1, 3), (1,), (5,)])
+    @pytest.mark.parametrize(
+        ("init", "ks"),
+        crossed(["k-means++", "random", "separation"], [(2, 4), (1, 3), (1,), (5,)], together=1),
+    )
     def test_are_what_they_are_with_distances(self, init, ks):
         ours = self.choose(ks, init=init)
         plain = self.choose(ks, init=init, disclosure="distances", reveal_inertia=False)

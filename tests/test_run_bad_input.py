@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from support.sweeps import crossed
 
 import secfc
 from secfc import DataError, ParameterError, ThresholdError
@@ -315,10 +316,11 @@ def test_too_few_clients_are_a_threshold_error_with_the_inequality_and_what_fits
     assert str(error).endswith(text)
 
 
-@pytest.mark.parametrize("n", range(3, 14))
-@pytest.mark.parametrize(("t", "ell"), [(4, 2), (1, 6), (6, 1), (9, 9)])
-def test_the_call_that_the_threshold_error_proposes_works(n, t, ell):
-    parties = [SOME] * n
+@pytest.mark.parametrize(
+    ("n", "asked"), crossed(range(3, 14), [(4, 2), (1, 6), (6, 1), (9, 9)], together=1), ids=str
+)
+def test_the_call_that_the_threshold_error_proposes_works(n, asked):
+    parties, (t, ell) = [SOME] * n, asked
     if n >= 2 * (ell + t) - 1:
         assert secfc.run(parties, 2, t, ell, seed=0).converged
         return

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.kernel_samples import BOTH, each_kernels, laws
+from support.sweeps import crossed
 from support.trio import Trio, packed
 
 from secfc.codes import Code
@@ -93,9 +94,13 @@ class TestByHand:
 
 
 @each_kernels
-@pytest.mark.parametrize("widths", WIDTHS, ids=lambda one: f"c{one.chunk}")
-@pytest.mark.parametrize(("m", "k"), [(2, 2), (3, 4), (63, 2), (64, 5), (65, 7), (130, 4)])
-def test_for_every_number_of_emptied_sets_rows_are_those_that_relocate_moves(kernels, widths, m, k):
+@pytest.mark.parametrize(
+    ("widths", "size"),
+    crossed(WIDTHS, [(2, 2), (3, 4), (63, 2), (64, 5), (65, 7), (130, 4)], together=1),
+    ids=str,
+)
+def test_for_every_number_of_emptied_sets_rows_are_those_that_relocate_moves(kernels, widths, size):
+    m, k = size
     rng = np.random.default_rng(m)
     sizes = rng.integers(1, 40, k)
     for labelled in sorted({1, 2, k // 2, k - 1} - {0, k}):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import sweep, tries
+from support.sweeps import crossed, sweep, tries
 
 from benchmarks.faults.faulty import KINDS, Fault, Scenario, run_faulty
 from plaintext_baselines import ExactLloyd
@@ -52,8 +52,9 @@ def eight(setup_of, part_rows):
     return lambda **more: setup_of(COUNTS, **{"t": 1, "ell": 2} | more)
 
 
-@pytest.mark.parametrize("seed", sweep(range(5), keep=(0, 1)))
-@pytest.mark.parametrize("disclosure", ["distances", "labels"])
+@pytest.mark.parametrize(
+    ("seed", "disclosure"), crossed(sweep(range(5), keep=(0, 1)), ["distances", "labels"], together=1)
+)
 def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed, disclosure):
     setup = eight(disclosure=disclosure)
     ending = run(setup, seed=seed)
@@ -63,8 +64,15 @@ def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed, discl
     assert sorted(ending.labels) == list(range(1, 9))
 
 
-@pytest.mark.parametrize("at", sweep(range(30), keep=range(0, 30, 6)))
-@pytest.mark.parametrize("more", [{}, {"disclosure": "labels", "comparers": (6, 3, 8)}], ids=["", "labels"])
+@pytest.mark.parametrize(
+    ("at", "more"),
+    crossed(
+        sweep(range(30), keep=range(0, 30, 6)),
+        [{}, {"disclosure": "labels", "comparers": (6, 3, 8)}],
+        together=1,
+    ),
+    ids=str,
+)
 def test_a_client_that_crashes_anywhere_is_in_with_all_its_rows_or_with_none(eight, at, more):
     setup = eight(**more)
     ending = run(setup, Fault(kind="crash", client=2, at=at), seed=at)
@@ -74,8 +82,9 @@ def test_a_client_that_crashes_anywhere_is_in_with_all_its_rows_or_with_none(eig
     assert left(setup, ending) == set(ending.faults.left_out)
 
 
-@pytest.mark.parametrize("at", sweep(range(30), keep=range(0, 30, 5)))
-@pytest.mark.parametrize("client", [6, 3, 8])
+@pytest.mark.parametrize(
+    ("client", "at"), crossed((6, 3, 8), sweep(range(30), keep=range(0, 30, 5)), together=1)
+)
 def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, client, at):
     setup = eight(disclosure="labels", comparers=(6, 3, 8))
     ending = run(setup, Fault(kind="crash", client=client, at=at), seed=at)
@@ -85,8 +94,9 @@ def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, clien
     assert (ending.clustering, ending.labels) == (None, {})
 
 
-@pytest.mark.parametrize("at", sweep(range(60), keep=range(3, 60, 14)))
-@pytest.mark.parametrize("client", [6, 3, 8])
+@pytest.mark.parametrize(
+    ("client", "at"), crossed((6, 3, 8), sweep(range(60), keep=range(3, 60, 14)), together=1)
+)
 def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight, client, at):
     setup = eight(disclosure="labels", comparers=(6, 3, 8, 1))
     ending = run(setup, Fault(kind="crash", client=client, at=at), seed=at)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import wraps
 from hashlib import sha256
 from itertools import pairwise as neighbours
+from itertools import product
 
 import numpy as np
 import pytest
@@ -302,8 +303,14 @@ PURPOSES = {
 }
 
 
-@pytest.mark.parametrize("step", sweep((1, 2, 5), keep=(5,)))
-@pytest.mark.parametrize("kind", KINDS)
+ALIKE = ("separation", "k-means++", "labels", "rounds", "centres", "segments", "opened core", "scored starts")
+"""They hide what other kinds do: test_resume.py has them without kills, the slow tests with."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    sweep(product(KINDS, (1, 2, 5, 11)), keep=lambda case: case[1] == 11 and case[0] not in ALIKE),
+)
 def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     setup_of, tmp_path, monkeypatch, kind, step
 ):

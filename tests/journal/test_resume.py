@@ -24,7 +24,12 @@ from secfc.limits import Limits
 pytestmark = pytest.mark.usefixtures("clock")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# test_masks.py compares runs of the other kinds, whose parties it kills.
+WITHOUT_KILLS = ("random", "separation", "k-means++", "labels", "rounds", "centres", "segments")
+OPENED = ("opened labels", "opened core", "scored starts")
+
+
+@pytest.mark.parametrize("kind", sweep(KINDS, keep=(*WITHOUT_KILLS, *OPENED)))
 def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind])
     run = Restarting(setup, tmp_path)

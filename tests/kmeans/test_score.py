@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import crossed, tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -74,8 +74,10 @@ def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
     assert search.best is one_and_three
 
 
-@pytest.mark.parametrize("disclosure", ["distances", "coded", "labels"])
-@pytest.mark.parametrize("init", ["random", "separation", "k-means++"])
+@pytest.mark.parametrize(
+    ("disclosure", "init"),
+    crossed(["distances", "coded", "labels"], ["random", "separation", "k-means++"], together=1),
+)
 @tries(0.15)
 @given(seed=st.integers(0, 10**6))
 def test_every_disclosure_keeps_the_start_that_exact_lloyd_keeps(disclosure, init, seed):

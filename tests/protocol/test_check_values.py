@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.sweeps import crossed
 from support.wire import RUN, UnionWire, Wire
 
 from secfc.errors import MessageError
@@ -112,12 +113,11 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-@pytest.mark.parametrize("seeded", [False, True])
+@pytest.mark.parametrize(("forged", "seeded"), crossed(FORGED, [False, True], together=1))
 def test_a_seed_of_the_servers_choice_is_refused(net, refuses, forged, seeded):
     for client in (1, 4):
         challenge = net.hold(Challenge, recipient=client)
-        changed = replace(challenge, **forged(challenge))
+        changed = replace(challenge, **FORGED[forged](challenge))
         if seeded and changed.seed == challenge.seed:
             seed = check_seed(net.transcript, challenge.round, changed.values)
             changed = replace(changed, seed=seed)

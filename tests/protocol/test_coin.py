@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.sweeps import crossed
 from support.wire import RUN, UnionWire, Wire
 
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
@@ -92,11 +93,14 @@ class TestWhatFollows:
         first = random_partition(np.random.default_rng(coin), net.m, net.job.k)
         assert labels_of(question.sets).tolist() == first.tolist()
 
-    @pytest.mark.parametrize("union", [False, True], ids=["", "union"])
     @pytest.mark.parametrize(
-        "start",
-        [{"n_init": 2}, {"init": "k-means++", "n_init": 2}, {"init": "separation"}],
-        ids=["random", "k-means++", "separation"],
+        ("union", "start"),
+        crossed(
+            [False, True],
+            [{"n_init": 2}, {"init": "k-means++", "n_init": 2}, {"init": "separation"}],
+            together=1,
+        ),
+        ids=str,
     )
     def test_a_run_is_that_of_a_seed_which_is_the_coin(self, trio, union, start):
         net = wire(trio=trio, union=union, **start)

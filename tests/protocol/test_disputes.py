@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.sweeps import crossed
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, SealError, TooManyFaultsError
@@ -187,8 +188,7 @@ def assert_nobody_is_accused(net, dealer, recipient):
 BAD = ("random", "cut", "longer", "altered", "unsigned", "no residue", "of another part", "for client 3")
 
 
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(("bad", "early"), crossed(BAD, [False, True], together=1))
 def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
     net = seven()
     share = net.hold(Share, recipient=2, sender=1)
@@ -261,8 +261,10 @@ def test_evidence_that_nobody_asked_for_is_refused(nine, refuses):
     assert_ends_exact(net, {1})
 
 
-@pytest.mark.parametrize("dealer", [1, 6])
-@pytest.mark.parametrize("shown", ["cut", "longer", "altered", "unsigned", "signed by itself"])
+@pytest.mark.parametrize(
+    ("dealer", "shown"),
+    crossed([1, 6], ["cut", "longer", "altered", "unsigned", "signed by itself"], together=1),
+)
 def test_who_shows_what_the_disputed_dealer_has_not_signed_is_left_out_and_the_dealer_is_not(
     seven, dealer, shown
 ):

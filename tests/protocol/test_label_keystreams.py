@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
+from support.sweeps import crossed
 from support.wire import Wire
 
 from secfc import keystream
@@ -101,9 +102,7 @@ def wired(comparers, **more):
     return Wire(ROWS, k=3, seed=0, disclosure="labels", comparers=comparers, **more)
 
 
-@pytest.mark.parametrize("comparers", COMPARERS)
-@pytest.mark.parametrize("part", [3, 30])
-@pytest.mark.parametrize("few", [-1, 1 << 14])
+@pytest.mark.parametrize(("comparers", "part", "few"), crossed(COMPARERS, [3, 30], [-1, 1 << 14]))
 def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part, few):
     monkeypatch.setitem(FEW, "lan", replace(FEW["lan"], at_once=few))
     part_rows(part)
@@ -128,8 +127,7 @@ def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part
     assert len(answers) == 1 + rounds  # the first shows that rows are within the bound
 
 
-@pytest.mark.parametrize("comparers", COMPARERS)
-@pytest.mark.parametrize("part", [3, 30])
+@pytest.mark.parametrize(("comparers", "part"), crossed(COMPARERS, [3, 30], together=1))
 def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_rows, comparers, part):
     part_rows(part)
     net, (dealer, first, second) = wired(comparers, init="k-means++"), comparers
@@ -145,8 +143,7 @@ def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_ro
         assert len({uses[0][1] for uses in holders.uses.values() if uses[0][2] == purpose}) == count
 
 
-@pytest.mark.parametrize("comparers", COMPARERS)
-@pytest.mark.parametrize("n_init", [1, 3])
+@pytest.mark.parametrize(("comparers", "n_init"), crossed(COMPARERS, [1, 3], together=1))
 def test_the_inertia_is_opened_with_one_key_that_nothing_else_uses(holders, comparers, n_init):
     more = {"reveal_inertia": True, "limits": Limits(reveal_inertia=True)}
     net, (dealer, first, _) = wired(comparers, n_init=n_init, **more), comparers
@@ -189,9 +186,7 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
     holders.check(comparers[0])
 
 
-@pytest.mark.parametrize("init", ["random", "k-means++"])
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize("moment", [20, 150])
+@pytest.mark.parametrize(("init", "place", "moment"), crossed(["random", "k-means++"], range(3), [20, 150]))
 def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     """One that is slow and given up goes on with its question while others are asked again."""
     part_rows(30)
@@ -222,8 +217,9 @@ def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     assert max(numbers[0]) < min(numbers[1])
 
 
-@pytest.mark.parametrize("recheckers", [(3, 1, 6), (1, 6, 7), (6, 3, 1)])
-@pytest.mark.parametrize("part", [3, 30])
+@pytest.mark.parametrize(
+    ("recheckers", "part"), crossed([(3, 1, 6), (1, 6, 7), (6, 3, 1)], [3, 30], together=1)
+)
 def test_no_key_of_what_is_rechecked_is_for_two_uses(holders, part_rows, recheckers, part):
     part_rows(part)
     net = wired((4, 2, 5), recheckers=recheckers)

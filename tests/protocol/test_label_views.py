@@ -14,7 +14,7 @@ from itertools import combinations, cycle, product
 
 import numpy as np
 import pytest
-from support.sweeps import sweep
+from support.sweeps import crossed, sweep
 
 from benchmarks.privacy.coalition import encoding_matrix
 from benchmarks.privacy.modular import row_reduced
@@ -505,8 +505,9 @@ def with_the_same_inertia(coalition):
     return rows, others
 
 
-@pytest.mark.parametrize("more", [{}, {"n_init": 2}, {"ell": 2}], ids=str)
-@pytest.mark.parametrize("client", range(1, 6))
+@pytest.mark.parametrize(
+    ("more", "client"), crossed([{}, {"n_init": 2}, {"ell": 2}], range(1, 6), together=1), ids=str
+)
 def test_by_consent_they_see_the_inertia_and_no_sum_of_a_cluster(net_of, more, client):
     rows, others = with_the_same_inertia({client})
     given = JOB | INERTIA | {"comparers": (4, 2, 5)} | more

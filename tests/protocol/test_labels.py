@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import tries
+from support.sweeps import crossed, tries
 from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
@@ -130,9 +130,10 @@ def assert_exact(net, pooled, seed):
         assert best.opened == pytest.approx(exact.inertia_, rel=2**-51)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("comparers", [(1, 2, 3), (1, 5, 6), (5, 6, 7)])
-@pytest.mark.parametrize("init", ["random", "k-means++"])
+@pytest.mark.parametrize(
+    ("k", "comparers", "init"),
+    crossed((1, 2, 3), [(1, 2, 3), (1, 5, 6), (5, 6, 7)], ["random", "k-means++"]),
+)
 def test_with_ids_too(part_rows, k, comparers, init):
     part_rows(2)
     rng = np.random.default_rng(k)
@@ -441,8 +442,9 @@ class TestWhoAnswers:
         assert net.server.gathering.round == plain.server.gathering.round
         assert net.server.outcome.n_iter == plain.server.outcome.n_iter
 
-    @pytest.mark.parametrize("gone", [(1,), (3,), (1, 3), (2,), (2, 3), (4, 5)])
-    @pytest.mark.parametrize("since", [1, 2])
+    @pytest.mark.parametrize(
+        ("gone", "since"), crossed([(1,), (3,), (1, 3), (2,), (2, 3), (4, 5)], [1, 2], together=1)
+    )
     def test_without_some_answers_the_others_are_decoded_in_the_same_rounds(self, net, plain, gone, since):
         net.run(
             drop=lambda message: (
@@ -561,8 +563,9 @@ class TestLiars:
 
         return drop
 
-    @pytest.mark.parametrize("liars", [(1,), (6,), (1, 3), (6, 7), (1, 7)])
-    @pytest.mark.parametrize("since", [1, 2])
+    @pytest.mark.parametrize(
+        ("liars", "since"), crossed([(1,), (6,), (1, 3), (6, 7), (1, 7)], [1, 2], together=1)
+    )
     def test_they_are_found_and_named_and_the_labels_are_right(self, of, liars, since):
         net, plain = of(), of(max_liars=0)
         net.run(drop=self.lying(net, liars, since))
@@ -820,8 +823,7 @@ class TestTheTrio:
             net.deliver(replace(message, sealed=sealed))
 
 
-@pytest.mark.parametrize("sender", [FIRST, SECOND])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("sender", "seed"), crossed((FIRST, SECOND), range(3), together=1))
 def test_which_start_is_better_may_come_after_the_next_question(part_rows, sender, seed):
     part_rows(6)
     plain, net = (
@@ -1056,8 +1058,12 @@ class TestStartByPlusPlus:
         refuses(net.server, forged, MessageError, "of 6 rows, part 0 has 0")
         net.deliver(opened)
 
-    @pytest.mark.parametrize("late", [(FIRST, DEALER), (SECOND, DEALER), (SERVER, DEALER), (DEALER, SECOND)])
-    @pytest.mark.parametrize("k", [1, 2, 4])
+    @pytest.mark.parametrize(
+        ("late", "k"),
+        crossed(
+            [(FIRST, DEALER), (SECOND, DEALER), (SERVER, DEALER), (DEALER, SECOND)], [1, 2, 4], together=1
+        ),
+    )
     def test_in_any_order_of_messages(self, made, late, k):
         plain, net = made(k=k, n_init=3, disclosure="distances", comparers=()), made(k=k, n_init=3)
         plain.run()

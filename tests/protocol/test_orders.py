@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.sweeps import sweep
+from support.sweeps import covering, sweep
 from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
@@ -43,11 +43,8 @@ def id_of(value):
 
 def seeds(kinds):
     """Every kind with two seeds; the default run tries every pair of choices, with one."""
-    kept = [
-        *kinds[::2],
-        *(one for one in kinds if (one["comparison"], one["reveal"]) == ("rounds", "spreads")),
-    ]
-    return sweep(product(kinds, range(2)), keep=[(kind, 0) for kind in kept])
+    kept = covering([tuple(kind.values()) for kind in kinds])
+    return sweep(product(kinds, range(2)), keep=lambda case: tuple(case[0].values()) in kept and not case[1])
 
 
 def run_of(kind, seed):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.sweeps import sweep
+from support.sweeps import crossed, sweep
 from support.wire import Wire
 
 from secfc.comparing.role import Comparer
@@ -157,8 +157,10 @@ def test_as_many_labels_are_rechecked_as_are_to_be(of, monkeypatch, watched, cou
     assert net.server.state is State.DONE
 
 
-@pytest.mark.parametrize("seed", sweep(range(20), keep=range(4)))
-@pytest.mark.parametrize("kind", ["random", "k-means++", "helpers", "liars"])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    crossed(("random", "k-means++", "helpers", "liars"), sweep(range(20), keep=range(4)), together=1),
+)
 def test_in_any_order_an_honest_run_refuses_nothing(of, kind, seed):
     net, rng = of(**KINDS[kind]), random.Random(f"{kind} {seed}")
     net.run(choose=rng.choice)
@@ -269,8 +271,12 @@ def test_a_lie_is_found_when_its_label_is_rechecked_and_nobody_is_told_a_label(
     assert found == bool(set(chosen) & wrong_labels(net, sets, labels))
 
 
-@pytest.mark.parametrize("place", [Comparer.DEALER, Comparer.E0])
-@pytest.mark.parametrize("kind", ["random", "helpers", "liars", "rounds", "wide area"])
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    crossed(
+        (Comparer.DEALER, Comparer.E0), ("random", "helpers", "liars", "rounds", "wide area"), together=1
+    ),
+)
 def test_where_all_labels_are_rechecked_every_lie_is_found(of, monkeypatch, place, kind):
     lie(monkeypatch, place, {1: (0, 7, 20)})
     net = of(**KINDS[kind])

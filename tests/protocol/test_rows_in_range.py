@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 from support.dealing import add, change_shares, deal_integers, random_integers
+from support.sweeps import crossed
 from support.wire import UnionWire, Wire
 
 from secfc import row_layout
@@ -86,13 +87,11 @@ def deal_segments(net, dealer, numbers):
     change_shares(net, dealer, change)
 
 
-@pytest.mark.parametrize("liar", [1, 3, 5])
-@pytest.mark.parametrize(("by", "passes"), [(0, True), (1, False), (-1, True)])
-@pytest.mark.parametrize("row", [0, 1])
-def test_a_row_beyond_the_bound_by_one_ends_the_run_and_names_its_client(liar, by, passes, row):
+@pytest.mark.parametrize(("liar", "by", "row"), crossed([1, 3, 5], [0, 1, -1], [0, 1]))
+def test_a_row_beyond_the_bound_by_one_ends_the_run_and_names_its_client(liar, by, row):
     net = labelled(liar)
     deal_integers(net, liar, {(row, 1): -(net.job.radius + by)})
-    if passes:
+    if by < 1:
         net.run()
         assert net.server.state is State.DONE
         return
@@ -156,8 +155,9 @@ def test_entries_that_cancel_between_segments_are_found():
     assert ended(net).clients == (1,)
 
 
-@pytest.mark.parametrize("comparers", [(1, 2, 3), (4, 2, 5)])
-@pytest.mark.parametrize("gone", [(1,), (3,), (1, 3), (5,)])
+@pytest.mark.parametrize(
+    ("comparers", "gone"), crossed([(1, 2, 3), (4, 2, 5)], [(1,), (3,), (1, 3), (5,)], together=1)
+)
 def test_answers_of_any_clients_are_enough(comparers, gone):
     def drop(message):
         return isinstance(message, MaskedAnswer) and message.sender in gone

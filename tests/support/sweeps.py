@@ -1,6 +1,8 @@
 """What the default run tries of a wide sweep, and what only the slow tests and thorough searches do."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from itertools import combinations, product
 from typing import Any
 
 import pytest
@@ -11,6 +13,40 @@ def sweep(cases: Iterable[Any], keep: Collection[Any] | Callable[[Any], bool]) -
     """Arguments for `pytest.mark.parametrize`: all cases, of which only those to `keep` are not slow."""
     kept = keep if callable(keep) else keep.__contains__
     return [case if kept(case) else slow(case) for case in cases]
+
+
+def crossed(*axes: Iterable[Any], together: int = 2) -> list[Any]:
+    """All combinations of the axes' values, of which few are not slow.
+
+    Any values of `together` axes are in one of these: each pair by default, each value with `together=1`.
+    A value that `sweep` marked is in slow combinations alone.
+    """
+    listed = [list(axis) for axis in axes]
+    quick = [[at for at, value in enumerate(axis) if not hasattr(value, "marks")] for axis in listed]
+    kept = covering(list(product(*quick)), together)
+    places = product(*(range(len(axis)) for axis in listed))
+    cases = product(
+        *([value.values[0] if hasattr(value, "marks") else value for value in axis] for axis in listed)
+    )
+    return [case if at in kept else slow(case) for at, case in zip(places, cases, strict=True)]
+
+
+def covering(cases: list[tuple[Any, ...]], together: int = 2) -> set[tuple[Any, ...]]:
+    """Few of the cases, which have any values of `together` places that there are in one of the cases."""
+
+    def parts(case: tuple[Any, ...]) -> set[Any]:
+        return set(combinations(enumerate(case), together))
+
+    missing, used, found = set().union(*map(parts, cases)), Counter[Any](), set()
+    while missing:
+        # Of cases with as many, single values take turns.
+        best = max(
+            cases, key=lambda case: (len(parts(case) & missing), -sum(used[one] for one in parts(case)))
+        )
+        missing -= parts(best)
+        used.update(parts(best))
+        found.add(best)
+    return found
 
 
 def slow(case: Any) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.parts import MANY, asked, ending
+from support.sweeps import crossed, sweep
 
 from secfc.errors import MessageError
 from secfc.protocol.messages import (
@@ -23,8 +24,7 @@ from secfc.protocol.states import State
 from secfc.row_layout import WINDOW
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("rows", "seed"), crossed([1, 2, 3], sweep(range(6), keep=range(3)), together=1))
 def test_the_server_never_holds_more_than_a_window_of_parts(wire, part_rows, rows, seed):
     part_rows(rows)
     net, chance, held = wire(MANY, k=4, t=2, seed=3), random.Random(seed), []

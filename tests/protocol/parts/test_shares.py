@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.parts import MANY, P, ending, sharing
+from support.sweeps import sweep
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
@@ -140,7 +141,7 @@ def with_a_bad_answer(net, part, *, again):
     return refused
 
 
-@pytest.mark.parametrize("part", range(14))
+@pytest.mark.parametrize("part", sweep(range(14), keep=(0, 1, 6, 13)))
 def test_a_bad_part_of_an_answer_is_made_up_for_by_another_client(many, expected, part):
     net = many()
     assert with_a_bad_answer(net, part, again=False) == 1
@@ -148,7 +149,7 @@ def test_a_bad_part_of_an_answer_is_made_up_for_by_another_client(many, expected
     assert ending(net) == expected
 
 
-@pytest.mark.parametrize("part", range(14))
+@pytest.mark.parametrize("part", sweep(range(14), keep=(0, 1, 6, 13)))
 def test_a_bad_part_of_an_answer_can_be_sent_again(many, expected, part):
     net = many(t=2)
     assert with_a_bad_answer(net, part, again=True) == 1
