@@ -142,11 +142,7 @@ class Code(StrEnum):
         "the party did not agree to this job, roster, run or version",
         "Compare the digests of the job and the words of the roster.",
     )
-    EXPIRED = (
-        "expired",
-        "the last day of the job has passed",
-        "Agree on a new job with a later day.",
-    )
+    EXPIRED = ("expired", "the last day of the job has passed", "Agree on a new job with a later day.")
     NO_RUNS_LEFT = (
         "no-runs-left",
         "the party has taken part in as many runs as the job allows",
@@ -222,11 +218,7 @@ class Code(StrEnum):
         "Look at the party's own log and at the network.",
     )
     STOPPED = ("stopped", "the run was stopped from outside", "Start a new run.")
-    INTERNAL = (
-        "internal",
-        "an error in the program",
-        "Look at the party's own log, and report the error.",
-    )
+    INTERNAL = ("internal", "an error in the program", "Look at the party's own log, and report the error.")
 
 
 def code_of_write(error: OSError) -> Code:

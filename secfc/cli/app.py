@@ -107,9 +107,7 @@ def predict(
 
 
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
-def demo(
-    seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0,
-) -> None:
+def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0) -> None:
     """Eleven clients and a server, a process each, cluster handwritten digits that they may not pool."""
     from secfc.cli.demo import run_demo  # noqa: PLC0415 - scikit-learn takes a second to import
 

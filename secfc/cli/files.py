@@ -33,10 +33,7 @@ def run_files(
     names = party_names(files)
     opened = revealing(options, names) | comparing(options, names)
     tables = read_tables(
-        files,
-        columns=names_of(options.columns),
-        drop=names_of(options.drop),
-        id_column=options.id_column,
+        files, columns=names_of(options.columns), drop=names_of(options.drop), id_column=options.id_column
     )
     say_how_written(tables, quiet=options.quiet)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):

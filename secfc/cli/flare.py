@@ -77,8 +77,7 @@ def poc(
     report: Report = None,
     key: CoordinatorKey = None,
     workspace: Annotated[
-        Path | None,
-        typer.Option(help="Folder to keep kits and logs in; by default none are kept."),
+        Path | None, typer.Option(help="Folder to keep kits and logs in; by default none are kept.")
     ] = None,
     deadline: Deadline = _DEADLINE,
     timeout: Annotated[float, typer.Option(help="Seconds until the whole job is given up.")] = _TIMEOUT,

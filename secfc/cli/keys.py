@@ -95,8 +95,7 @@ def add(
 
 @roster.command(epilog="Example: secfc roster show roster.toml")
 def show(
-    file: RosterFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    file: RosterFile, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
     """Show the parties of a roster and the words of their keys and of the roster as a whole."""
     with plain_endings():

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import secfc
 from secfc.codes import Code
-from secfc.drivers.calls import (
-    Answer,
-    Call,
-    Incoming,
-    Kind,
-    Outgoing,
-    Place,
-    decode_call,
-    from_json,
-    to_json,
-)
+from secfc.drivers.calls import Answer, Call, Incoming, Kind, Outgoing, Place, decode_call, from_json, to_json
 from secfc.drivers.failures import as_error, detail
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
 from secfc.journal.run_log import Entry, InUseError, RunLog

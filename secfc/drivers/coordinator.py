@@ -360,8 +360,7 @@ class Coordinator:
 
     def _abortion(self) -> PartyError:
         client, seconds = max(
-            ((j, one.waiting) for j, one in self._conversations.items()),
-            key=lambda pair: pair[1],
+            ((j, one.waiting) for j, one in self._conversations.items()), key=lambda pair: pair[1]
         )
         return PartyError(
             "FLARE ended the job: somebody aborted it, or a site's job process ended while its parent lives; "

@@ -29,12 +29,7 @@ ANSWER: FrameKind = b"R"
 
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
-_MOST_BYTES = {
-    JSON: 1 << 26,
-    ARRAY: 1 << 40,
-    CALL: MAX_CALL_BYTES,
-    ANSWER: MAX_CALL_BYTES,
-}
+_MOST_BYTES = {JSON: 1 << 26, ARRAY: 1 << 40, CALL: MAX_CALL_BYTES, ANSWER: MAX_CALL_BYTES}
 """Larger frames are refused unread: text that begins like a frame must not be waited for."""
 
 

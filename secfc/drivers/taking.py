@@ -10,11 +10,7 @@ from secfc.protocol.wire import Envelope
 
 
 def take(
-    client: Client,
-    header: Envelope,
-    receive: Callable[[], list[Message]],
-    *,
-    note: Callable[[str], None],
+    client: Client, header: Envelope, receive: Callable[[], list[Message]], *, note: Callable[[str], None]
 ) -> list[Message]:
     """What a message causes; nothing if another client sent one that is refused, and `note` is told why.
 

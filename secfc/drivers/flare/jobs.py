@@ -43,11 +43,7 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
             {
                 "id": "secfc",
                 "path": CLASSES["server"],
-                "args": {
-                    "agreement": to_argument(agreement),
-                    "deadline": deadline,
-                    "resumable": resumable,
-                },
+                "args": {"agreement": to_argument(agreement), "deadline": deadline, "resumable": resumable},
             }
         ],
         "components": [],
