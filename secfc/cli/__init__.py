@@ -9,7 +9,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Entry point."""
     try:
-        from secfc.cli.app import app  # noqa: PLC0415 - Ctrl-C while it is imported is no trace of Python
+        from secfc.cli.app import app  # here, so that Ctrl-C while it is imported is no trace of Python
 
         app(prog_name="secfc")
     except KeyboardInterrupt:

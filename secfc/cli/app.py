@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import secfc
-from secfc.cli.endings import plain_endings
+from secfc.cli.endings import PlainGroup
 from secfc.cli.flare import flare
 from secfc.cli.grouped import grouped
 from secfc.cli.job import audit, job
@@ -18,6 +18,7 @@ from secfc.options import OPENED
 _CLUSTER, _AGREE = "Cluster", "Agree across organisations"
 
 app = typer.Typer(
+    cls=PlainGroup,
     help="Exact, secure k-means over data that may not be pooled.",
     no_args_is_help=True,
     add_completion=True,
@@ -57,11 +58,10 @@ def run(
     options: Revealing,
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
-    from secfc.cli.files import run_files  # noqa: PLC0415
-    from secfc.cli.inputs import sources  # noqa: PLC0415
+    from secfc.cli.files import run_files
+    from secfc.cli.inputs import sources
 
-    with plain_endings():
-        run_files(sources(files or [], urls or [], queries or []), k, options, out=out, report=report)
+    run_files(sources(files or [], urls or [], queries or []), k, options, out=out, report=report)
 
 
 @app.command(
@@ -98,21 +98,19 @@ def predict(
     FILES are those of the run: their rows are shared again with the labels in --run, and one round of
     distances decides. k, t, ell, precision and what else was agreed on are the run's.
     """
-    from secfc.cli.inputs import sources  # noqa: PLC0415
-    from secfc.cli.predict import predict_files  # noqa: PLC0415
+    from secfc.cli.inputs import sources
+    from secfc.cli.predict import predict_files
 
-    with plain_endings():
-        parties = sources(files or [], urls or [], queries or [])
-        predict_files(parties, run, new, consent, options, out=out)
+    parties = sources(files or [], urls or [], queries or [])
+    predict_files(parties, run, new, consent, options, out=out)
 
 
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
 def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0) -> None:
     """Eleven clients and a server, a process each, cluster handwritten digits that they may not pool."""
-    from secfc.cli.demo import run_demo  # noqa: PLC0415 - scikit-learn takes a second to import
+    from secfc.cli.demo import run_demo
 
-    with plain_endings():
-        run_demo(seed=seed)
+    run_demo(seed=seed)
 
 
 @app.command(
@@ -134,11 +132,10 @@ def choose_k(
     options: Choosing,
 ) -> None:
     """Compare numbers of clusters on one sharing: inertia and its knee, and three measures."""
-    from secfc.cli.choose import print_choice  # noqa: PLC0415
-    from secfc.cli.inputs import sources  # noqa: PLC0415
+    from secfc.cli.choose import print_choice
+    from secfc.cli.inputs import sources
 
-    with plain_endings():
-        print_choice(sources(files, [], []), range(first, last + 1), options, plot=plot)
+    print_choice(sources(files, [], []), range(first, last + 1), options, plot=plot)
 
 
 # After the commands of this file, which help then shows first.

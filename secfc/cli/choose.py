@@ -69,7 +69,7 @@ def choice_table(choice: Choice) -> Table:
 
 def _check_plot(path: Path) -> None:
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.figure import Figure
     except ImportError:
         raise ParameterError(
             "--plot: matplotlib is needed, pip install '.[plots]' in a checkout of secfc"

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import secfc
 from secfc.cli import INTERRUPTED
@@ -43,3 +45,12 @@ def plain_endings() -> Iterator[None]:
     except KeyboardInterrupt:
         error_console().print("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
+
+
+class PlainGroup(TyperGroup):
+    """Commands that all end as `plain_endings` says."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with plain_endings():
+            return super().invoke(ctx)

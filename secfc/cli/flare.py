@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from secfc.cli.endings import plain_endings
 from secfc.cli.job import CoordinatorKey, Report, write_page
 from secfc.cli.render import console
+from secfc.errors import ParameterError, PartyError
+from secfc.escaping import shown
 from secfc.outputs import check_new_file, check_report, replace_text
 
 flare = typer.Typer(help="Runs across organisations on NVIDIA FLARE.", no_args_is_help=True)
@@ -47,11 +48,10 @@ def export(
     resumable: Resumable = False,
 ) -> None:
     """Write the folder that a FLARE server takes for a job: configuration only, no code and no data."""
-    with plain_endings():
-        from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
+    from secfc.drivers.flare.jobs import export_job
 
-        export_job(job, folder, deadline=deadline, resumable=resumable)
-        console().print(f"{folder}: submit it with nvflare job submit -j {folder}")
+    export_job(job, folder, deadline=deadline, resumable=resumable)
+    console().print(f"{folder}: submit it with nvflare job submit -j {folder}")
 
 
 @flare.command(epilog="Example: secfc flare kit site hospital-a")
@@ -60,11 +60,10 @@ def kit(
     folder: Annotated[Path, typer.Argument(help="The startup kit that FLARE's provisioning made.")],
 ) -> None:
     """Have a startup kit refuse jobs that ship code, and allow the one class of secfc that it needs."""
-    with plain_endings():
-        from secfc.drivers.flare.kits import CLASSES, prepare_kit  # noqa: PLC0415
+    from secfc.drivers.flare.kits import CLASSES, prepare_kit
 
-        prepare_kit(folder, side.value)
-        console().print(f"{folder}: no code is taken from others; of classes, {CLASSES[side.value]} only")
+    prepare_kit(folder, side.value)
+    console().print(f"{folder}: no code is taken from others; of classes, {CLASSES[side.value]} only")
 
 
 @flare.command(epilog="Example: secfc flare poc job.toml north.toml south.toml west.toml")
@@ -86,20 +85,18 @@ def poc(
 
     Labels and signed statements are where the site files say, the summary of all statements beside the job.
     """
-    with plain_endings(), tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.keys import COORDINATOR_KEY  # noqa: PLC0415
-        from secfc.agreement.statement import read_summary  # noqa: PLC0415
-        from secfc.drivers.agreed import in_order  # noqa: PLC0415
-        from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
-        from secfc.errors import ParameterError, PartyError  # noqa: PLC0415
-        from secfc.escaping import shown  # noqa: PLC0415
+    with tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
+        from secfc.agreement.job_file import read_job
+        from secfc.agreement.keys import COORDINATOR_KEY
+        from secfc.agreement.statement import read_summary
+        from secfc.drivers.agreed import in_order
+        from secfc.drivers.flare.jobs import export_job
 
         if find_spec("nvflare") is None:
             raise ParameterError(
                 "NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc"
             )
-        from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - needs secfc[flare]
+        from secfc.drivers.flare.federation import Federation
 
         agreement = read_job(job)
         files = in_order(agreement, sites)

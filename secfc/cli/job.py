@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from secfc.cli.endings import plain_endings
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
@@ -40,57 +39,52 @@ CoordinatorKey = Annotated[
 @job.command(epilog="Example: secfc job show job.toml")
 def show(file: JobFile) -> None:
     """Show what a job file means: parties, parameters, threshold, bound, digest, and who has signed it."""
-    with plain_endings():
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.signatures import (  # noqa: PLC0415
-            read_signatures,
-            signatures_path,
-            standing,
-        )
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.signatures import read_signatures, signatures_path, standing
 
-        agreement, out = read_job(file), console()
-        task = agreement.job
-        out.print(f"{agreement.title}\n{', '.join(agreement.phases)}")
-        out.print(threshold_line(task))
-        table = Table(show_header=False)
-        table.add_column()
-        table.add_column(overflow="fold")
-        most_rounds = agreement.limits.most_rounds or task.max_rounds
-        for name, value in (
-            ("digest", agreement.digest.hex()),
-            ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
-            ("clusters", f"k = {task.k}"),
-            ("start", f"{task.init}, {task.n_init} of them, seed {task.seed}"),
-            ("most iterations", f"{_iterations(task)}; at most {most_rounds} rounds are answered"),
-            ("smallest set", f"{agreement.limits.smallest_set} rows"),
-            ("disclosure", task.disclosure),
-            *_comparers(agreement),
-            (
-                "centres revealed to",
-                ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
-            ),
-            (
-                "spreads",
-                "not revealed"
-                if task.reveal_spread is None
-                else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
-            ),
-            ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
-            ("membership", _membership(task)),
-            *_preparation(agreement),
-            ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
-            (
-                "columns",
-                f"{task.d}: "
-                + ", ".join(f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()),
-            ),
-        ):
-            table.add_row(name, value)
-        out.print(table)
-        warning = task.privacy_warning()
-        if warning is not None:
-            out.print(f"note: {warning}")
-        _show_standing(standing(agreement, read_signatures(signatures_path(file))))
+    agreement, out = read_job(file), console()
+    task = agreement.job
+    out.print(f"{agreement.title}\n{', '.join(agreement.phases)}")
+    out.print(threshold_line(task))
+    table = Table(show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    most_rounds = agreement.limits.most_rounds or task.max_rounds
+    for name, value in (
+        ("digest", agreement.digest.hex()),
+        ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
+        ("clusters", f"k = {task.k}"),
+        ("start", f"{task.init}, {task.n_init} of them, seed {task.seed}"),
+        ("most iterations", f"{_iterations(task)}; at most {most_rounds} rounds are answered"),
+        ("smallest set", f"{agreement.limits.smallest_set} rows"),
+        ("disclosure", task.disclosure),
+        *_comparers(agreement),
+        (
+            "centres revealed to",
+            ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
+        ),
+        (
+            "spreads",
+            "not revealed"
+            if task.reveal_spread is None
+            else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
+        ),
+        ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
+        ("membership", _membership(task)),
+        *_preparation(agreement),
+        ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
+        (
+            "columns",
+            f"{task.d}: "
+            + ", ".join(f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()),
+        ),
+    ):
+        table.add_row(name, value)
+    out.print(table)
+    warning = task.privacy_warning()
+    if warning is not None:
+        out.print(f"note: {warning}")
+    _show_standing(standing(agreement, read_signatures(signatures_path(file))))
 
 
 @job.command(epilog="Example: secfc job sign north.toml")
@@ -98,30 +92,22 @@ def sign(
     site: Annotated[Path, typer.Argument(help="Your site file: it names the job, your key and your limits.")],
 ) -> None:
     """Sign off a job, unless it breaks your limits or has expired; the signature is added beside the job."""
-    with plain_endings():
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.keys import read_key  # noqa: PLC0415
-        from secfc.agreement.signatures import (  # noqa: PLC0415
-            Signature,
-            collect,
-            sign_job,
-            signatures_path,
-        )
-        from secfc.agreement.site_file import read_site  # noqa: PLC0415
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.keys import read_key
+    from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+    from secfc.agreement.site_file import read_site
 
-        own = read_site(site)
-        agreement, identity = read_job(own.job), read_key(own.key)
-        agreement.consortium.number_of(own.party, identity.public, file=own.key)
-        own.check(agreement)
-        agreement.check_date(datetime.now(UTC).date())
-        signature = Signature(
-            party=own.party, digest=agreement.digest, signature=sign_job(agreement, identity)
-        )
-        path = signatures_path(own.job)
-        found = collect(agreement, path, [signature])
-        console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True)
-        console().print(f"{path}: hand it over", soft_wrap=True)
-        _show_standing(found)
+    own = read_site(site)
+    agreement, identity = read_job(own.job), read_key(own.key)
+    agreement.consortium.number_of(own.party, identity.public, file=own.key)
+    own.check(agreement)
+    agreement.check_date(datetime.now(UTC).date())
+    signature = Signature(party=own.party, digest=agreement.digest, signature=sign_job(agreement, identity))
+    path = signatures_path(own.job)
+    found = collect(agreement, path, [signature])
+    console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True)
+    console().print(f"{path}: hand it over", soft_wrap=True)
+    _show_standing(found)
 
 
 @job.command(name="collect", epilog="Example: secfc job collect job.toml from-south/job.signatures")
@@ -130,34 +116,28 @@ def collect_(
     others: Annotated[list[Path], typer.Argument(help="Files of signatures that others have sent.")],
 ) -> None:
     """Add signatures that others have sent to the file beside the job; wrong ones are refused."""
-    with plain_endings():
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.signatures import (  # noqa: PLC0415
-            collect,
-            read_signatures,
-            signatures_path,
-        )
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.signatures import collect, read_signatures, signatures_path
 
-        agreement = read_job(file)
-        added = []
-        for path in others:
-            if not path.is_file():
-                raise ParameterError(f"{path}: no such file")
-            added += read_signatures(path)
-        _show_standing(collect(agreement, signatures_path(file), added))
+    agreement = read_job(file)
+    added = []
+    for path in others:
+        if not path.is_file():
+            raise ParameterError(f"{path}: no such file")
+        added += read_signatures(path)
+    _show_standing(collect(agreement, signatures_path(file), added))
 
 
 @job.command(epilog="Example: secfc job verify job.toml")
 def verify(file: JobFile) -> None:
     """Check that all parties have signed a job."""
-    with plain_endings():
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.signatures import check_signed, signatures_path  # noqa: PLC0415
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.signatures import check_signed, signatures_path
 
-        agreement = read_job(file)
-        check_signed(agreement, signatures_path(file))
-        text = f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}"
-        console().print(text, soft_wrap=True)
+    agreement = read_job(file)
+    check_signed(agreement, signatures_path(file))
+    text = f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}"
+    console().print(text, soft_wrap=True)
 
 
 Resumable = Annotated[
@@ -187,40 +167,39 @@ def run(
 
     Labels and signed statements are where the site files say, the summary of all statements beside the job.
     """
-    with plain_endings():
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.drivers.agreed import run_agreed  # noqa: PLC0415
+    from secfc.agreement.job_file import read_job
+    from secfc.drivers.agreed import run_agreed
 
-        agreement = read_job(file)
-        path = summary or file.with_suffix(".summary.json")
-        check_new_file("--summary", path)
-        check_report(report)
-        task = agreement.job
-        shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
-        bar = nullcontext() if quiet else shown
-        with our_warnings(), bar as progress:
-            outcome = run_agreed(
-                agreement,
-                file=file,
-                sites=sites,
-                summary=path,
-                key=key,
-                deadline=deadline,
-                resumable=resumable,
-                on_progress=progress,
-            )
-        write_page(report, path, agreement)
-        if quiet:
-            return
-        out = console()
-        for why in outcome.lost.values():
-            out.print(f"lost: {why}", soft_wrap=True)
-        out.print(threshold_line(agreement.job))
-        end = "converged" if outcome.converged else "stopped at max_iter"
-        out.print(f"{end} after {outcome.n_iter} iterations")
-        faults_line(out, outcome.faults, agreement.names)
-        out.print(cost_table(outcome.costs, agreement.job))
-        out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
+    agreement = read_job(file)
+    path = summary or file.with_suffix(".summary.json")
+    check_new_file("--summary", path)
+    check_report(report)
+    task = agreement.job
+    shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
+    bar = nullcontext() if quiet else shown
+    with our_warnings(), bar as progress:
+        outcome = run_agreed(
+            agreement,
+            file=file,
+            sites=sites,
+            summary=path,
+            key=key,
+            deadline=deadline,
+            resumable=resumable,
+            on_progress=progress,
+        )
+    write_page(report, path, agreement)
+    if quiet:
+        return
+    out = console()
+    for why in outcome.lost.values():
+        out.print(f"lost: {why}", soft_wrap=True)
+    out.print(threshold_line(agreement.job))
+    end = "converged" if outcome.converged else "stopped at max_iter"
+    out.print(f"{end} after {outcome.n_iter} iterations")
+    faults_line(out, outcome.faults, agreement.names)
+    out.print(cost_table(outcome.costs, agreement.job))
+    out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
 
 
 def audit(
@@ -237,38 +216,37 @@ def audit(
     ] = None,
 ) -> None:
     """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
-    with plain_endings():
-        from secfc.agreement.audit import audit as audited  # noqa: PLC0415
-        from secfc.agreement.audit import audit_evidence, read_evidence  # noqa: PLC0415
-        from secfc.agreement.job_file import read_job  # noqa: PLC0415
-        from secfc.agreement.site_file import read_site  # noqa: PLC0415
-        from secfc.agreement.statement import read_summary  # noqa: PLC0415
+    from secfc.agreement.audit import audit as audited
+    from secfc.agreement.audit import audit_evidence, read_evidence
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.site_file import read_site
+    from secfc.agreement.statement import read_summary
 
-        check_report(report)
-        if site is not None and report is None:
-            raise ParameterError("--site: only with --report")
-        agreement = read_job(job)
-        evidence = read_evidence(summary)
-        if evidence is not None:
-            if report is not None:
-                raise ParameterError(f"--report: {summary} is evidence, and has no result")
-            _show_findings(audit_evidence(evidence, agreement))
-            return
-        read = read_summary(summary)
+    check_report(report)
+    if site is not None and report is None:
+        raise ParameterError("--site: only with --report")
+    agreement = read_job(job)
+    evidence = read_evidence(summary)
+    if evidence is not None:
         if report is not None:
-            from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
+            raise ParameterError(f"--report: {summary} is evidence, and has no result")
+        _show_findings(audit_evidence(evidence, agreement))
+        return
+    read = read_summary(summary)
+    if report is not None:
+        from secfc.report.agreed import write_agreed_report
 
-            own = None if site is None else read_site(site)
-            write_agreed_report(read, agreement, report, name=str(summary), site=own)
-        _show_findings(audited(read, agreement))
-        _show_sent(agreement, read.statements)
+        own = None if site is None else read_site(site)
+        write_agreed_report(read, agreement, report, name=str(summary), site=own)
+    _show_findings(audited(read, agreement))
+    _show_sent(agreement, read.statements)
 
 
 def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> None:
     """Write the page of a run that has its summary, where one is asked for."""
     if report is not None:
-        from secfc.agreement.statement import read_summary  # noqa: PLC0415
-        from secfc.report.agreed import write_agreed_report  # noqa: PLC0415
+        from secfc.agreement.statement import read_summary
+        from secfc.report.agreed import write_agreed_report
 
         write_agreed_report(read_summary(summary), agreement, report, name=str(summary))
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from secfc.cli.endings import plain_endings
 from secfc.cli.render import console
+from secfc.errors import AgreementError, ParameterError
 
 roster = typer.Typer(
     help="Who takes part: names and public keys, in the order of client numbers.", no_args_is_help=True
@@ -23,25 +23,23 @@ def keygen(
     organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
 ) -> None:
     """Make a key: a private file for yourself, and beside it a public one (.pub) to hand over."""
-    with plain_endings():
-        from secfc.agreement.consortium import Member, check_member  # noqa: PLC0415
-        from secfc.agreement.files import write_new  # noqa: PLC0415
-        from secfc.agreement.keys import write_new_key  # noqa: PLC0415
-        from secfc.agreement.words import in_lines  # noqa: PLC0415
-        from secfc.errors import ParameterError  # noqa: PLC0415
+    from secfc.agreement.consortium import Member, check_member
+    from secfc.agreement.files import write_new
+    from secfc.agreement.keys import write_new_key
+    from secfc.agreement.words import in_lines
 
-        check_member(name, organisation)
-        public = file.with_suffix(".pub")
-        if public == file or public.exists():
-            raise ParameterError(f"{public}: it exists and is left as it is; name another file")
-        identity = write_new_key(file)
-        member = Member(name=name, organisation=organisation, key=identity.public)
-        write_new(public, member.to_toml().encode())
-        out = console()
-        out.print(f"{file}: the private key; it stays with you", soft_wrap=True)
-        out.print(f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True)
-        for line in in_lines(member.words):
-            out.print(f"  {line}")
+    check_member(name, organisation)
+    public = file.with_suffix(".pub")
+    if public == file or public.exists():
+        raise ParameterError(f"{public}: it exists and is left as it is; name another file")
+    identity = write_new_key(file)
+    member = Member(name=name, organisation=organisation, key=identity.public)
+    write_new(public, member.to_toml().encode())
+    out = console()
+    out.print(f"{file}: the private key; it stays with you", soft_wrap=True)
+    out.print(f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True)
+    for line in in_lines(member.words):
+        out.print(f"  {line}")
 
 
 def ids_key(
@@ -49,22 +47,17 @@ def ids_key(
     show: Annotated[bool, typer.Option("--show", help="Show the words of a key that is there.")] = False,
 ) -> None:
     """Make the key that row IDs are hashed with: all parties need it, the coordinator must not have it."""
-    with plain_endings():
-        from secfc.agreement.ids_key import (  # noqa: PLC0415
-            ids_key_words,
-            read_ids_key,
-            write_new_ids_key,
-        )
-        from secfc.agreement.words import in_lines  # noqa: PLC0415
+    from secfc.agreement.ids_key import ids_key_words, read_ids_key, write_new_ids_key
+    from secfc.agreement.words import in_lines
 
-        key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
-        if not show:
-            out.print(
-                f"{file}: hand it to the other parties as you would a password, never to the coordinator",
-                soft_wrap=True,
-            )
-        for line in in_lines(ids_key_words(key)):
-            out.print(f"  {line}")
+    key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
+    if not show:
+        out.print(
+            f"{file}: hand it to the other parties as you would a password, never to the coordinator",
+            soft_wrap=True,
+        )
+    for line in in_lines(ids_key_words(key)):
+        out.print(f"  {line}")
 
 
 @roster.command(epilog="Example: secfc roster add roster.toml north.pub south.pub west.pub")
@@ -81,16 +74,15 @@ def add(
     ] = None,
 ) -> None:
     """Append parties to a roster, which is made if there is none."""
-    with plain_endings():
-        from secfc.agreement.consortium import add_members, read_roster  # noqa: PLC0415
+    from secfc.agreement.consortium import add_members, read_roster
 
-        added, helping = (
-            [one for key in given or () for one in read_roster(key).members] for given in (keys, helper)
-        )
-        server = None if coordinator is None else read_roster(coordinator).members[0]
-        before = len(read_roster(file).members) if file.exists() else 0
-        add_members(file, added, server, helping)
-        _show(file, before)
+    added, helping = (
+        [one for key in given or () for one in read_roster(key).members] for given in (keys, helper)
+    )
+    server = None if coordinator is None else read_roster(coordinator).members[0]
+    before = len(read_roster(file).members) if file.exists() else 0
+    add_members(file, added, server, helping)
+    _show(file, before)
 
 
 @roster.command(epilog="Example: secfc roster show roster.toml")
@@ -98,26 +90,23 @@ def show(
     file: RosterFile, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
     """Show the parties of a roster and the words of their keys and of the roster as a whole."""
-    with plain_endings():
-        if as_json:
-            from secfc.agreement.consortium import read_roster  # noqa: PLC0415
+    if as_json:
+        from secfc.agreement.consortium import read_roster
 
-            consortium = read_roster(file)
-            parties = [
-                {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
-                for number, one in enumerate(consortium.parties, 1)
-            ]
-            server = consortium.coordinator
-            coordinator = server and {
-                "name": server.name,
-                "organisation": server.organisation,
-                "words": server.words,
-            }
-            typer.echo(
-                json.dumps({"coordinator": coordinator, "parties": parties, "words": consortium.words})
-            )
-            return
-        _show(file, 0)
+        consortium = read_roster(file)
+        parties = [
+            {"client": number, "name": one.name, "organisation": one.organisation, "words": one.words}
+            for number, one in enumerate(consortium.parties, 1)
+        ]
+        server = consortium.coordinator
+        coordinator = server and {
+            "name": server.name,
+            "organisation": server.organisation,
+            "words": server.words,
+        }
+        typer.echo(json.dumps({"coordinator": coordinator, "parties": parties, "words": consortium.words}))
+        return
+    _show(file, 0)
 
 
 @roster.command(
@@ -133,34 +122,32 @@ def verify(
     ] = None,
 ) -> None:
     """Check a roster file, whether your key is in it, and words that somebody read to you."""
-    with plain_endings():
-        from secfc.agreement.consortium import read_roster  # noqa: PLC0415
-        from secfc.agreement.keys import read_key  # noqa: PLC0415
-        from secfc.agreement.words import check_words  # noqa: PLC0415
-        from secfc.errors import AgreementError  # noqa: PLC0415
+    from secfc.agreement.consortium import read_roster
+    from secfc.agreement.keys import read_key
+    from secfc.agreement.words import check_words
 
-        consortium, out = read_roster(file), console()
-        out.print(f"{file}: {len(consortium.parties)} parties with different names and keys")
-        if key is not None:
-            public, server = read_key(key).public, consortium.coordinator
-            if server is not None and server.key == public:
-                out.print(f"{key}: the key of {server.name}, the coordinator")
-            else:
-                number = consortium.number_with(public, file=key)
-                out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}")
-        if words is not None:
-            given = check_words(words)
-            of = {member.words: f"of the key of {member.name}" for member in consortium.everybody}
-            of[consortium.words] = "of this roster"
-            if given not in of:
-                raise AgreementError(f"words: they are not those of {file}, nor of a key in it")
-            out.print(f"words: {of[given]}")
+    consortium, out = read_roster(file), console()
+    out.print(f"{file}: {len(consortium.parties)} parties with different names and keys")
+    if key is not None:
+        public, server = read_key(key).public, consortium.coordinator
+        if server is not None and server.key == public:
+            out.print(f"{key}: the key of {server.name}, the coordinator")
+        else:
+            number = consortium.number_with(public, file=key)
+            out.print(f"{key}: the key of {consortium.names[number - 1]}, client {number}")
+    if words is not None:
+        given = check_words(words)
+        of = {member.words: f"of the key of {member.name}" for member in consortium.everybody}
+        of[consortium.words] = "of this roster"
+        if given not in of:
+            raise AgreementError(f"words: they are not those of {file}, nor of a key in it")
+        out.print(f"words: {of[given]}")
 
 
 def _show(file: Path, before: int) -> None:
     """Print the parties from a position on, and the roster's words."""
-    from secfc.agreement.consortium import read_roster  # noqa: PLC0415
-    from secfc.agreement.words import in_lines  # noqa: PLC0415
+    from secfc.agreement.consortium import read_roster
+    from secfc.agreement.words import in_lines
 
     consortium, out = read_roster(file), console()
     table = Table(show_lines=True)

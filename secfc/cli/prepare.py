@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from secfc.cli.endings import plain_endings
 from secfc.cli.options import Dropped, Queries, Urls, names_of
 from secfc.cli.render import console
 from secfc.errors import ParameterError
@@ -47,57 +46,32 @@ def prepare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Check files against a schema and prepare all alike; means and deviations are opened as totals alone."""
-    from secfc.cli.inputs import sources  # noqa: PLC0415 - pyarrow takes a while to import
+    from secfc.cli.inputs import sources
+    from secfc.prepare import Schema
+    from secfc.prepare.files import check_files, prepare_by, prepare_files
+    from secfc.prepare.summary import read_summary, summary_of
 
-    with plain_endings():
-        if (schema is None) == (by is None):
-            raise ParameterError("--schema: name a schema, or the preparation of before with --by")
-        if out is None and not check:
-            raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
-        columns = {"id_column": id_column, "drop": names_of(drop)}
-        parties = sources(files or [], urls or [], queries or [])
-        _prepare(
-            parties,
-            schema,
-            by,
-            out=None if check else out,
-            t=t,
-            columns=columns,
-            as_json=as_json,
-            quiet=quiet,
-        )
-
-
-def _prepare(
-    files: "list[Path | Query]",
-    schema: Path | None,
-    by: Path | None,
-    *,
-    out: Path | None,
-    t: int,
-    columns: dict[str, Any],
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from secfc.prepare import Schema  # noqa: PLC0415 - pyarrow takes a while to import
-    from secfc.prepare.files import check_files, prepare_by, prepare_files  # noqa: PLC0415
-    from secfc.prepare.summary import read_summary, summary_of  # noqa: PLC0415
-
+    if (schema is None) == (by is None):
+        raise ParameterError("--schema: name a schema, or the preparation of before with --by")
+    if out is None and not check:
+        raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
+    dropped = names_of(drop)
+    parties = sources(files or [], urls or [], queries or [])
     agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by)).schema
-    if out is None:
-        checked = check_files(files, agreed, **columns)
+    if check or out is None:
+        checked = check_files(parties, agreed, id_column=id_column, drop=dropped)
         if not quiet:
-            _show_files(files, [rows.mended for _, rows in checked])
+            _show_files(parties, [rows.mended for _, rows in checked])
         return
     if by is not None:
-        done = prepare_by(files, by, out=out, **columns)
+        done = prepare_by(parties, by, out=out, id_column=id_column, drop=dropped)
     else:
-        done = prepare_files(files, agreed, t=t, out=out, **columns)
+        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column, drop=dropped)
     if as_json:
         print(json.dumps(summary_of(done.preparation), indent=2))
     elif not quiet:
-        _show_files(files, done.mended)
-        _show(done, opened=by is None, t=t, id_column=columns["id_column"])
+        _show_files(parties, done.mended)
+        _show(done, opened=by is None, t=t, id_column=id_column)
 
 
 def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:

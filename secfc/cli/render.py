@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -44,19 +44,12 @@ def our_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         python_shows = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, PrivacyWarning | PrecisionWarning | ConvergenceWarning | FaultWarning):
                 error_console().print(f"{category.__name__}:", style="yellow", end=" ")
                 error_console().print(str(message), soft_wrap=True)
             else:
-                python_shows(message, category, filename, lineno, file, line)
+                python_shows(message, category, *place, **more)
 
         warnings.showwarning = show
         yield
