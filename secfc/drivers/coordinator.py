@@ -18,7 +18,7 @@ from secfc.codes import Code
 from secfc.drivers import conversation as conversations
 from secfc.drivers.calls import Answer, Incoming, Kind, Place, to_json
 from secfc.drivers.conversation import Conversation, Event, Send, heard
-from secfc.drivers.coordinator_log import Back, CoordinatorLog, Heard, Lost, Stood, Took
+from secfc.drivers.coordinator_log import CoordinatorLog, Noted
 from secfc.drivers.costs import Meter, seconds_of
 from secfc.drivers.failures import as_error, ends_run
 from secfc.drivers.setup import OnProgress, ServerReport, public_result
@@ -68,10 +68,10 @@ class Coordinator:
         on_progress: OnProgress | None = None,
         log: CoordinatorLog | None = None,
     ) -> None:
-        self._terms, self._job = terms, terms.job
+        self._terms, self._job, self._session = terms, terms.job, terms.session(run)
         self.server = Server(
             job=terms.job,
-            session=terms.session(run),
+            session=self._session,
             secret=None if log is None else log.secret,
             prepares=terms.prepares,
             salt=salt,
@@ -96,7 +96,6 @@ class Coordinator:
         self._counted_from = 0  # round
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._session = terms.session(run)
         self._signer = Signer(self._session, identity)
         self._conversations = {
             j: Conversation(
@@ -275,22 +274,22 @@ class Coordinator:
             return
         self._again = True
         count = 0
-        for entry in self._log.entries():
+        for kind, client, value in self._log.entries():
             count += 1
-            match entry:
-                case Took():
-                    self._read(entry.client, entry.answer)
-                case Heard():
-                    self._carry(entry.client, entry.message)
-                case Stood():
-                    self._stand(entry.state)
-                case Back():
-                    self._come_back(entry.client)
-                case Lost():
+            match kind:
+                case Noted.ANSWER:
+                    self._read(client, value)
+                case Noted.TO_SERVER:
+                    self._carry(client, value)
+                case Noted.STATE:
+                    self._stand(value)
+                case Noted.BACK:
+                    self._come_back(client)
+                case Noted.LOST:
                     try:
-                        self._lose(entry.client, entry.error)
+                        self._lose(client, value)
                     except TooManyFaultsError:
-                        if entry.error.code is Code.TIMEOUT:
+                        if value.code is Code.TIMEOUT:
                             self._log.not_lost()  # it was killed before it had taken that back
                             self.interrupted = True
                         raise

@@ -11,7 +11,7 @@ first question: the messages to it until then.
 import json
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,48 +26,17 @@ from secfc.randomness import KEY_BYTES, MaskSource
 if TYPE_CHECKING:  # reading files takes a library that simulations do without
     from secfc.agreement.job_file import Agreement
 
-_ANSWER, _LOST, _BACK, _STATE = "answer", "lost", "back", "state"
 
-_TO_SERVER, _LEFT = "to server", "left"
-"""Until the server's first question, also: messages to it, and losses; they stay when the others go."""
+class Noted(StrEnum):
+    """Kinds of entries."""
 
-
-@dataclass(frozen=True)
-class Took:
-    """An answer of a client."""
-
-    client: int
-    answer: Answer
-
-
-@dataclass(frozen=True)
-class Heard:
-    """A message of a client to the server, before its first question."""
-
-    client: int
-    message: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Lost:
-    """A client that the run went on without, and why."""
-
-    client: int
-    error: SecFCError
-
-
-@dataclass(frozen=True)
-class Back:
-    """A client that was lost is heard again."""
-
-    client: int
-
-
-@dataclass(frozen=True)
-class Stood:
-    """The coordinator's state when the server had asked a question."""
-
-    state: dict[str, Any]
+    ANSWER = "answer"  # of a client
+    LOST = "lost"  # a client that the run went on without, and why
+    BACK = "back"  # a client that was lost is heard again
+    STATE = "state"  # of the coordinator when the server had asked a question
+    # Until the server's first question, also: messages to it, and losses; they stay when the others go.
+    TO_SERVER = "to server"
+    LEFT = "left"
 
 
 class CoordinatorLog:
@@ -79,7 +48,7 @@ class CoordinatorLog:
         self.begun: dict[str, Any] = header["begun"]  # what the driver needs besides to go on
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position on
-        self._asked = log.has(_STATE)
+        self._asked = log.has(Noted.STATE)
 
     def __repr__(self) -> str:
         return f"CoordinatorLog(run={self.run.hex()})"
@@ -105,67 +74,66 @@ class CoordinatorLog:
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write down answers of clients, in the order in which they take effect; on the disk on return."""
         for client, answer in taken:
-            self._log.append(Entry(kind=_ANSWER, client=client, body=answer.encode()))
+            self._log.append(Entry(kind=Noted.ANSWER, client=client, body=answer.encode()))
         self._log.commit()
 
     def to_server(self, client: int, message: bytes) -> None:
         """Note a message to the server; on the disk with what comes next."""
         if not self._asked:
-            self._log.append(Entry(kind=_TO_SERVER, client=client, body=message))
+            self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=message))
 
     def lost(self, client: int, error: SecFCError) -> None:
         """Write down that the run is to go on without a client; on the disk on return."""
         body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
-        self._log.append(Entry(kind=_LOST, client=client, body=body))
+        self._log.append(Entry(kind=Noted.LOST, client=client, body=body))
         if not self._asked:
-            self._log.append(Entry(kind=_LEFT, client=client, body=body))
+            self._log.append(Entry(kind=Noted.LEFT, client=client, body=body))
         self._log.commit()
 
     def not_lost(self) -> None:
         """Take the last loss back: the run cannot go on without the client."""
-        self._log.drop_last(_LOST)
+        self._log.drop_last(Noted.LOST)
         if not self._asked:
-            self._log.drop_last(_LEFT)
+            self._log.drop_last(Noted.LEFT)
         self._log.commit()
 
     def back(self, clients: Iterable[int]) -> None:
         """Write down that clients which were lost are heard again; on the disk on return."""
         for client in clients:
-            self._log.append(Entry(kind=_BACK, client=client))
+            self._log.append(Entry(kind=Noted.BACK, client=client))
         self._log.commit()
 
     def checkpoint(self, state: dict[str, Any]) -> None:
         """Replace what was taken so far by a state; on the disk on return."""
-        self._log.drop(_ANSWER, _LOST, _BACK, _STATE)
-        self._log.append(Entry(kind=_STATE, body=bytes(pack(state))))
+        self._log.drop(Noted.ANSWER, Noted.LOST, Noted.BACK, Noted.STATE)
+        self._log.append(Entry(kind=Noted.STATE, body=bytes(pack(state))))
         self._log.commit()
         self._asked = True
 
-    def entries(self) -> Iterator[Took | Heard | Lost | Back | Stood]:
-        """What another process has to take again, in order.
+    def entries(self) -> Iterator[tuple[Noted, int, Any]]:
+        """What another process has to take again, in order: kind, client, and what was noted.
 
         Before the first question the messages to the server are noted again as they are taken.
         """
-        unneeded = {_ANSWER, _LOST} if self._asked else {_TO_SERVER, _LEFT}
+        unneeded = {Noted.ANSWER, Noted.LOST} if self._asked else {Noted.TO_SERVER, Noted.LEFT}
         if not self._asked:
-            self._log.drop(_TO_SERVER, _LEFT)
+            self._log.drop(Noted.TO_SERVER, Noted.LEFT)
         for entry in self._log.entries():
-            if entry.kind == _STATE:
-                unneeded = set()
-                yield Stood(unpack(entry.body))
-            elif entry.kind in unneeded:
+            kind, value = Noted(entry.kind), None
+            if kind is Noted.STATE:
+                unneeded, value = set(), unpack(entry.body)
+            elif kind in unneeded:
                 continue
-            elif entry.kind == _ANSWER:
-                yield Took(entry.client, decode_answer(entry.body))
-            elif entry.kind == _BACK:
-                yield Back(entry.client)
-            elif entry.kind == _TO_SERVER:
-                yield Heard(entry.client, entry.body)
-            else:
+            elif kind is Noted.ANSWER:
+                value = decode_answer(entry.body)
+            elif kind is Noted.TO_SERVER:
+                value = entry.body
+            elif kind is not Noted.BACK:
                 if not self._asked:
-                    self._log.append(Entry(kind=_LEFT, client=entry.client, body=entry.body))
+                    self._log.append(Entry(kind=Noted.LEFT, client=entry.client, body=entry.body))
                 said = json.loads(entry.body)
-                yield Lost(entry.client, PublicError.read(said).error(said["text"]))
+                kind, value = Noted.LOST, PublicError.read(said).error(said["text"])
+            yield kind, entry.client, value
 
     def close(self) -> None:
         """Close the log, which stays."""

@@ -1,11 +1,10 @@
 """A simulation with one OS process per client on this machine; the server is in this process.
 
-The coordinator and the callees are those of runs across machines; calls go over pipes
-(`secfc.drivers.pipes`). A client whose process ends is lost, and so is one that breaks
-(`secfc.drivers.failures.ends_run`) or does not answer a call within the deadline: the run goes on while
-enough are left. With a folder for storage every party keeps a log there, and a process that was killed is
-started again and goes on where it was; so does the whole run when this process was killed
-(`secfc.drivers.run_folder`).
+The coordinator and the callees are those of runs across machines; calls go over pipes. A client whose process
+ends is lost, and so is one that breaks (`secfc.drivers.failures.ends_run`) or does not answer a call within
+the deadline: the run goes on while enough are left. With a folder for storage every party keeps a log there,
+and a process that was killed is started again and goes on where it was; so does the whole run when this
+process was killed (`secfc.drivers.run_folder`).
 
 What clients send each other is sealed under keys of theirs. This process nevertheless has all rows and gives
 every client its private key: sealing hides nothing from it.
@@ -13,15 +12,13 @@ every client its private key: sealing hides nothing from it.
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import BinaryIO
 
 import numpy as np
 
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.pipes import PartyProcess, Pipes
-from secfc.drivers.run_folder import RunFolder, run_folder
+from secfc.drivers.run_folder import run_folder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
@@ -50,10 +47,22 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     else:
         run, keys = folder.log.run, folder.identities
     server, *clients = (Identity(key).public for key in keys)
-    terms = RunTerms.of_simulation(setup.job, setup.parties, Roster(tuple(clients), server))
+    roster = Roster(tuple(clients), server)
+    terms = RunTerms.of_simulation(setup.job, setup.parties, roster)
+    path = None if folder is None else folder.path
+    processes = {
+        client: partial(
+            PartyProcess,
+            number=client,
+            terms=terms,
+            give=partial(give, setup=setup, number=client, roster=roster, key=keys[client], folder=path),
+            keeps=path is not None,
+        )
+        for client in range(1, setup.job.parties + 1)
+    }
     coordinator = None
     try:
-        with Pipes(_processes(setup, terms, keys, folder), setup.parties) as pipes:
+        with Pipes(processes, setup.parties) as pipes:
             coordinator = Coordinator(
                 terms=terms,
                 run=run,
@@ -82,21 +91,6 @@ def _compile(setup: Setup) -> None:
     choose(Layout(tuple(len(rows) for rows in setup.rows)).run_residues(setup.job))
     if setup.job.ids_cap is not None:
         kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES)))
-
-
-def _processes(
-    setup: Setup, terms: RunTerms, keys: Sequence[bytes], folder: RunFolder | None
-) -> dict[int, Callable[[], PartyProcess]]:
-    """What starts the process of each client."""
-    path = None if folder is None else folder.path
-
-    def start(client: int) -> PartyProcess:
-        def tell(stream: BinaryIO) -> None:
-            give(stream, setup, client, roster=terms.roster, key=keys[client], folder=path)
-
-        return PartyProcess(number=client, terms=terms, give=tell, keeps=path is not None)
-
-    return {client: partial(start, client) for client in range(1, setup.job.parties + 1)}
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:

@@ -21,7 +21,6 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Sent, SignedStatement, Statement, sign_statement
 from secfc.codes import code_of_write
-from secfc.drivers.costs import Meter
 from secfc.drivers.past_runs import (
     STATEMENT,
     RunCount,
@@ -33,7 +32,7 @@ from secfc.drivers.past_runs import (
     written_statement,
 )
 from secfc.drivers.storage import allocator
-from secfc.drivers.taking import take
+from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
 from secfc.journal.beginning import open_log
 from secfc.journal.run_log import RunLog
@@ -44,12 +43,11 @@ from secfc.prepare.transform import Preparation, sums_of
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Finish, Message, Plan
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode, envelope
+from secfc.protocol.wire import envelope
 from secfc.psu.tokens import RowIds, row_ids
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.row_layout import MAX_PREPARE_BYTES
-from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
 
@@ -62,7 +60,7 @@ EVIDENCE = "evidence.json"
 """Two signed messages of the coordinator that contradict each other, where it cheated (`secfc audit`)."""
 
 
-class Participant:
+class Participant(TakingPart):
     """A party that acts by its site file.
 
     Making one raises ParameterError for a file that cannot be used, LimitError for a job that breaks one of
@@ -71,36 +69,24 @@ class Participant:
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
         self._site, self.agreement = site, agreement
-        self.name = site.party
-        self._identity = read_key(site.key)
-        self.number = self.agreement.consortium.number_of(self.name, self._identity.public, file=site.key)
+        name, self._identity = site.party, read_key(site.key)
+        number = agreement.consortium.number_of(name, self._identity.public, file=site.key)
+        super().__init__(number=number, name=name, job=agreement.job, log=_LOG)
         site.check(self.agreement)
         check_signed(self.agreement, signatures_path(site.job))
         site.check_inputs(self.agreement)
         self._count = RunCount(self.agreement, site.results, name=self.name)
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
-        self.meter = Meter()
         self.preparation: Preparation | None = None  # what its rows were made by, once that is known
         self._preparer: Preparer | None = None
-        self._client: Client | None = None
         self._run: bytes | None = None  # until the run is written down
         self._rows: SiteRows
-        self._session: Session
         self._logged = False
-        self._secrets: dict[str, bytes] = {}  # of its log, until they are used
         self._introductions: str | None = None
         self._took_part: list[str] = []
         self._evidence = b""  # that the server cheated
         self._iterations: int | None = None
         self._converged: bool | None = None
-
-    def __repr__(self) -> str:
-        return f"Participant({self.name!r})"
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended for it."""
-        return self._client is not None and self._client.state is State.DONE
 
     @property
     def seconds(self) -> list[list[str | float]]:
@@ -108,14 +94,9 @@ class Participant:
 
         None with membership privacy: how long its work takes depends on how many rows it holds.
         """
-        if self.agreement.job.ids_cap is not None:
+        if self._job.ids_cap is not None:
             return []
         return [[phase, role, value] for (phase, role), value in self.meter.seconds.items()]
-
-    @property
-    def left_out(self) -> bool:
-        """Whether the run ended without its rows."""
-        return self.done and self._client is not None and self._client.labels is None
 
     def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
@@ -161,7 +142,7 @@ class Participant:
         if self._rows.unprepared is None:
             return self._introduce(run)
         with self.meter.work("prepare", self.number):
-            job, schema = self.agreement.job, self.agreement.preparation
+            job, schema = self._job, self.agreement.preparation
             assert schema is not None
             terms = Terms(n=job.n, t=job.t, schema=schema)
             everybody = self.agreement.consortium.roster
@@ -184,7 +165,7 @@ class Participant:
             self._client = Client(
                 number=number,
                 rows=rows.table.rows,
-                job=self.agreement.job,
+                job=self._job,
                 session=self._session,
                 identity=self._identity,
                 ephemeral=self._secrets.get("ephemeral"),
@@ -196,7 +177,7 @@ class Participant:
                     most_rows=self._site.refuses.most_rows,
                     reveal_centres=True,
                     reveal_inertia=True,
-                    reveal_spread=self.agreement.job.reveal_spread,
+                    reveal_spread=self._job.reveal_spread,
                 ),
                 start=rows.start,
                 prepared=bool(self.agreement.opened),
@@ -229,27 +210,20 @@ class Participant:
     @property
     def most_bytes(self) -> int:
         """Of the largest message that it takes now."""
-        return MAX_PREPARE_BYTES if self._client is None else self._client.sizes.most_to_client
+        return MAX_PREPARE_BYTES if self._client is None else super().most_bytes
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message, return those it causes, encoded."""
         if self._preparer is not None:
             return self._prepare(self._preparer, data)
-        assert self._client is not None
-        header = envelope(data)
-        with self.meter.work(header.work, self.number):
-            replies = take(self._client, header, lambda: self._receive(data), note=_LOG.warning)
-            return self._encoded(replies)
+        return super().receive(data)
 
-    def _receive(self, data: bytes) -> list[Message]:
-        assert self._client is not None
-        most = self._client.sizes.most_bytes
-        message = decode(data, k=self.agreement.job.k, session=self._session, most=most)
+    def _receive(self, client: Client, message: Message) -> list[Message]:
         if isinstance(message, Plan):
             assert self._run is not None
             self._count.count(self._run)
         try:
-            replies = self._client.receive(message)
+            replies = client.receive(message)
         except CheatError as error:
             self._evidence = error.evidence
             raise
@@ -300,7 +274,7 @@ class Participant:
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
         with new_results(results, run, name=self.name) as folder:
-            if labels is not None and self.number <= self.agreement.job.n:
+            if labels is not None and self.number <= self._job.n:
                 write_labels(folder / LABELS, self._rows.table, labels)
             if centres is not None:
                 write_centres(folder / CENTRES, list(self.agreement.columns), centres)
@@ -328,7 +302,7 @@ class Participant:
         return replace(PublicError.of(error), party=self.number).ending(self.agreement.names)
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
-        return self._counted([encode(message, k=self.agreement.job.k) for message in messages])
+        return self._counted(super()._encoded(messages))
 
     def _counted(self, messages: Iterable[bytes | memoryview]) -> list[bytes | memoryview]:
         counted = list(messages)

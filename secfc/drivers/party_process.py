@@ -69,8 +69,7 @@ def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
 
 def _files(given: dict[str, Any]) -> "SiteFiles":
     """A party that acts by its site file; its errors go to its own log, and their codes to the driver."""
-    from secfc.drivers.site_files import SiteFiles  # noqa: PLC0415
-    from secfc.drivers.site_log import SiteLog  # noqa: PLC0415
+    from secfc.drivers.site_files import SiteFiles, SiteLog  # noqa: PLC0415
 
     file = Path(given["site"])
     log = logging.getLogger("secfc")

@@ -8,14 +8,18 @@ import re
 import secrets
 import shutil
 import threading
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
 
 from secfc.drivers.coordinator_log import CoordinatorLog
-from secfc.drivers.same_call import KEY_BYTES, differences, digests
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError, StorageError
-from secfc.journal.disk import make_folder
+from secfc.journal.beginning import as_bytes, keyed_digest
+from secfc.journal.disk import Buffer, make_folder
 from secfc.journal.run_log import InUseError
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
@@ -23,6 +27,7 @@ from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 _PREFIX = "run-"
 _NAME = re.compile(f"{_PREFIX}[0-9a-f]{{{2 * RUN_ID_BYTES}}}")
 _LOG = "driver.log"
+_KEY_BYTES = 32
 _LOCK = threading.Lock()
 """Of threads that look for folders: a log that is just being begun looks like one that was left."""
 
@@ -41,7 +46,7 @@ class RunFolder:
     @classmethod
     def begin(cls, storage: Path, setup: Setup) -> Self:
         """A new folder, readable by its owner only; StorageError when it cannot be made."""
-        run, key = secrets.token_bytes(RUN_ID_BYTES), secrets.token_bytes(KEY_BYTES)
+        run, key = secrets.token_bytes(RUN_ID_BYTES), secrets.token_bytes(_KEY_BYTES)
         path = storage / f"{_PREFIX}{run.hex()}"
         make_folder(path)
         begun = {
@@ -164,3 +169,45 @@ def _go_on(storage: Path, setup: Setup) -> RunFolder:
 def _runs(storage: Path) -> list[Path]:
     """Folders that drivers made. Others stay, whatever their names begin with."""
     return sorted(path for path in storage.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+
+
+def digests(setup: Setup, key: bytes) -> dict[str, Any]:
+    """Digests of everything that a run's messages depend on, by name; names and deadline are none of it.
+
+    Another call may go on with a run only if all of them are the same. They are keyed, so that nothing of
+    rows, IDs or a bound that follows from them can be read off without the key, which lies beside them, as
+    the parties' secrets do.
+    """
+
+    def of(*pieces: Buffer) -> str:
+        return keyed_digest(pieces, key)
+
+    def of_array(array: np.ndarray[Any, Any]) -> str:
+        whole = np.ascontiguousarray(array)
+        return of(as_bytes([whole.shape, whole.dtype.str]), whole.tobytes())
+
+    parties = range(1, setup.job.parties + 1)
+    ids, starts = setup.ids or [], setup.starts or []
+    return {
+        "job": {name: of(as_bytes(value)) for name, value in asdict(setup.job).items()}
+        | {"salt": of(setup.salt or b"")},
+        "rows": [of_array(rows) for rows in setup.rows],
+        "row IDs": [of(one.digests.tobytes(), one.key) for one in ids],
+        "start labels": [of_array(one) for one in starts],
+        "limits": [of(as_bytes(asdict(setup.limits_of(j)))) for j in parties],
+    }
+
+
+def differences(begun: dict[str, Any], called: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """What two calls differ in, without a value; `names` are of the parties of the second."""
+    if begun["job"].get("n") != called["job"]["n"]:
+        return ["the number of parties"]
+    found = []
+    for what in ("rows", "row IDs", "start labels", "limits"):
+        if len(begun[what]) != len(called[what]):
+            found.append(what)
+            continue
+        pairs = zip(names, begun[what], called[what], strict=False)  # helpers have no rows
+        found += [f"{what} of {name}" for name, one, other in pairs if one != other]
+    fields = sorted(begun["job"].keys() | called["job"].keys())
+    return found + [name for name in fields if begun["job"].get(name) != called["job"].get(name)]

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Floats
 from secfc.drivers import framing
-from secfc.drivers.costs import Meter
 from secfc.drivers.setup import Setup
 from secfc.drivers.storage import allocator
-from secfc.drivers.taking import take
+from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
@@ -21,17 +20,14 @@ from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import Message
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode, envelope
 from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
-from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
 
 
-class SimulatedParty:
+class SimulatedParty(TakingPart):
     """A client of a simulation, as a callee needs it before a run and in one.
 
     It has what `give` wrote: its number, name, job, roster, private key, limits, storage and salt; then as
@@ -41,18 +37,11 @@ class SimulatedParty:
     def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
         job = Job(**given["job"])
         keys = [bytes.fromhex(key) for key in given["roster"]]
-        self.terms = RunTerms.of_simulation(job, tuple(given["names"]), Roster(tuple(keys[1:]), keys[0]))
-        self.number: int = given["number"]
-        self.name: str = given["names"][self.number - 1]
-        self.meter = Meter()
+        names, number = tuple(given["names"]), given["number"]
+        super().__init__(number=number, name=names[number - 1], job=job, log=logger)
+        self.terms = RunTerms.of_simulation(job, names, Roster(tuple(keys[1:]), keys[0]))
         self._given, self._arrays = given, list(arrays)
         self._folder = None if given["storage"] is None else Path(given["storage"])
-        self._secrets: dict[str, bytes] = {}
-        self._session: Session | None = None
-        self._client: Client | None = None
-
-    def __repr__(self) -> str:
-        return f"SimulatedParty({self.number})"
 
     def log_path(self, run: bytes) -> Path | None:
         """Where its log is, or would be; None when it keeps none."""
@@ -72,22 +61,6 @@ class SimulatedParty:
     def participant(self) -> "SimulatedParty":
         """Itself."""
         return self
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended for it."""
-        return self._client is not None and self._client.state is State.DONE
-
-    @property
-    def left_out(self) -> bool:
-        """Whether the run ended without its rows."""
-        return self.done and self._client is not None and self._client.labels is None
-
-    @property
-    def most_bytes(self) -> int:
-        """Of the largest message that it takes now."""
-        assert self._client is not None
-        return self._client.sizes.most_to_client
 
     @property
     def seconds(self) -> list[list[str | float]]:
@@ -138,21 +111,6 @@ class SimulatedParty:
             self._secrets = {}
             return self._encoded(self._client.start())
 
-    def receive(self, data: bytes) -> list[bytes | memoryview]:
-        """Take an encoded message, return those it causes, encoded."""
-        header = envelope(data)
-        with self.meter.work(header.work, self.number):
-            client = self._client
-            assert client is not None
-            return self._encoded(take(client, header, lambda: self._receive(client, data), note=_note))
-
-    def _receive(self, client: Client, data: bytes) -> list[Message]:
-        message = decode(data, k=self.terms.job.k, session=self._session, most=client.sizes.most_bytes)
-        return client.receive(message)
-
-    def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
-        return [encode(message, k=self.terms.job.k) for message in messages]
-
     def end(self, ended: str) -> dict[str, Any]:
         """How the run ended for it."""
         return {"ended": COMPLETE if self.result()[1] else ended}
@@ -172,10 +130,6 @@ class SimulatedParty:
     def ending(self, error: SecFCError) -> str:
         """How the run ended with an error of this party."""
         return PublicError.of(error).ending(self.terms.names)
-
-
-def _note(text: str) -> None:
-    logger.warning("%s", text)
 
 
 def give(

@@ -1,12 +1,17 @@
 """How a client takes a message: a bad one of another client is dropped and is no fault of the recipient."""
 
+import logging
 from collections.abc import Callable
 
+from secfc.drivers.costs import Meter
 from secfc.errors import MessageError
+from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Message, Share
+from secfc.protocol.states import State
 from secfc.protocol.turns import RepeatedError
-from secfc.protocol.wire import Envelope
+from secfc.protocol.wire import Envelope, decode, encode, envelope
+from secfc.sealing.handshake import Session
 
 
 def take(
@@ -26,3 +31,54 @@ def take(
         tolerant = client.tolerates_liars and header.kind == Share.__name__
         spoilt = tolerant and not isinstance(error, RepeatedError)
         return client.unreadable(header.sender) if spoilt else []
+
+
+class TakingPart:
+    """A party that takes part in a run, whether it has files of its own or is one of a simulation."""
+
+    def __init__(self, *, number: int, name: str, job: Job, log: logging.Logger) -> None:
+        self.number, self.name, self._job, self._log = number, name, job, log
+        self.meter = Meter()
+        self._client: Client | None = None
+        self._session: Session
+        self._secrets: dict[str, bytes] = {}  # of its log, until they are used
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended for it."""
+        return self._client is not None and self._client.state is State.DONE
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the run ended without its rows."""
+        return self.done and self._client is not None and self._client.labels is None
+
+    @property
+    def most_bytes(self) -> int:
+        """Of the largest message that it takes now."""
+        assert self._client is not None
+        return self._client.sizes.most_to_client
+
+    def receive(self, data: bytes) -> list[bytes | memoryview]:
+        """Take an encoded message, return those it causes, encoded."""
+        client, header = self._client, envelope(data)
+        assert client is not None
+
+        def receive() -> list[Message]:
+            most = client.sizes.most_bytes
+            return self._receive(client, decode(data, k=self._job.k, session=self._session, most=most))
+
+        def note(text: str) -> None:
+            self._log.warning("%s", text)
+
+        with self.meter.work(header.work, self.number):
+            return self._encoded(take(client, header, receive, note=note))
+
+    def _receive(self, client: Client, message: Message) -> list[Message]:
+        return client.receive(message)
+
+    def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
+        return [encode(message, k=self._job.k) for message in messages]

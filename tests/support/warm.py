@@ -41,7 +41,6 @@ IMPORTED = (
     "secfc.drivers.multiprocess",
     "secfc.drivers.party_process",
     "secfc.drivers.site_files",
-    "secfc.drivers.site_log",
     "secfc.prepare.files",
     "secfc.tables",
 )
