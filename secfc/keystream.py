@@ -1,6 +1,5 @@
 """Keystreams of keys that two parties share, and uniform residues from them."""
 
-import os
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -9,9 +8,9 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from secfc.errors import SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
+from secfc.randomness import Guarded
 
 ZEROS = memoryview(bytes(6 << 16))
 """What a keystream is added to, at most so many bytes at a time."""
@@ -68,24 +67,7 @@ def draw(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, ke
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
-class _Guarded:
-    """Belongs to one process, and is never copied or pickled: each would repeat masks."""
-
-    def __init__(self) -> None:
-        self._process = os.getpid()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        raise SecFCError(f"a {type(self).__name__} cannot be copied or pickled: its masks would repeat")
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise SecFCError(f"a {type(self).__name__} was used in a forked process: its masks would repeat")
-
-
-class ResidueStream(_Guarded):
+class ResidueStream(Guarded):
     """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
 
     Two parties with the same key take the same numbers of residues at a time, modulo the same primes: each
@@ -110,7 +92,7 @@ class ResidueStream(_Guarded):
         self, packed: NDArray[np.uint8], p: int
     ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
         """Pieces of an array, and words for each."""
-        self._check_process()
+        self.check_process()
         for low in range(0, packed.size, _BLOCK_BYTES):
             part = packed[low : low + _BLOCK_BYTES]
             count = part.size // BYTES_PER_RESIDUE
@@ -119,7 +101,7 @@ class ResidueStream(_Guarded):
             yield part, words
 
 
-class BitStream(_Guarded):
+class BitStream(Guarded):
     """Independent, uniform bits, in words of 64, from a key that is used for nothing else."""
 
     def __init__(self, key: bytes) -> None:
@@ -139,7 +121,7 @@ class BitStream(_Guarded):
         self._stream.update_into(octets, octets)
 
     def _octets(self, out: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        self._check_process()
+        self.check_process()
         if not out.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # a copy would be written to
         return out.reshape(-1).view(np.uint8)

@@ -114,24 +114,15 @@ class Limits:
 
     def check_consent(self, job: Job, *, name: str) -> None:
         """Raise LimitError, before anything is sent, if the job does what the party does not consent to."""
-        if job.reveal_to and not self.reveal_centres:
-            raise LimitError(
-                f"{name} does not consent to revealing centres (limits.reveal_centres)", code=Code.NO_CONSENT
-            )
-        if job.reveal_inertia and not self.reveal_inertia:
-            raise LimitError(
-                f"{name} does not consent to revealing the inertia (limits.reveal_inertia)",
-                code=Code.NO_CONSENT,
-            )
-        if job.predict and not self.predict:
-            raise LimitError(f"{name} does not consent to predicting (limits.predict)", code=Code.NO_CONSENT)
-        if job.reveal_spread is None:
-            return
-        if self.reveal_spread is None:
-            raise LimitError(
-                f"{name} does not consent to revealing spreads (limits.reveal_spread)", code=Code.NO_CONSENT
-            )
-        if job.reveal_spread < self.reveal_spread:
+        for limit, asked, what in (
+            ("reveal_centres", job.reveal_to, "revealing centres"),
+            ("reveal_inertia", job.reveal_inertia, "revealing the inertia"),
+            ("predict", job.predict, "predicting"),
+            ("reveal_spread", job.reveal_spread, "revealing spreads"),
+        ):
+            if asked and not getattr(self, limit):
+                raise LimitError(f"{name} does not consent to {what} (limits.{limit})", code=Code.NO_CONSENT)
+        if job.reveal_spread is not None and job.reveal_spread < (self.reveal_spread or 0):
             raise LimitError(
                 f"{name} consents to revealing spreads of at least {self.reveal_spread} rows "
                 f"(limits.reveal_spread), the job reveals those of {job.reveal_spread}",

@@ -73,24 +73,25 @@ def whole_folder(option: str, out: Path) -> Iterator[Path]:
     check_new_folder(option, out)
     target = out.absolute()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        with drafted(target, mode=0o777 & ~_umask()) as draft:
+            yield draft
     except OSError as error:
         raise ParameterError(
             f"{option}: {out} cannot be written ({error.strerror})", code=code_of_write(error)
         ) from None
+
+
+@contextmanager
+def drafted(target: Path, *, mode: int = 0o700) -> Iterator[Path]:
+    """A folder beside `target` that takes its place if the block succeeds, and else is removed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         yield draft
-        draft.chmod(0o777 & ~_umask())
+        draft.chmod(mode)
         os.replace(draft, target)
-    except OSError as error:
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
-        raise ParameterError(
-            f"{option}: {out} cannot be written ({error.strerror})", code=code_of_write(error)
-        ) from None
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -24,7 +24,25 @@ _SKIPPED_BYTES = 1 << 20
 _WIDE_BITS = (1 << 61) - 1
 
 
-class MaskSource:
+class Guarded:
+    """Belongs to one process, and is never copied or pickled: each would repeat masks."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError(f"a {type(self).__name__} cannot be copied or pickled: its masks would repeat")
+
+    def check_process(self) -> None:
+        """Raise SecFCError in another process than the one that made it."""
+        if os.getpid() != self._process:
+            raise SecFCError(f"a {type(self).__name__} was used in a forked process: its masks would repeat")
+
+
+class MaskSource(Guarded):
     """Uniform residues from AES-256 in counter mode.
 
     By default the key, 32 bytes, is fresh from the operating system. A party that is started again passes the
@@ -34,6 +52,7 @@ class MaskSource:
     """
 
     def __init__(self, key: bytes | None = None) -> None:
+        super().__init__()
         if key is None:
             key = os.urandom(KEY_BYTES)
         if len(key) != KEY_BYTES:
@@ -41,13 +60,6 @@ class MaskSource:
         # The key is fresh, so a counter that starts at zero repeats nothing.
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self.position = 0  # bytes of the keystream that were used
-        self._process = os.getpid()
-
-    def __repr__(self) -> str:
-        return "MaskSource()"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        raise SecFCError("a MaskSource cannot be copied or pickled: its masks would repeat")
 
     def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
         """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
@@ -56,7 +68,7 @@ class MaskSource:
         equally likely. Subtracting the constant (p - 1)/2 keeps that. `kernels` do the rejection, NumPy by
         default.
         """
-        self._check_process()
+        self.check_process()
         wanted = prod(shape)
         low_bits = (1 << p.bit_length()) - 1
         accept = (kernels or VectorisedKernels()).accept
@@ -75,7 +87,7 @@ class MaskSource:
 
         The low 61 bits of a 64-bit word, drawn again if they are all ones (or zero, when that is excluded).
         """
-        self._check_process()
+        self.check_process()
         wanted = prod(shape)
         kept = self._words(wanted)
         while True:
@@ -89,7 +101,7 @@ class MaskSource:
 
     def octets(self, count: int) -> bytes:
         """So many independent, uniform bytes."""
-        self._check_process()
+        self.check_process()
         return self._next(count)
 
     def go_on_from(self, position: int) -> None:
@@ -109,7 +121,3 @@ class MaskSource:
     def _words(self, count: int) -> NDArray[np.uint64]:
         words = np.frombuffer(self._next(8 * count), dtype="<u8")
         return words & np.uint64(_WIDE_BITS)
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise SecFCError("a MaskSource was used in a forked process: its masks would repeat")

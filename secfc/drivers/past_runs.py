@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -16,6 +14,7 @@ from secfc.codes import Code, code_of_write
 from secfc.errors import AgreementError, ParameterError, StorageError
 from secfc.journal.disk import sync_folder
 from secfc.journal.run_log import InUseError, RunLog, delete
+from secfc.outputs import drafted
 
 STATEMENT = "statement.json"
 """A run's signed statement, in the run's folder of the site's results."""
@@ -51,18 +50,12 @@ def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
 
     Raises ParameterError, with the site's name, when something cannot be written; nothing is left then.
     """
-    draft: Path | None = None
     try:
-        results.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{run.hex()}-", dir=results))
-        yield draft
-        os.replace(draft, results / run.hex())
+        with drafted(results / run.hex()) as draft:
+            yield draft
     except OSError as error:
         text = f"{name}: results: {results}: {error.strerror}"
         raise ParameterError(text, code=code_of_write(error)) from None
-    finally:
-        if draft is not None:
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 def log_path(storage: Path, agreement: Agreement, run: bytes) -> Path:
