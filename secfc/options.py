@@ -50,35 +50,17 @@ OPENED = "What is opened, if every party consents"
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What there is to say of an option beside its type and default.
+    """What there is to say of an option beside its type and default."""
 
-    Attributes
-    ----------
-    kind, text : str
-        Its type and its description in docstrings.
-    choices : tuple of str
-        Names that it can have; by default those of a `Literal` type.
-    least, most : int, optional
-        Its range.
-    below : int, optional
-        Of a number that need not be whole: it is at least 0, and less than this.
-    unit : str
-        Of `most`.
-    help : str
-        Its line on the command line; "" when it has no option of that name there.
-    panel : str, optional
-        The heading that this line stands under.
-    """
-
-    kind: str
-    text: str
-    choices: tuple[str, ...] = ()
-    least: int | None = None
+    kind: str  # its type in docstrings
+    text: str  # its description there
+    choices: tuple[str, ...] = ()  # names that it can have; by default those of a `Literal` type
+    least: int | None = None  # its range: least and most
     most: int | None = None
-    below: int | None = None
-    unit: str = ""
-    help: str = ""
-    panel: str | None = None
+    below: int | None = None  # of a number that need not be whole: it is at least 0, and less than this
+    unit: str = ""  # of `most`
+    help: str = ""  # its line on the command line; "" when it has no option of that name there
+    panel: str | None = None  # the heading that this line stands under
 
 
 def option(default: Any, kind: str, text: str, **more: Any) -> Any:

@@ -69,7 +69,7 @@ def progress_bar(
     from rich.progress import Progress as Bar  # noqa: PLC0415
     from rich.table import Column  # noqa: PLC0415
 
-    remaining, out = Remaining(max_iter, tol_moved), console or _standard_error()
+    remaining, out = Remaining(max_iter, tol_moved), console or plain_console(stderr=True)
     width = _WIDE_BAR if out.width >= _WIDE else _NARROW_BAR
     with Bar(
         SpinnerColumn(),
@@ -120,10 +120,11 @@ def iteration_text(standing: Progress, *, room: int, seconds_left: float | None 
     return ", ".join(said.values())
 
 
-def _standard_error() -> Any:
+def plain_console(*, stderr: bool, **more: Any) -> Any:
+    """A rich console; nothing is cut or broken into lines in what is no terminal."""
     from rich.console import Console  # noqa: PLC0415
 
-    out = Console(stderr=True)
+    out = Console(stderr=stderr, **more)
     if not (out.is_terminal or out.is_jupyter or "COLUMNS" in os.environ):
-        out.width = _UNBOUNDED  # nothing is cut in a file
+        out.width = _UNBOUNDED
     return out

@@ -335,22 +335,17 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
 def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership | None) -> Result:
     bins = len(outcome.histogram)
     return Result(
-        labels=[member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
-        n_iter=outcome.n_iter,
-        converged=outcome.converged,
-        inertia=outcome.inertia,
-        sizes=set_sizes(np.concatenate(outcome.labels), job.k),
-        history=np.array(outcome.history),
-        start=outcome.by_party(outcome.start),
-        ids=None if held is None else held.ids,
-        union_rows=outcome.union_rows,
-        cluster_centers=outcome.centres,
-        cluster_std=outcome.deviations,
-        near_ties=outcome.near_ties,
-        faults=outcome.faults,
-        distance_counts=np.array(outcome.histogram, dtype=np.int64),
-        distance_edges=np.linspace(0.0, outcome.largest, bins + 1 if bins else 0),
-        costs=outcome.costs,
-        job=job,
-        run_id=outcome.run_id,
+        **shared(outcome, Result)
+        | {
+            "labels": [member.align(part) for member, part in zip(members, outcome.labels, strict=True)],
+            "sizes": set_sizes(np.concatenate(outcome.labels), job.k),
+            "history": np.array(outcome.history),
+            "start": outcome.by_party(outcome.start),
+            "ids": None if held is None else held.ids,
+            "cluster_centers": outcome.centres,
+            "cluster_std": outcome.deviations,
+            "distance_counts": np.array(outcome.histogram, dtype=np.int64),
+            "distance_edges": np.linspace(0.0, outcome.largest, bins + 1 if bins else 0),
+            "job": job,
+        }
     )

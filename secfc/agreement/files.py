@@ -41,13 +41,13 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
         raise
 
 
-def of_base64(text: str, size: int) -> bytes | None:
-    """So many bytes, as base64 writes them; None for any other text."""
+def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
+    """So many bytes, as base64 writes them behind what says their kind; None for any other text."""
     try:
-        data = base64.b64decode(text, validate=True)
+        data = base64.b64decode(text.removeprefix(kind), validate=True)
     except (binascii.Error, ValueError):
         return None
-    return data if len(data) == size and base64.b64encode(data).decode() == text else None
+    return data if len(data) == size and kind + base64.b64encode(data).decode() == text else None
 
 
 def read_private_text(path: Path, *, what: str) -> str:

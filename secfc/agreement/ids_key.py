@@ -32,9 +32,8 @@ def read_ids_key(path: Path) -> bytes:
     Raises ParameterError when it cannot be read, others may read it too, or it holds something else; the text
     never shows what.
     """
-    text = read_private_text(path, what="an ID key").strip()
-    key = of_base64(text.removeprefix(_KIND), KEY_BYTES)
-    if not text.startswith(_KIND) or key is None:
+    key = of_base64(read_private_text(path, what="an ID key").strip(), KEY_BYTES, kind=_KIND)
+    if key is None:
         raise ParameterError(f"{path}: no ID key, as secfc ids-key writes it")
     return key
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,14 +15,6 @@ from typing import Any
 from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
-from secfc.agreement.prepared_columns import (
-    Fault,
-    Range,
-    check_opened,
-    opened_by,
-    preparation_of,
-    prepared_columns,
-)
 from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
@@ -33,6 +26,12 @@ from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
+
+Range = tuple[float, float]
+"""Least and largest value."""
+
+Fault = Callable[..., ParameterError]
+"""Makes the error of a text and the keys that it is about."""
 
 _DIGEST = b"secfc agreement 2"
 _TITLE_MOST = 200
@@ -109,7 +108,7 @@ class Agreement:
     @property
     def opened(self) -> tuple[str, ...]:
         """Columns of the sites whose mean and deviation over all parties are opened before anything else."""
-        return opened_by(self.preparation)
+        return _opened_by(self.preparation)
 
     def to_json(self) -> str:
         """The canonical content of job and roster: equal agreements give equal texts, others others.
@@ -182,7 +181,7 @@ def agreement_of(text: str, *, name: str) -> Agreement:
     consortium, wrong = consortium_of(check_values(values.get("roster"), RosterSchema, name=name))
     if wrong:
         raise fault(wrong[0][1])
-    agreement = _agreement(schema, consortium, preparation_of(values.get("prepare"), fault), fault)
+    agreement = _agreement(schema, consortium, _preparation_of(values.get("prepare"), fault), fault)
     if agreement.to_json() != text:
         raise fault("not the canonical content of an agreement")
     return agreement
@@ -217,8 +216,13 @@ def _agreement(
         needed = f"helpers that compare in the job: {job.helpers}, those in the roster: {helpers}"
         ways = "secfc roster add --helper, clustering.comparers or recheck, or another clustering.disclosure"
         raise fault(f"roster: {needed} ({ways})", "roster")
-    opened = opened_by(preparation)
-    check_opened(opened, job, fault)
+    opened = _opened_by(preparation)
+    if opened and job.ids_cap is not None:
+        text = (
+            f"prepare: means and deviations of {', '.join(opened)} are opened, and with them how many values "
+            "all parties hold, which membership privacy (clustering.ids_cap) hides"
+        )
+        raise fault(text, "prepare")
     phases = phases_of(job, opened)
     if schema.phases is not None and tuple(schema.phases) != phases:
         raise fault(f"phases: this job has {', '.join(phases)}, in this order and no others", "phases")
@@ -265,7 +269,7 @@ def _columns(
     if preparation is not None:
         if schema.columns:
             raise fault("columns: prepare has them, and their ranges follow from it", "columns")
-        return prepared_columns(preparation, fault)
+        return _prepared_columns(preparation, fault)
     columns: dict[str, Range] = {}
     if not schema.columns:
         text = "columns: at least 1 is needed, with its range; or prepare, the file of a schema"
@@ -281,6 +285,39 @@ def _columns(
             )
         columns[name] = values[0], values[1]
     return columns, list(columns.values())
+
+
+def _preparation_of(values: object, fault: Fault) -> Schema | None:
+    """The schema of canonical content that somebody sent; None: there is none."""
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise fault("prepare: a schema is needed")
+    try:
+        return Schema.of(values)
+    except ParameterError as error:
+        raise fault(f"prepare: {error}") from None
+
+
+def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Range], list[Range]]:
+    """The columns that are made, and ranges that bound a row: of a category's columns one is 1 at most.
+
+    Raises ParameterError when a range is not known before something is opened, or a name is not printable.
+    """
+    try:
+        ranges = preparation.ranges
+    except ParameterError as error:
+        raise fault(f"prepare: {error}", "prepare") from None
+    columns = {name: ends for column, ends in ranges for name in column.prepared}
+    for name in columns:
+        if not name.isprintable():
+            raise fault(f"prepare: column {name!a}: a name of printable characters is needed", "prepare")
+    return columns, [ends for _, ends in ranges]
+
+
+def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
+    """Columns whose mean and deviation over all parties a preparation opens."""
+    return () if preparation is None else tuple(column.name for column in preparation.opened)
 
 
 def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:

@@ -32,8 +32,8 @@ def key_text(public: bytes) -> str:
 
 def key_bytes(text: str) -> bytes:
     """A public key as files show it, 32 bytes; ValueError says what is needed."""
-    key = of_base64(text.removeprefix(_KIND), KEY_BYTES)
-    if not text.startswith(_KIND) or key is None:
+    key = of_base64(text, KEY_BYTES, kind=_KIND)
+    if key is None:
         raise ValueError(f"'{_KIND}' and {KEY_BYTES} bytes in base64 are needed")
     return key
 

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from secfc.agreement.job_file import Agreement
-from secfc.agreement.prepared_columns import Range
+from secfc.agreement.job_file import Agreement, Range
 from secfc.agreement.site_file import Site
 from secfc.array_types import Labels
 from secfc.codes import Code

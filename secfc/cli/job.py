@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
     from secfc.agreement.job_file import Agreement
     from secfc.agreement.statement import SignedStatement
-    from secfc.params import Job
 
 job = typer.Typer(
     help="A job that organisations agree on: show, sign, collect, verify, run.", no_args_is_help=True
@@ -50,12 +49,14 @@ def show(file: JobFile) -> None:
     table.add_column()
     table.add_column(overflow="fold")
     most_rounds = agreement.limits.most_rounds or task.max_rounds
+    few = f", until one changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+    shown = "not hidden: everybody learns which rows are whose"
     for name, value in (
         ("digest", agreement.digest.hex()),
         ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
         ("clusters", f"k = {task.k}"),
         ("start", f"{task.init}, {task.n_init} of them, seed {task.seed}"),
-        ("most iterations", f"{_iterations(task)}; at most {most_rounds} rounds are answered"),
+        ("most iterations", f"{task.max_iter} of a start{few}; at most {most_rounds} rounds are answered"),
         ("smallest set", f"{agreement.limits.smallest_set} rows"),
         ("disclosure", task.disclosure),
         *_comparers(agreement),
@@ -70,7 +71,7 @@ def show(file: JobFile) -> None:
             else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
         ),
         ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
-        ("membership", _membership(task)),
+        ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
         *_preparation(agreement),
         ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
         (
@@ -289,17 +290,6 @@ def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
     # Who takes whose place is not known before: any two may compare together.
     replaced = f"if one is lost, {', then '.join(reserves)} in its place"
     return [("who compares", f"{trio}; {replaced}; no two of all these may collude"), *rechecked]
-
-
-def _iterations(task: "Job") -> str:
-    few = f", until one changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
-    return f"{task.max_iter} of a start{few}"
-
-
-def _membership(task: "Job") -> str:
-    if task.ids_cap is None:
-        return "not hidden: everybody learns which rows are whose"
-    return f"hidden among at most {task.ids_cap} rows"
 
 
 def _show_standing(found: dict[str, str]) -> None:

@@ -1,7 +1,6 @@
 """What people see: warnings, log lines and tables."""
 
 import logging
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,27 +13,20 @@ from rich.table import Table
 from secfc.drivers.costs import Costs
 from secfc.errors import ConvergenceWarning, FaultWarning, ParameterError, PrecisionWarning, PrivacyWarning
 from secfc.params import Job
+from secfc.progress_bar import plain_console
 from secfc.protocol.progress import Faults
 from secfc.report.sizes import bytes_text
-
-_UNBOUNDED = 10_000
-"""Columns of what is no terminal: nothing is cut or broken into lines there."""
 
 
 def console() -> Console:
     """Standard output; names are printed as they are, brackets and numbers in them too."""
-    return _plain(stderr=False)
+    out: Console = plain_console(stderr=False, markup=False, highlight=False)
+    return out
 
 
 def error_console() -> Console:
     """Standard error, where progress and errors go."""
-    return _plain(stderr=True)
-
-
-def _plain(*, stderr: bool) -> Console:
-    out = Console(stderr=stderr, markup=False, highlight=False)
-    if not out.is_terminal and "COLUMNS" not in os.environ:
-        out.width = _UNBOUNDED
+    out: Console = plain_console(stderr=True, markup=False, highlight=False)
     return out
 
 

@@ -289,7 +289,8 @@ class Callee:
 
     def _close(self, call: Call) -> bytes:
         said = from_json(call.body)
-        ended = MISSED if said.get("ended") == COMPLETE else self._ending(said)
+        names = () if self._participant is None else self._party().terms.names
+        ended = MISSED if said.get("ended") == COMPLETE else PublicError.read(said).ending(names)
         _LOG.info("closed: %s", COMPLETE if ended == MISSED else ended)
         self._reported, self.closed = self._state(ended), True
         return self._report(call, self._reported)
@@ -298,10 +299,6 @@ class Callee:
         seconds = [] if self._participant is None else self._participant.seconds
         report = {"secfc": secfc.__version__, "seconds": seconds} | reported
         return Answer(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
-
-    def _ending(self, said: dict[str, Any]) -> str:
-        """How the coordinator says that the run ended, in the words of the closed list and of the roster."""
-        return PublicError.read(said).ending(() if self._participant is None else self._party().terms.names)
 
     def _state(self, ended: str) -> dict[str, Any]:
         """Have labels and statement written, once; what is reported of them."""

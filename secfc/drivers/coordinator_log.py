@@ -1,11 +1,10 @@
 """The coordinator's log of a run: what it took from sites, for a process that goes on with the run.
 
 What a site answers is on the disk before it has any effect. The server draws nothing but from the secrets in
-the log's header, so the same answers in the same order cause the same messages to every site.
-
-Answers are large. When the server has asked the next question, its state (`Server.standing`) and the state of
-every conversation replace all answers before. What remains of these is what the server needs to come to its
-first question: the messages to it until then.
+the log's header, so the same answers in the same order cause the same messages to every site. Answers are
+large: when the server has asked the next question, its state (`Server.standing`) and that of every
+conversation replace them. What remains is what the server needs to come to its first question: the messages
+to it until then.
 """
 
 import json

@@ -32,41 +32,22 @@ class MessageRecord(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
-    """Cost of one phase in one role, all clients together.
-
-    Attributes
-    ----------
-    phase, role : str
-    seconds : float
-        CPU seconds of handling: decoding, computing, encoding.
-    sent_bytes, messages : int
-        What the role sent.
-    """
+    """Cost of one phase in one role, all clients together."""
 
     phase: str
     role: Role
-    seconds: float
-    sent_bytes: int
+    seconds: float  # CPU seconds of handling: decoding, computing, encoding
+    sent_bytes: int  # that the role sent; likewise `messages`
     messages: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Cost of a run.
+    """Cost of a run."""
 
-    Attributes
-    ----------
-    phases : tuple of PhaseCost
-        Phases that took place, in order; clients before the server.
-    messages : tuple of MessageRecord
-        Every message, in no particular order.
-    wall_seconds : float
-        From start to end of the driver.
-    """
-
-    phases: tuple[PhaseCost, ...]
-    messages: tuple[MessageRecord, ...]
-    wall_seconds: float
+    phases: tuple[PhaseCost, ...]  # that took place, in order; clients before the server
+    messages: tuple[MessageRecord, ...]  # every one, in no particular order
+    wall_seconds: float  # from start to end of the driver
 
     @property
     def rounds(self) -> int:

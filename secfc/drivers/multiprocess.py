@@ -79,10 +79,13 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
             goes_on = setup.resume is True
             if coordinator is not None:  # Ctrl-C may come as the run is closed, and nobody has its result
                 goes_on = coordinator.interrupted or not isinstance(error, Exception)
-            folder.end(goes_on=goes_on and setup.resumable)
+            if goes_on and setup.resumable:
+                folder.leave()
+            else:
+                folder.remove()
         raise
     if folder is not None:
-        folder.end(goes_on=False)
+        folder.remove()
     return _outcome(setup, report, coordinator, pipes, run.hex())
 
 

@@ -75,13 +75,6 @@ class RunFolder:
         differ = differences(self.log.begun["call"], called, setup.parties)
         return f"it was begun with other values: {', '.join(differ)}" if differ else None
 
-    def end(self, *, goes_on: bool) -> None:
-        """Leave it to a call that goes on with the run, or remove it."""
-        if goes_on:
-            self.leave()
-        else:
-            self.remove()
-
     def leave(self) -> None:
         """Let go of it, for another call to go on with."""
         self.log.close()
