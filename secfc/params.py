@@ -81,17 +81,14 @@ def check_option(name: str, value: object, option: Option, choices: tuple[str, .
     elif option.least == 0 and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise ParameterError(f"{name}: an integer >= 0 is needed, {value!r} was given")
     if option.below is not None:
-        check_below(name, value, option.below)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ParameterError(f"{name}: a number is needed, {type(value).__name__} was given")
+        if not 0 <= value < option.below:
+            raise ParameterError(
+                f"{name}: at least 0 and less than {option.below} is needed, {value!r} was given"
+            )
     if option.most is not None and isinstance(value, int) and value > option.most:
         raise ParameterError(f"{name}: at most {option.most} {option.unit}, {value} was given")
-
-
-def check_below(name: str, value: object, below: int) -> None:
-    """Raise ParameterError unless a value is a number of at least 0 and less than `below`."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParameterError(f"{name}: a number is needed, {type(value).__name__} was given")
-    if not 0 <= value < below:
-        raise ParameterError(f"{name}: at least 0 and less than {below} is needed, {value!r} was given")
 
 
 def check_seed(seed: object) -> None:
@@ -214,8 +211,8 @@ class Job(AgreedClustering):
         check_seed(self.seed)
         if self.init == "labels" and self.n_init != 1:
             raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
-        if self.ids_cap is not None:
-            self._check_membership()
+        if self.init == "labels" and self.ids_cap is not None:
+            raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
         self._check_liars()
         self._check_comparers()
         self._check_compared()
@@ -232,10 +229,6 @@ class Job(AgreedClustering):
                 f"max_liars: n >= R + 2A must hold, but {self.n} < {self.threshold} + 2 * {self.max_liars}; "
                 f"with {self.n} clients, t={self.t} and ell={self.ell} at most max_liars={most} fits"
             )
-
-    def _check_membership(self) -> None:
-        if self.init == "labels":
-            raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
 
     def _check_liars(self) -> None:
         if self.max_liars and self.disclosure == "distances":
