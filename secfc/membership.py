@@ -20,7 +20,7 @@ class Membership:
     ids: list[list[Any]] = field(repr=False)  # of every party's rows
     hashed: list[RowIds] = field(repr=False)
     salt: bytes | None = field(repr=False)  # with a seed, 16 bytes that follow from it
-    parameters: dict[str, Any]  # what they add to the job
+    cap: int  # on the rows of all parties together
 
 
 def membership(
@@ -42,9 +42,8 @@ def membership(
         row_ids(of_party, key=key, name=member.name) for of_party, member in zip(held, members, strict=True)
     ]
     total = max(1, sum(map(len, held)))
-    cap = total if cap is None else cap
     salt = None if seed is None else _of_seed(seed, "salt", SALT_BYTES)
-    return Membership(ids=held, hashed=hashed, salt=salt, parameters={"ids_cap": cap})
+    return Membership(ids=held, hashed=hashed, salt=salt, cap=total if cap is None else cap)
 
 
 def _as_list(given: Any, member: Party) -> list[Any]:

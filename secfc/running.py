@@ -271,7 +271,7 @@ def _setup(
         raise ParameterError("bound: it exceeds the largest float64")
     agreed: dict[str, Any] = shared(options, AgreedClustering) | parameters
     if held is not None:
-        agreed |= held.parameters
+        agreed["ids_cap"] = held.cap
     for name, one in agreed.items():
         if isinstance(one, np.integer | np.floating):
             agreed[name] = one.item()

@@ -198,9 +198,8 @@ def read_labels(path: Path, table: Table) -> Labels:
     column = read.column(1)
     if not pa.types.is_integer(column.type) or column.null_count:
         raise DataError(f"{path}: column {read.column_names[1]!r} is not of integers", code=Code.BAD_LABELS)
-    labels: Labels = np.clip(column.to_numpy(), -(1 << 31), (1 << 31) - 1).astype(
-        np.int32
-    )  # no label is so large
+    within = np.clip(column.to_numpy(), -(1 << 31), (1 << 31) - 1)  # no label is beyond
+    labels: Labels = within.astype(np.int32)
     written = BytesIO()
     write_labels(written, table, labels)
     if not parse_csv(pa.BufferReader(written.getbuffer()), [table.id_name]).column(0).equals(read.column(0)):

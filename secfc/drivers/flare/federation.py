@@ -156,20 +156,10 @@ class Federation:
         (kit / "transfer").mkdir(exist_ok=True)
         if name in self._processes:
             self._reap(name)
-        side, program, uid = (
-            ("server", "server_train", []) if name == SERVER else ("client", "client_train", [f"uid={name}"])
-        )
-        command = [sys.executable, "-u", "-m", "secfc.drivers.flare.leash"]
-        command += [
-            f"nvflare.private.fed.app.{side}.{program}",
-            "-m",
-            str(kit),
-            "-s",
-            f"fed_{side}.json",
-            "--set",
-            "secure_train=true",
-            *uid,
-        ]
+        side, uid = ("server", []) if name == SERVER else ("client", [f"uid={name}"])
+        program = f"nvflare.private.fed.app.{side}.{side}_train"
+        command = [sys.executable, "-u", "-m", "secfc.drivers.flare.leash", program, "-m", str(kit)]
+        command += ["-s", f"fed_{side}.json", "--set", "secure_train=true", *uid]
         command += [f"org={self._org(name)}", "config_folder=config"]
         with (kit / "console.txt").open("wb") as console:
             self._processes[name] = subprocess.Popen(
