@@ -30,8 +30,7 @@ HEADINGS = (
     "smallest cluster",
 )
 
-_WHOLE = 1000
-"""From here on measures are shown without decimals, never as 1.265e+04."""
+_WHOLE = 1000  # from here on measures are shown without decimals, never as 1.265e+04
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Text that another party wrote, made fit to be logged and printed."""
 
-MOST_SHOWN = 500
-"""Characters of another party's text that are shown."""
+MOST_SHOWN = 500  # characters of another party's text that are shown
 
 
 def shown(text: object, most: int = MOST_SHOWN) -> str:

@@ -12,17 +12,13 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
 from secfc.randomness import Guarded
 
-ZEROS = memoryview(bytes(6 << 16))
-"""What a keystream is added to, at most so many bytes at a time."""
+ZEROS = memoryview(bytes(6 << 16))  # what a keystream is added to, at most so many bytes at a time
 
 _BLOCK_BYTES = 3 << 16
 """Residues that are drawn at a time; with their spare words they are shorter than `ZEROS`."""
 
-_ADDED = np.ones(1, dtype=np.int64)
-"""The sign of masks that are added."""
-
-_NONCE = bytes(12)
-"""Of a key that is used for one keystream."""
+_ADDED = np.ones(1, dtype=np.int64)  # the sign of masks that are added
+_NONCE = bytes(12)  # of a key that is used for one keystream
 
 _MODES: tuple[modes.GCM | modes.CTR, ...] = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
 """Both give the same bytes: GCM counts from 2 (NIST SP 800-38D, 7.1)."""

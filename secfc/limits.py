@@ -12,8 +12,7 @@ from secfc.kmeans.sets import set_sizes
 from secfc.params import Job, check_positive, check_smallest_spread
 from secfc.row_layout import Layout
 
-SINGLETON_STARTS = frozenset({"k-means++"})
-"""Starts that ask for distances to single rows."""
+SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to single rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,24 +28,16 @@ Disclosure = Literal["coded", "distances", "labels"]
 """What is learnt of distances: "labels": nothing but labels; "distances": these, by the server alone;
 "coded": every client's coded distances."""
 
-Link = Literal["lan", "wan"]
-"""What joins the parties."""
-
-Driver = Literal["in-process", "multiprocess"]
-"""Drivers that run on one machine."""
-
-Recipients = Literal["all"] | Sequence[int] | None
-"""Parties, by position, that centres are revealed to."""
-
-MAX_ROWS = 1 << 29
-"""A sum of this many reduced residues (below 2**24) stays below 2**53."""
+Link = Literal["lan", "wan"]  # what joins the parties
+Driver = Literal["in-process", "multiprocess"]  # drivers that run on one machine
+Recipients = Literal["all"] | Sequence[int] | None  # parties, by position, that centres are revealed to
+MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
 
 MAX_PRECISION = 52
 """Whole numbers of at most 2**52 in magnitude are exact in float64, and so are their differences."""
 
-MACHINE = "How the parties are run, and what is shown"
-OPENED = "What is opened, if every party consents"
-"""Headings of the command line's help."""
+MACHINE = "How the parties are run, and what is shown"  # a heading of the command line's help
+OPENED = "What is opened, if every party consents"  # likewise
 
 
 @dataclass(frozen=True, kw_only=True)

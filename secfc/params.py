@@ -29,28 +29,18 @@ from secfc.options import AgreedClustering, Option, choices_of, options_of
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
 
-PROTOCOL = 2
-"""Version of the protocol. Every agreement has it, and every message: other versions are refused by name."""
-
+PROTOCOL = 2  # version, in every agreement and message: others are refused by name
 PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 SMALLEST_SPREAD = 10
 """Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
-COMPARERS = 3
-"""A dealer and two evaluators."""
-
-MAX_COMPARERS = 16
-"""With reserves: each is trusted by every other, so that few are of use."""
-
+COMPARERS = 3  # a dealer and two evaluators
+MAX_COMPARERS = 16  # with reserves: each is trusted by every other, so that few are of use
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
-MAX_ROUNDS = (1 << 32) - 2
-
-"""Rounds are numbered in 4 bytes, and the last number stands for the end of the run."""
-
-_USUAL_ITERATIONS = 16
-"""Of a start, for a guess at the work of a run."""
+MAX_ROUNDS = (1 << 32) - 2  # they are numbered in 4 bytes, and the last number stands for the run's end
+_USUAL_ITERATIONS = 16  # of a start, for a guess at the work of a run
 
 
 def _clients(numbers: tuple[int, ...]) -> str:

@@ -5,8 +5,7 @@ from typing import Self
 
 import numpy as np
 
-HEADROOM = 64
-"""Bytes before a payload that is made to be sent: more than any header."""
+HEADROOM = 64  # bytes before a payload that is made to be sent: more than any header
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -14,9 +14,7 @@ from secfc.report.sizes import bytes_text
 _STEPS = 3
 """Iterations that an estimate looks back: the first ones move far more rows than those that follow."""
 
-_WIDE, _WIDE_BAR, _NARROW_BAR = 110, 20, 10
-"""Columns of a terminal from which the bar is wide."""
-
+_WIDE, _WIDE_BAR, _NARROW_BAR = 110, 20, 10  # columns of a terminal from which the bar is wide
 _DESCRIPTION, _ELAPSED = 9, 7
 _AROUND = 1 + _DESCRIPTION + _ELAPSED + 4
 """Columns of spinner, phase, time and the spaces between them and the bar."""

@@ -18,18 +18,10 @@ TYPES: Mapping[str, type[SecFCError]] = {
 """Types of errors, by name."""
 
 _CODES = {str(code): code for code in Code}
-
-COMPLETE = "complete"
-"""How a run ended for a party that has its result."""
-
-LEFT_OUT = "the run went on without its rows"
-"""For a party that was left out."""
-
-MISSED = "the run was complete before this party had its labels"
-"""For a party whose labels did not come."""
-
-_MOST_CLIENTS = 50
-"""Clients that a text names: it has to fit a statement."""
+COMPLETE = "complete"  # how a run ended for a party that has its result
+LEFT_OUT = "the run went on without its rows"  # for a party that was left out
+MISSED = "the run was complete before this party had its labels"  # for one whose labels did not come
+_MOST_CLIENTS = 50  # clients that a text names: it has to fit a statement
 
 _ENDING = re.compile(
     r"(?P<kind>\w+): (?P<code>[a-z-]+)(?: at [A-Za-z0-9_-]{1,63})?"

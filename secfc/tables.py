@@ -21,11 +21,8 @@ from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, re
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 
-READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")
-"""File types by their ending."""
-
-_FEWEST_NUMBERED = 10
-"""Fewer rows may have such values by chance."""
+READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by their ending
+_FEWEST_NUMBERED = 10  # fewer rows may have such values by chance
 
 
 @dataclass(frozen=True, kw_only=True)

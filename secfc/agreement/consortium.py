@@ -170,8 +170,7 @@ def _check_organisation(text: str) -> str | None:
     return f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
 
 
-Fault = tuple[tuple[str | int, ...], str]
-"""Where something is wrong in a roster file, and what."""
+Fault = tuple[tuple[str | int, ...], str]  # where something is wrong in a roster file, and what
 
 
 def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:

@@ -11,9 +11,7 @@ from secfc.agreement.toml_file import read_text
 from secfc.codes import code_of_write
 from secfc.errors import ParameterError
 
-OWNER_ONLY = 0o600
-"""Mode of a file that holds a secret."""
-
+OWNER_ONLY = 0o600  # mode of a file that holds a secret
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -27,12 +27,8 @@ from secfc.protocol.messages import Phase
 from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
 
-Range = tuple[float, float]
-"""Least and largest value."""
-
-Fault = Callable[..., ParameterError]
-"""Makes the error of a text and the keys that it is about."""
-
+Range = tuple[float, float]  # least and largest value
+Fault = Callable[..., ParameterError]  # makes the error of a text and the keys that it is about
 _DIGEST = b"secfc agreement 2"
 _TITLE_MOST = 200
 _SEED_BITS = 63

@@ -18,12 +18,8 @@ from secfc.codes import Code, code_of_read
 from secfc.errors import ParameterError
 from secfc.escaping import shown
 
-Keys = tuple[str | int, ...]
-"""Where a value stands: names of keys, and positions in lists."""
-
-MAX_BYTES = 1 << 22
-"""Larger files are refused unread: 4 MiB hold the ranges of 100,000 columns."""
-
+Keys = tuple[str | int, ...]  # where a value stands: names of keys, and positions in lists
+MAX_BYTES = 1 << 22  # larger files are refused unread: 4 MiB hold the ranges of 100,000 columns
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
 _FAULTS_SHOWN = 20
 _NEEDED = {
@@ -154,8 +150,7 @@ def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
     return f"{shown}: {_NEEDED.get(kind, fault['msg'])}"
 
 
-_MOST_KEY = 80
-"""Characters of a key that are shown."""
+_MOST_KEY = 80  # characters of a key that are shown
 
 
 def shown_keys(keys: Sequence[str | int]) -> str:

@@ -2,8 +2,7 @@
 
 import sys
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C: 128 + SIGINT, as shells report it."""
+INTERRUPTED = 130  # exit status after Ctrl-C: 128 + SIGINT, as shells report it
 
 
 def main() -> None:

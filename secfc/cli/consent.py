@@ -10,9 +10,7 @@ from secfc.limits import Limits
 from secfc.params import COMPARERS
 
 ALL = "all"
-
-HELPER = "helper"
-"""A party without rows, where `--comparers` and `--recheck` name parties."""
+HELPER = "helper"  # a party without rows, where `--comparers` and `--recheck` name parties
 
 
 def positions(option: str, text: str, names: Sequence[str]) -> list[int]:

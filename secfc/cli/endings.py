@@ -14,9 +14,7 @@ from secfc.cli.render import error_console
 from secfc.escaping import shown
 
 _REFUSED = 2
-
-_MOST_OF_LINE = 5000
-"""Characters of a line of an error: it can list the columns of a wide file."""
+_MOST_OF_LINE = 5000  # characters of a line of an error: it can list the columns of a wide file
 
 
 @contextmanager

@@ -25,9 +25,7 @@ from secfc.options import (
 )
 
 Options = TypeVar("Options", bound=Execution)
-
-REFUSED = "What every party refuses"
-"""A heading of the help."""
+REFUSED = "What every party refuses"  # a heading of the help
 
 Files = Annotated[
     list[Path] | None,

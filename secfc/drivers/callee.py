@@ -25,12 +25,8 @@ _LOG = logging.getLogger(__name__)
 CalledParty: TypeAlias = "SiteFiles | SimulatedParty"
 """Whom a callee answers for: a party with files of its own, or one of a simulation."""
 
-Taking: TypeAlias = "Participant | SimulatedParty"
-"""That party as it takes part in a run."""
-
-_CALL = "call"
-"""Kind of the entries of a site's log: position, digest of the answer, body."""
-
+Taking: TypeAlias = "Participant | SimulatedParty"  # that party as it takes part in a run
+_CALL = "call"  # kind of the entries of a site's log: position, digest of the answer, body
 _DIGEST_BYTES = 16
 _TAKEN = struct.Struct(f"<Q{_DIGEST_BYTES}s")
 

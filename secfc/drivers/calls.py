@@ -34,8 +34,7 @@ from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 
-MAGIC = magic_of("SFF")
-"""Format of calls and answers, and its version."""
+MAGIC = magic_of("SFF")  # format of calls and answers, and its version
 
 PIECE_BYTES = 1 << 23
 """Most bytes of messages in a call or an answer: far below FLARE's and gRPC's limits."""
@@ -44,9 +43,7 @@ _HEAD = struct.Struct("<4sBIQ")  # magic, kind, number, position
 _PLACE = struct.Struct(f"<{RUN_ID_BYTES}s{DIGEST_BYTES}sH")  # run, agreement, recipient
 _CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
-MAX_CALL_BYTES = PIECE_BYTES + _CALL_BYTES + SIGNATURE_BYTES
-"""Of a call or an answer."""
-
+MAX_CALL_BYTES = PIECE_BYTES + _CALL_BYTES + SIGNATURE_BYTES  # of a call or an answer
 _STATEMENT = b"secfc call 2"
 _COORDINATOR = 0
 

@@ -17,20 +17,12 @@ from secfc.sealing.identity import Identity
 Send = Callable[[str, bytes, float], bytes | None]
 """Gives a site's answer to a call; None without one within the seconds given. Raises if none will come."""
 
-PAUSE_SECONDS = 0.5
-"""Between calls to a site that cannot be reached."""
+PAUSE_SECONDS = 0.5  # between calls to a site that cannot be reached
+CLOSING_SECONDS = 20.0  # how long a site that hangs can keep the others from an ended run
 
-CLOSING_SECONDS = 20.0
-"""How long a site that hangs can keep the others from an ended run."""
-
-_TRY_SECONDS = 30.0
-"""A call is repeated after this time: it or its answer may have been lost with a connection."""
-
-_LEAST_SECONDS = 1.0
-"""That a transport has for a call, however late it is."""
-
-Event = tuple[int, Answer | SecFCError]
-"""A client and an answer of it, or why it is lost."""
+_TRY_SECONDS = 30.0  # then a call is repeated: it or its answer may have been lost with a connection
+_LEAST_SECONDS = 1.0  # that a transport has for a call, however late it is
+Event = tuple[int, Answer | SecFCError]  # a client and an answer of it, or why it is lost
 
 
 def heard(

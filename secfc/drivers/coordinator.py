@@ -40,9 +40,7 @@ if TYPE_CHECKING:  # reading files takes a library that simulations do without
     from secfc.agreement.statement import SignedStatement
 
 _LOG = logging.getLogger(__name__)
-
-_COMPARE_SECONDS = 30.0
-"""How long sites may wait for others to confirm the result."""
+_COMPARE_SECONDS = 30.0  # how long sites may wait for others to confirm the result
 
 _LOST_SECONDS = 5.0
 """How long a site that the run went on without, or that is interrupted, may take to hear how it ended."""

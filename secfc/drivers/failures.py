@@ -11,8 +11,7 @@ from secfc.codes import Code, code_of_write
 from secfc.errors import CheatError, LimitError, PartyError, RangeError, SecFCError, StorageError
 from secfc.escaping import shown
 
-_LONG = 2000
-"""Characters of a line of an error in a log."""
+_LONG = 2000  # characters of a line of an error in a log
 
 
 def as_error(error: Exception) -> SecFCError:

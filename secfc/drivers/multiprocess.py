@@ -30,8 +30,7 @@ from secfc.psu.tokens import SALT_BYTES
 from secfc.row_layout import Layout
 from secfc.sealing.identity import KEY_BYTES, Identity, Roster
 
-FOR_EVER = threading.TIMEOUT_MAX / 4
-"""Seconds of a deadline that does not come."""
+FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds of a deadline that does not come
 
 
 def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:

@@ -16,11 +16,8 @@ from secfc.journal.disk import sync_folder
 from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
 
-STATEMENT = "statement.json"
-"""A run's signed statement, in the run's folder of the site's results."""
-
-_RUNS = ".runs"
-"""Ends the name of a folder beside the site's results: which runs an agreement had."""
+STATEMENT = "statement.json"  # a run's signed statement, in the run's folder of the site's results
+_RUNS = ".runs"  # ends the name of a folder beside the site's results: which runs an agreement had
 
 
 def has_been(results: Path, run: bytes) -> bool:

@@ -25,14 +25,9 @@ from secfc.drivers.watch import logger
 from secfc.errors import PartyError, SecFCError
 from secfc.escaping import shown
 
-_STARTS = 3
-"""Most processes of a party that end without one answer more."""
-
-_SAID = (framing.JSON, framing.ARRAY, framing.ANSWER)
-"""Kinds of frames that a process writes."""
-
-Give = Callable[[BinaryIO], None]
-"""Writes what a party's process is to know."""
+_STARTS = 3  # most processes of a party that end without one answer more
+_SAID = (framing.JSON, framing.ARRAY, framing.ANSWER)  # kinds of frames that a process writes
+Give = Callable[[BinaryIO], None]  # writes what a party's process is to know
 
 
 class PartyProcess:

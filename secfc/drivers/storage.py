@@ -21,8 +21,7 @@ from secfc.row_layout import Layout
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize
 _PIECE_BYTES = 1 << 20
-_ASSIGNED_BYTES = 100
-"""Of a hundred assignments, a byte a row."""
+_ASSIGNED_BYTES = 100  # of a hundred assignments, a byte a row
 
 
 def allocator(storage: Path | None, *, name: str) -> Allocate:

@@ -28,9 +28,7 @@ from secfc.journal.disk import make_folder
 _KEY_BYTES = 32
 _TAG_BYTES = 16
 _OWNER_ONLY = 0o600
-_BESIDE = ("-wal", "-shm", "-journal")
-"""Files that SQLite keeps beside the database."""
-
+_BESIDE = ("-wal", "-shm", "-journal")  # files that SQLite keeps beside the database
 _HEADER = "header"
 _PLACE = struct.Struct("<qiqI")  # index, client, number, bytes of the kind
 

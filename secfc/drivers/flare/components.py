@@ -33,11 +33,8 @@ from secfc.protocol.messages import RUN_ID_BYTES
 _LOG = logging.getLogger(__name__)
 
 TOPIC = "secfc"
-_DATA = "data"
-"""The one entry of what travels: bytes of ours."""
-
-LOGS = "secfc-logs"
-"""The coordinator's folder of logs, in the server's kit."""
+_DATA = "data"  # the one entry of what travels: bytes of ours
+LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]

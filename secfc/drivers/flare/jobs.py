@@ -10,8 +10,7 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
 
-SUMMARY = "secfc.json"
-"""The summary of a run, in FLARE's folder of the job."""
+SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 
 def to_argument(agreement: Agreement) -> str:

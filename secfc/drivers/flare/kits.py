@@ -14,9 +14,7 @@ CLASSES: dict[Side, str] = {
 }
 """The one class of a job that each side builds."""
 
-SITE_FILE = "secfc.toml"
-"""Name of the site file, in the kit's `local` folder."""
-
+SITE_FILE = "secfc.toml"  # name of the site file, in the kit's `local` folder
 _NOBODY = dict.fromkeys(("clone_job", "shell_commands", "byoc", "server-predeployed-flwr"), "none")
 _VIEW = {"view": "any"}
 _RUN = dict.fromkeys(("submit_job", "manage_job", "download_job", "view", "operate"), "any")
