@@ -12,12 +12,14 @@ import typer
 from benchmarks.reproduce.command import reproduce
 from benchmarks.shown import show_rows
 from secfc.cli.endings import plain_endings
-from secfc.cli.options import Precision
+from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
+from secfc.options import Agreed
 from secfc.params import Job
 
 _COSTS, _FAULTS, _STUDIES = "Costs", "Attacks and faults", "Single decisions"
 _RESULTS = "Results and papers"
+Precision = Annotated[int, typer_option(Agreed, "precision")]
 HERE = Path(__file__).resolve().parent
 
 app = typer.Typer(

@@ -24,10 +24,12 @@ def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]]
     Type checkers and editors see the record's constructor; people see it in help and notebooks.
     """
     assert isinstance(record, type)
-    parameters = signature_of(record)
+    types, of_record = types_of(record), inspect.signature(record)
+    parameters = [one.replace(annotation=types[one.name]) for one in of_record.parameters.values()]
 
     def made(function: Callable[[Record], R]) -> Callable[P, R]:
-        signature = parameters.replace(return_annotation=get_type_hints(function)["return"])
+        returned = get_type_hints(function)["return"]
+        signature = of_record.replace(parameters=parameters, return_annotation=returned)
 
         @wraps(function)
         def call(*given: P.args, **named: P.kwargs) -> R:
@@ -46,13 +48,6 @@ def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]]
     return made
 
 
-def signature_of(record: type) -> inspect.Signature:
-    """The signature of a dataclass's constructor, its types evaluated."""
-    types, signature = types_of(record), inspect.signature(record)
-    parameters = [one.replace(annotation=types[one.name]) for one in signature.parameters.values()]
-    return signature.replace(parameters=parameters)
-
-
 def documented(record: type[Record]) -> type[Record]:
     """Describe a dataclass's options in its own docstring."""
     record.__doc__ = described(record.__doc__, record)
@@ -66,12 +61,8 @@ def described(doc: str | None, record: type) -> str | None:
     before, _, after = inspect.cleandoc(doc).partition(_PLACE)
     lines = after.splitlines(keepends=True)
     own = next((at for at, line in enumerate(lines) if not line.startswith("    ")), len(lines))
-    return before + options_text(record) + "".join(lines[own:])
-
-
-def options_text(record: type) -> str:
-    """The descriptions of a record's options, as a section of a docstring in NumPy's style has them."""
     found = sorted(options_of(record).items(), key=lambda item: item[1][0].kw_only is True)  # as in calls
-    return "".join(
+    options = [
         f"{name} : {one.kind}\n{indent(fill(one.text, _WIDTH - 8), ' ' * 4)}\n" for name, (_, one) in found
-    )
+    ]
+    return before + "".join(options + lines[own:])

@@ -57,7 +57,7 @@ def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> li
             first = names[next(j for j, one in enumerate(arrays) if one is not None)]
             raise DataError(f"{name}: {rows.shape[1]} columns, {first} has {widths[0]}")
         check_finite(rows, name=name, d=widths[0])
-        frame = given if _is_pandas(given) else None
+        frame = given if _is_frame(given) and hasattr(given, "index") else None
         columns = tuple(map(str, given.columns)) if _is_frame(given) else ()
         members.append(Party(name=name, rows=rows, frame=frame, columns=columns))
     return members
@@ -65,10 +65,6 @@ def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> li
 
 def _is_frame(party: Any) -> bool:
     return hasattr(party, "columns") and hasattr(party, "to_numpy")
-
-
-def _is_pandas(party: Any) -> bool:
-    return _is_frame(party) and hasattr(party, "index")
 
 
 def _as_array(party: Any, name: str) -> Floats | None:

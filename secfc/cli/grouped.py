@@ -25,7 +25,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     if not (isinstance(kind, type) and is_dataclass(kind)):
         raise TypeError(f"{command.__qualname__}: its last parameter is no dataclass")
     types = types_of(kind)
-    options = [_parameter(one, types[one.name], kind) for one in fields(kind) if _is_shown(one)]
+    hidden = {name for name, (_, option) in options_of(kind).items() if not option.help}
+    options = [_parameter(one, types[one.name], kind) for one in fields(kind) if one.name not in hidden]
 
     @wraps(command)
     def expanded(**given: Any) -> None:
@@ -44,10 +45,6 @@ def typer_option(of: type, name: str) -> Any:
     one, option = options_of(of)[name]
     flag = ["--" + name.replace("_", "-")] if one.default is False else []  # else there is --no-... too
     return typer.Option(*flag, help=option.help, rich_help_panel=option.panel)
-
-
-def _is_shown(one: Field[Any]) -> bool:
-    return "option" not in one.metadata or one.metadata["option"].help != ""
 
 
 def _parameter(one: Field[Any], kind: Any, of: type) -> inspect.Parameter:

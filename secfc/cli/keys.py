@@ -26,7 +26,6 @@ def keygen(
     from secfc.agreement.consortium import Member, check_member
     from secfc.agreement.files import write_new
     from secfc.agreement.keys import write_new_key
-    from secfc.agreement.words import in_lines
 
     check_member(name, organisation)
     public = file.with_suffix(".pub")
@@ -38,8 +37,7 @@ def keygen(
     out = console()
     out.print(f"{file}: the private key; it stays with you", soft_wrap=True)
     out.print(f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True)
-    for line in in_lines(member.words):
-        out.print(f"  {line}")
+    _read_out(member.words)
 
 
 def ids_key(
@@ -48,7 +46,6 @@ def ids_key(
 ) -> None:
     """Make the key that row IDs are hashed with: all parties need it, the coordinator must not have it."""
     from secfc.agreement.ids_key import ids_key_words, read_ids_key, write_new_ids_key
-    from secfc.agreement.words import in_lines
 
     key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
     if not show:
@@ -56,8 +53,7 @@ def ids_key(
             f"{file}: hand it to the other parties as you would a password, never to the coordinator",
             soft_wrap=True,
         )
-    for line in in_lines(ids_key_words(key)):
-        out.print(f"  {line}")
+    _read_out(ids_key_words(key))
 
 
 @roster.command(epilog="Example: secfc roster add roster.toml north.pub south.pub west.pub")
@@ -162,5 +158,12 @@ def _show(file: Path, before: int) -> None:
         table.add_row(number, name, "\n".join(in_lines(member.words)))
     out.print(table)
     out.print(f"words of the roster as it stands, {len(consortium.parties)} parties:")
-    for line in in_lines(consortium.words):
-        out.print(f"  {line}")
+    _read_out(consortium.words)
+
+
+def _read_out(words: str) -> None:
+    """Print words in lines, as they are read out."""
+    from secfc.agreement.words import in_lines
+
+    for line in in_lines(words):
+        console().print(f"  {line}")

@@ -12,7 +12,6 @@ from secfc.limits import Limits
 from secfc.options import (
     MACHINE,
     OPENED,
-    Agreed,
     ChooseOptions,
     ClusterOptions,
     Driver,
@@ -46,7 +45,6 @@ Queries = Annotated[
 Dropped = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, separated by commas; repeatable.")
 ]
-Precision = Annotated[int, typer_option(Agreed, "precision")]
 Deadline = Annotated[float | None, typer_option(Execution, "deadline")]
 
 
