@@ -48,20 +48,20 @@ def check_file(option: str, path: Path) -> None:
     if path.is_dir():
         raise ParameterError(f"{option}: {path} is a folder; name a file")
     if not path.absolute().parent.exists():
-        raise ParameterError(
-            f"{option}: {path} cannot be written, there is no folder {path.parent}", code=Code.UNWRITABLE
-        )
+        raise _unwritable(option, path, f"there is no folder {path.parent}")
     _check_writable(option, path, near=path if path.exists() else path.absolute().parent)
 
 
 def _check_writable(option: str, path: Path, *, near: Path) -> None:
     """`near` is what is there already: the path, or the closest folder above it."""
     if near != path and not near.is_dir():
-        raise ParameterError(f"{option}: {path} cannot be written, {near} is no folder", code=Code.UNWRITABLE)
+        raise _unwritable(option, path, f"{near} is no folder")
     if not os.access(near, os.W_OK):
-        raise ParameterError(
-            f"{option}: {path} cannot be written, {near} may not be written to", code=Code.UNWRITABLE
-        )
+        raise _unwritable(option, path, f"{near} may not be written to")
+
+
+def _unwritable(option: str, path: Path, why: str) -> ParameterError:
+    return ParameterError(f"{option}: {path} cannot be written, {why}", code=Code.UNWRITABLE)
 
 
 @contextmanager

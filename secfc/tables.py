@@ -64,10 +64,7 @@ def chosen_columns(
     """
     for name in (*columns, *drop, *([id_column] if id_column else [])):
         if name not in table.column_names:
-            raise DataError(
-                f"{path}: no column {name!r}; it has {', '.join(table.column_names)}",
-                code=Code.MISSING_COLUMN,
-            )
+            raise no_column(path, name, table)
     for name in table.column_names:
         if table.column_names.count(name) > 1:
             raise DataError(f"{path}: two columns have the name {name!r}", code=Code.REPEATED_COLUMN)
@@ -97,6 +94,12 @@ def chosen_columns(
     )
 
 
+def no_column(path: Path | Query | str, name: str, table: pa.Table) -> DataError:
+    """The error of a column that a table does not have."""
+    found = ", ".join(table.column_names)
+    return DataError(f"{path}: no column {name!r}; it has {found}", code=Code.MISSING_COLUMN)
+
+
 def read_tables(
     paths: Sequence[Path | Query],
     *,
@@ -111,10 +114,7 @@ def read_tables(
     loaded = [load_table(path, as_text=[id_column] if id_column else []) for path in paths]
     for name in drop:
         if not any(name in table.column_names for table in loaded):
-            raise DataError(
-                f"{paths[0]}: no column {name!r}; it has {', '.join(loaded[0].column_names)}",
-                code=Code.MISSING_COLUMN,
-            )
+            raise no_column(paths[0], name, loaded[0])
     tables: list[Table] = []
     for at, path in enumerate(paths):
         left_out = [name for name in drop if name in loaded[at].column_names]

@@ -19,7 +19,7 @@ from secfc.params import MAX_CLUSTERS
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
-from secfc.tables import Table, chosen_columns, load_table
+from secfc.tables import Table, chosen_columns, load_table, no_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +124,7 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
 def _start_labels(loaded: pa.Table, name: str, path: str) -> Labels:
     """A column of start labels; the client's role checks that they fit the job."""
     if name not in loaded.column_names:
-        raise DataError(
-            f"{path}: no column {name!r}; it has {', '.join(loaded.column_names)}", code=Code.MISSING_COLUMN
-        )
+        raise no_column(path, name, loaded)
     column = loaded.column(name)
     if not len(column):
         return np.empty(0, dtype=np.int32)

@@ -51,6 +51,9 @@ def show(file: JobFile) -> None:
     most_rounds = agreement.limits.most_rounds or task.max_rounds
     few = f", until one changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
     shown = "not hidden: everybody learns which rows are whose"
+    recipients = ", ".join(agreement.names[client - 1] for client in task.reveal_to)
+    spreads = f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more"
+    columns = [f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()]
     for name, value in (
         ("digest", agreement.digest.hex()),
         ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
@@ -60,25 +63,13 @@ def show(file: JobFile) -> None:
         ("smallest set", f"{agreement.limits.smallest_set} rows"),
         ("disclosure", task.disclosure),
         *_comparers(agreement),
-        (
-            "centres revealed to",
-            ", ".join(agreement.names[client - 1] for client in task.reveal_to) or "nobody",
-        ),
-        (
-            "spreads",
-            "not revealed"
-            if task.reveal_spread is None
-            else f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more",
-        ),
+        ("centres revealed to", recipients or "nobody"),
+        ("spreads", "not revealed" if task.reveal_spread is None else spreads),
         ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
         ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
         *_preparation(agreement),
         ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
-        (
-            "columns",
-            f"{task.d}: "
-            + ", ".join(f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()),
-        ),
+        ("columns", f"{task.d}: {', '.join(columns)}"),
     ):
         table.add_row(name, value)
     out.print(table)
