@@ -21,16 +21,7 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Sent, SignedStatement, Statement, sign_statement
 from secfc.codes import code_of_write
-from secfc.drivers.past_runs import (
-    STATEMENT,
-    RunCount,
-    delete_logs_beside,
-    has_been,
-    log_path,
-    new_results,
-    report_of,
-    written_statement,
-)
+from secfc.drivers.past_runs import STATEMENT, PastRuns, delete_logs_beside, report_of
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
@@ -75,7 +66,7 @@ class Participant(TakingPart):
         site.check(self.agreement)
         check_signed(self.agreement, signatures_path(site.job))
         site.check_inputs(self.agreement)
-        self._count = RunCount(self.agreement, site.results, name=self.name)
+        self._past = PastRuns(site, agreement)
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.preparation: Preparation | None = None  # what its rows were made by, once that is known
         self._preparer: Preparer | None = None
@@ -105,8 +96,7 @@ class Participant(TakingPart):
         Raises InUseError while another process of this site works on the run, StorageError for a log of
         another run or other rows or that was changed, and what `open` raises.
         """
-        storage = self._site.storage
-        path = None if storage is None else log_path(storage, self.agreement, run)
+        path = self._past.log_path(run)
         self._read(run, goes_on=path is not None and path.exists())
         if path is None:
             return None
@@ -198,9 +188,9 @@ class Participant(TakingPart):
     def _read(self, run: bytes, *, goes_on: bool = False) -> None:
         """Read its rows, if the run is new or one that it goes on with."""
         if not goes_on:
-            self._count.check_date()
-            self._count.check(run)
-            if has_been(self._site.results, run):  # results are never written over
+            self._past.check_date()
+            self._past.check(run)
+            if self._past.has_been(run):  # results are never written over
                 raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
         self._run, self._began, self._session = run, _now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
@@ -221,7 +211,7 @@ class Participant(TakingPart):
     def _receive(self, client: Client, message: Message) -> list[Message]:
         if isinstance(message, Plan):
             assert self._run is not None
-            self._count.count(self._run)
+            self._past.count(self._run)
         try:
             replies = client.receive(message)
         except CheatError as error:
@@ -240,7 +230,7 @@ class Participant(TakingPart):
         """Take a message of another site; after the last make the rows, and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
-            self._count.count(self._run)
+            self._past.count(self._run)
             replies = preparer.receive(preparing.decode(data))
             messages = self._counted(map(preparing.encode, replies))
             schema = self.agreement.preparation
@@ -264,16 +254,15 @@ class Participant(TakingPart):
         done = one if one is not None and one.state in (State.REVEAL, State.DONE) else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
-        results = self._site.results
         if self._logged:  # it may have been killed when it had written the run down
-            written = written_statement(results, run, name=self.name)
+            written = self._past.statement(run)
             if written is not None:
                 self._end()
                 return written
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
-        with new_results(results, run, name=self.name) as folder:
+        with self._past.new_results(run) as folder:
             if labels is not None and self.number <= self._job.n:
                 write_labels(folder / LABELS, self._rows.table, labels)
             if centres is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.site_file import Site
 from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.codes import Code, code_of_write
 from secfc.errors import AgreementError, ParameterError, StorageError
@@ -20,51 +21,104 @@ STATEMENT = "statement.json"  # a run's signed statement, in the run's folder of
 _RUNS = ".runs"  # ends the name of a folder beside the site's results: which runs an agreement had
 
 
-def has_been(results: Path, run: bytes) -> bool:
-    """Whether a folder of results has a run already, or the run was counted."""
-    return (results / run.hex()).exists() or any(_runs_folder(results).glob(f"*/{run.hex()}"))
-
-
-def written_statement(results: Path, run: bytes, *, name: str) -> SignedStatement | None:
-    """The statement of a run that was written down; None when there is none.
-
-    Raises ParameterError when it is not as a site writes it.
-    """
-    path = results / run.hex() / STATEMENT
-    if not path.exists():
-        return None
-    return statement_of(json.loads(path.read_text(encoding="utf-8")), name=name)
-
-
 def report_of(signed: SignedStatement | None) -> dict[str, Any]:
     """What a site reports of a run that has ended, as JSON takes it; nothing without a statement."""
     return {} if signed is None else {"ended": signed.statement.ended, "statement": signed.model_dump()}
 
 
-@contextmanager
-def new_results(results: Path, run: bytes, *, name: str) -> Iterator[Path]:
-    """A folder for a run's files; it gets its name among the results if the block succeeds.
+class PastRuns:
+    """What a site has of the runs of a job.
 
-    Raises ParameterError, with the site's name, when something cannot be written; nothing is left then.
+    The runs in which it shared anything are counted by an empty file for each, beside its results.
     """
-    try:
-        with drafted(results / run.hex()) as draft:
-            yield draft
-    except OSError as error:
-        text = f"{name}: results: {results}: {error.strerror}"
-        raise ParameterError(text, code=code_of_write(error)) from None
 
+    def __init__(self, site: Site, agreement: Agreement) -> None:
+        self.name, self._agreement = site.party, agreement
+        self._results, self._storage = site.results, site.storage
+        self._runs = site.results.with_name(site.results.name + _RUNS)
+        self._counted = self._runs / agreement.digest.hex()
 
-def log_path(storage: Path, agreement: Agreement, run: bytes) -> Path:
-    """Where a site keeps the log of a run's calls, until the run has ended."""
-    return storage / f"job-{agreement.digest.hex()[:16]}" / f"{run.hex()}.log"
+    def has_been(self, run: bytes) -> bool:
+        """Whether the site took part in a run that has ended, or the run was counted."""
+        return (self._results / run.hex()).exists() or any(self._runs.glob(f"*/{run.hex()}"))
 
+    def statement(self, run: bytes) -> SignedStatement | None:
+        """The statement of a run that was written down; None when there is none.
 
-def delete_log(path: Path) -> None:
-    """Delete the log of a run that has ended, and its folder with the last one."""
-    delete(path)
-    with suppress(OSError):
-        path.parent.rmdir()
+        Raises ParameterError when it is not as a site writes it.
+        """
+        path = self._results / run.hex() / STATEMENT
+        if not path.exists():
+            return None
+        return statement_of(json.loads(path.read_text(encoding="utf-8")), name=self.name)
+
+    def reported(self, run: bytes) -> dict[str, Any]:
+        """What the site reported of a run that has ended."""
+        return report_of(self.statement(run))
+
+    @contextmanager
+    def new_results(self, run: bytes) -> Iterator[Path]:
+        """A folder for a run's files; it gets its name among the results if the block succeeds.
+
+        Raises ParameterError, with the site's name, when something cannot be written; nothing is left then.
+        """
+        try:
+            with drafted(self._results / run.hex()) as draft:
+                yield draft
+        except OSError as error:
+            text = f"{self.name}: results: {self._results}: {error.strerror}"
+            raise ParameterError(text, code=code_of_write(error)) from None
+
+    def log_path(self, run: bytes) -> Path | None:
+        """Where the log of a run's calls is until the run has ended; None when the site keeps none."""
+        job = f"job-{self._agreement.digest.hex()[:16]}"
+        return None if self._storage is None else self._storage / job / f"{run.hex()}.log"
+
+    def delete_log(self, run: bytes) -> None:
+        """Delete the log of a run that has ended, and its folder with the last one."""
+        path = self.log_path(run)
+        if path is not None:
+            delete(path)
+            with suppress(OSError):
+                path.parent.rmdir()
+
+    def check_date(self) -> None:
+        """Raise AgreementError when the job has expired."""
+        try:
+            self._agreement.check_date(datetime.now(UTC).date())
+        except AgreementError as error:
+            raise AgreementError(f"{self.name}: {error}", code=error.code) from None
+
+    def check(self, run: bytes) -> None:
+        """Raise AgreementError when the job had as many other runs as were agreed on."""
+        others = {path.name for path in self._counted.glob("*")} - {run.hex()}
+        if len(others) >= self._agreement.runs:
+            raise AgreementError(
+                f"{self.name}: the job {self._agreement.digest.hex()[:16]} had {len(others)} runs, it was "
+                f"agreed on {self._agreement.runs}",
+                code=Code.NO_RUNS_LEFT,
+            )
+
+    def count(self, run: bytes) -> None:
+        """Write down that a run shares something, before it does: a run counts however it ends.
+
+        Raises as `check_date` and `check`, and the run is not counted then; StorageError when it cannot be
+        written down.
+        """
+        mark = self._counted / run.hex()
+        try:
+            if not mark.exists():
+                self.check_date()
+                self._counted.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                sync_folder(self._counted)
+            try:
+                self.check(run)  # after the mark: of two runs at once each sees the other's
+            except AgreementError:
+                mark.unlink()
+                raise
+        except OSError as error:
+            raise StorageError(f"{self.name}: results: {self._counted}: {error.strerror}") from None
 
 
 def delete_logs_beside(path: Path) -> None:
@@ -80,53 +134,3 @@ def delete_logs_beside(path: Path) -> None:
             if log is not None:
                 log.close()
             delete(other)
-
-
-class RunCount:
-    """The runs of a job in which a site shared anything: an empty file for each, beside its results."""
-
-    def __init__(self, agreement: Agreement, results: Path, *, name: str) -> None:
-        self._agreement, self._name = agreement, name
-        self._folder = _runs_folder(results) / agreement.digest.hex()
-
-    def check_date(self) -> None:
-        """Raise AgreementError when the job has expired."""
-        try:
-            self._agreement.check_date(datetime.now(UTC).date())
-        except AgreementError as error:
-            raise AgreementError(f"{self._name}: {error}", code=error.code) from None
-
-    def check(self, run: bytes) -> None:
-        """Raise AgreementError when the job had as many other runs as were agreed on."""
-        others = {path.name for path in self._folder.glob("*")} - {run.hex()}
-        if len(others) >= self._agreement.runs:
-            raise AgreementError(
-                f"{self._name}: the job {self._agreement.digest.hex()[:16]} had {len(others)} runs, it was "
-                f"agreed on {self._agreement.runs}",
-                code=Code.NO_RUNS_LEFT,
-            )
-
-    def count(self, run: bytes) -> None:
-        """Write down that a run shares something, before it does: a run counts however it ends.
-
-        Raises as `check_date` and `check`, and the run is not counted then; StorageError when it cannot be
-        written down.
-        """
-        mark = self._folder / run.hex()
-        try:
-            if not mark.exists():
-                self.check_date()
-                self._folder.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-                sync_folder(self._folder)
-            try:
-                self.check(run)  # after the mark: of two runs at once each sees the other's
-            except AgreementError:
-                mark.unlink()
-                raise
-        except OSError as error:
-            raise StorageError(f"{self._name}: results: {self._folder}: {error.strerror}") from None
-
-
-def _runs_folder(results: Path) -> Path:
-    return results.with_name(results.name + _RUNS)

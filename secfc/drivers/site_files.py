@@ -5,46 +5,26 @@ import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from secfc.agreement.job_file import read_job
 from secfc.agreement.site_file import read_site
 from secfc.drivers.callee import Callee
 from secfc.drivers.participant import Participant
-from secfc.drivers.past_runs import delete_log, has_been, log_path, report_of, written_statement
+from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError
 
 
-class SiteFiles:
+class SiteFiles(PastRuns):
     """A site file of the party of this name and the job in it; ParameterError if they cannot be used."""
 
     def __init__(self, *, name: str, file: Path) -> None:
-        self.name = name
         self._site = read_site(file.resolve())  # paths in it are relative to where it lies
-        self._agreement = read_job(self._site.job)
+        super().__init__(self._site, read_job(self._site.job))
+        self.name = name
         self.terms = RunTerms.of(self._agreement)
         names = self.terms.names
         self.number = names.index(name) + 1 if name in names else None
-
-    def log_path(self, run: bytes) -> Path | None:
-        """Where the log of a run is, or would be; None when the site keeps none."""
-        storage = self._site.storage
-        return None if storage is None else log_path(storage, self._agreement, run)
-
-    def delete_log(self, run: bytes) -> None:
-        """Delete the log of a run that has ended."""
-        path = self.log_path(run)
-        if path is not None:
-            delete_log(path)
-
-    def has_been(self, run: bytes) -> bool:
-        """Whether the site took part in a run that has ended."""
-        return has_been(self._site.results, run)
-
-    def reported(self, run: bytes) -> dict[str, Any]:
-        """What the site reported of a run that has ended."""
-        return report_of(written_statement(self._site.results, run, name=self.name))
 
     def participant(self) -> Participant:
         """The site as it takes part in a run."""

@@ -57,7 +57,7 @@ def test_a_job_is_run_as_often_as_was_agreed_on_whatever_the_endings(organisatio
         again(organisations, "north", bytes([run]) * 16).close(LEFT_OUT)
     for run in (4, 5):
         one = again(organisations, "north", bytes([run]) * 16)
-        one._count.count(one._run)  # as it does before its first shares leave
+        one._past.count(one._run)  # as it does before its first shares leave
     with pytest.raises(
         AgreementError, match=r"^north: the job [0-9a-f]{16} had 2 runs, it was agreed on 2$"
     ) as caught:
@@ -71,10 +71,10 @@ def test_two_runs_at_once_are_counted_before_anything_is_shared(organisations):
     organisations.sign()
     assert organisations.agreement.runs == 1
     first, second = (again(organisations, "north", bytes([run]) * 16) for run in (1, 2))
-    first._count.count(first._run)
+    first._past.count(first._run)
     with pytest.raises(AgreementError, match="had 1 runs"):
-        second._count.count(second._run)
-    first._count.count(first._run)  # of a journal that is read again
+        second._past.count(second._run)
+    first._past.count(first._run)  # of a journal that is read again
 
 
 def test_two_runs_that_are_counted_at_the_same_moment_do_not_both_share(organisations, monkeypatch):
@@ -86,13 +86,13 @@ def test_two_runs_that_are_counted_at_the_same_moment_do_not_both_share(organisa
     def earlier(path, *given):
         """The other process counts its run just before this one marks its own."""
         monkeypatch.setattr(past_runs.os, "open", opened)
-        second._count.count(second._run)
+        second._past.count(second._run)
         return opened(path, *given)
 
     opened = past_runs.os.open
     monkeypatch.setattr(past_runs.os, "open", earlier)
     with pytest.raises(AgreementError, match="had 1 runs"):
-        first._count.count(first._run)
-    second._count.count(second._run)
+        first._past.count(first._run)
+    second._past.count(second._run)
     with pytest.raises(AgreementError, match="had 1 runs"):  # also if it is started again
-        first._count.count(first._run)
+        first._past.count(first._run)
