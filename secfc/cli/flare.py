@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from secfc.cli.job import CoordinatorKey, Report, write_page
+from secfc.cli.job import CoordinatorKey, Report, SiteFiles, SummaryFile, write_page
 from secfc.cli.render import console
 from secfc.errors import ParameterError, PartyError
 from secfc.escaping import shown
@@ -69,10 +69,8 @@ def kit(
 @flare.command(epilog="Example: secfc flare poc job.toml north.toml south.toml west.toml")
 def poc(
     job: JobFile,
-    sites: Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")],
-    summary: Annotated[
-        Path | None, typer.Option(help="The summary to write; by default beside the job.")
-    ] = None,
+    sites: SiteFiles,
+    summary: SummaryFile = None,
     report: Report = None,
     key: CoordinatorKey = None,
     workspace: Annotated[

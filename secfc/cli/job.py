@@ -26,6 +26,8 @@ job = typer.Typer(
 _DOES_NOT_HOLD = 1
 
 JobFile = Annotated[Path, typer.Argument(help="The job file.")]
+SiteFiles = Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")]
+SummaryFile = Annotated[Path | None, typer.Option(help="The summary to write; by default beside the job.")]
 Report = Annotated[
     Path | None, typer.Option(help="Also write one self-contained HTML page of the run; a new file.")
 ]
@@ -145,10 +147,8 @@ Resumable = Annotated[
 @job.command(epilog="Example: secfc job run job.toml north.toml south.toml west.toml")
 def run(
     file: JobFile,
-    sites: Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")],
-    summary: Annotated[
-        Path | None, typer.Option(help="The summary to write; by default beside the job.")
-    ] = None,
+    sites: SiteFiles,
+    summary: SummaryFile = None,
     report: Report = None,
     key: CoordinatorKey = None,
     deadline: Deadline = None,
