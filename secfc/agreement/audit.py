@@ -27,7 +27,10 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
 
     Findings are of the job, each party's signature, signers unknown, and whether the statements agree.
     """
-    findings = [_of_job(summary, agreement)]
+    same = summary.agreement == agreement.to_json()
+    of_file = f"those of the job file ({agreement.digest.hex()[:16]})"
+    text = f"job and roster are {of_file}" if same else f"job or roster in it are not {of_file}"
+    findings = [Finding(holds=same, text=text)]
     by_name: dict[str, list[SignedStatement]] = {name: [] for name in agreement.names}
     for one in summary.statements:
         party = one.statement.party
@@ -82,16 +85,6 @@ def audit_evidence(found: Contradiction, agreement: Agreement) -> list[Finding]:
 
 def _wrong(text: str) -> Finding:
     return Finding(holds=False, text=text)
-
-
-def _of_job(summary: Summary, agreement: Agreement) -> Finding:
-    if summary.agreement == agreement.to_json():
-        return Finding(holds=True, text=f"job and roster are those of the job file ({_short(agreement)})")
-    return _wrong(f"job or roster in it are not those of the job file ({_short(agreement)})")
-
-
-def _short(agreement: Agreement) -> str:
-    return agreement.digest.hex()[:16]
 
 
 def _of_party(number: int, name: str, given: list[SignedStatement], agreement: Agreement) -> Finding:

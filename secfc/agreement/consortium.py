@@ -6,7 +6,7 @@ A public key file, which an organisation hands over, is a roster file of one.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -152,22 +152,16 @@ class Consortium:
 
 def check_member(name: str, organisation: str) -> None:
     """Raise ParameterError unless a party can be called this."""
-    text = _check_name(name) or _check_organisation(organisation)
-    if text:
+    for _, text in _wrong_in(name, organisation):
         raise ParameterError(text)
 
 
-def _check_name(name: str) -> str | None:
-    """What is wrong with a party's name."""
-    if _NAME.fullmatch(name):
-        return None
-    return "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
-
-
-def _check_organisation(text: str) -> str | None:
-    if text.isprintable() and len(text) <= _MOST_ORGANISATION:
-        return None
-    return f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
+def _wrong_in(name: str, organisation: str) -> Iterator[tuple[str, str]]:
+    """Which key of a party is wrong, and what."""
+    if not _NAME.fullmatch(name):
+        yield "name", "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
+    if not organisation.isprintable() or len(organisation) > _MOST_ORGANISATION:
+        yield "organisation", f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
 
 
 Fault = tuple[tuple[str | int, ...], str]  # where something is wrong in a roster file, and what
@@ -187,12 +181,8 @@ def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
     if schema.coordinator is not None:
         entries.append(("the coordinator", ("coordinator",), schema.coordinator))
     for who, place, one in entries:
-        for key, text in (
-            ("name", _check_name(one.name)),
-            ("organisation", _check_organisation(one.organisation)),
-        ):
-            if text:
-                wrong.append(((*place, key), f"{who}: {text}"))
+        for key, text in _wrong_in(one.name, one.organisation):
+            wrong.append(((*place, key), f"{who}: {text}"))
         first = names.setdefault(one.name.lower(), who)
         if first != who:
             wrong.append(((*place, "name"), f"{who}: {one.name!r} is the name of {first} too"))

@@ -255,7 +255,11 @@ class Callee:
         if (call.kind is Kind.OPEN) != (self._number < 0) or call.kind not in (Kind.OPEN, Kind.MESSAGES):
             raise MessageError(f"a call: {call.kind.name} out of turn")
         if call.kind is Kind.OPEN:
-            self._open(call.place)
+            run = call.place.run
+            one = self._participant or self._begin(run, self._party())
+            for message in one.open(run):
+                self._outgoing.put(message)
+            _LOG.info("run %s of job %s: open", run.hex(), call.place.agreement.hex())
         else:
             assert self._participant is not None
             for message in self._incoming.feed(call.body, position=call.position):
@@ -272,12 +276,6 @@ class Callee:
         self._participant = one = party.participant()
         self._log = one.open_log(run)
         return one
-
-    def _open(self, place: Place) -> None:
-        one = self._participant or self._begin(place.run, self._party())
-        for message in one.open(place.run):
-            self._outgoing.put(message)
-        _LOG.info("run %s of job %s: open", place.run.hex(), place.agreement.hex())
 
     def _most_bytes(self) -> int:
         assert self._participant is not None
