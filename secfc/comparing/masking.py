@@ -87,7 +87,7 @@ class MaskDealer:
     """The dealer's side of a round, part by part.
 
     Bearers are R = 2 (ell + t) - 1 clients, ascending; spares are the others that may answer. The keys are
-    those with each bearer, of a key of its own where the dealer is one.
+    those with each bearer, of a key of its own where the dealer is one. The primes are the first of `PRIMES`.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from secfc.comparing.batch import DealerTools, EvaluatorTools
 from secfc.comparing.gate_roles import GateDealer, GateEvaluator, Opening
 from secfc.comparing.matches import Knockout, packed
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.role import Comparer, Sending, Steps
+from secfc.comparing.role import Comparer, Role, Sending, Steps
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import primes_of
@@ -134,14 +134,10 @@ class _Least:
         self.found = int(won.argmax()), not self._last and not bits[-1, 0]
 
 
-class LeastDealer(GateDealer):
-    """C in a step's second role; totals are masks (`Minima.totals`), shape (P, c)."""
+class _Choosing(Role):
+    """A role that learns which total is least."""
 
-    def __init__(
-        self, *, primes: tuple[int, ...], totals: Floats, last: bool, **tools: Unpack[DealerTools]
-    ) -> None:
-        self._found = _Least(totals, primes, last=last)
-        super().__init__(self._play(), **tools)
+    _found: _Least
 
     @property
     def best(self) -> int:
@@ -153,12 +149,22 @@ class LeastDealer(GateDealer):
         """Whether that total is 0; False in the last step."""
         return self._known(self._found.found, "candidate")[1]
 
+
+class LeastDealer(GateDealer, _Choosing):
+    """C in a step's second role; totals are masks (`Minima.totals`), shape (P, c)."""
+
+    def __init__(
+        self, *, primes: tuple[int, ...], totals: Floats, last: bool, **tools: Unpack[DealerTools]
+    ) -> None:
+        self._found = _Least(totals, primes, last=last)
+        super().__init__(self._play(), **tools)
+
     def _play(self) -> Steps:
         if self._found.opening is not None:
             self._found.read((yield from self._told_bits(self._found.opening, "bits", "big")))
 
 
-class LeastEvaluator(GateEvaluator):
+class LeastEvaluator(GateEvaluator, _Choosing):
     """E0 or E1 in a step's second role; totals are masked."""
 
     def __init__(
@@ -166,16 +172,6 @@ class LeastEvaluator(GateEvaluator):
     ) -> None:
         self._found = _Least(totals, primes, last=last)
         super().__init__(self._play(), **tools)
-
-    @property
-    def best(self) -> int:
-        """As of `LeastDealer`."""
-        return self._known(self._found.found, "candidate")[0]
-
-    @property
-    def is_zero(self) -> bool:
-        """As of `LeastDealer`."""
-        return self._known(self._found.found, "candidate")[1]
 
     def _play(self) -> Steps:
         if self._found.opening is not None:

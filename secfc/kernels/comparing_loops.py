@@ -41,12 +41,8 @@ def _of_slots(own, values, weights, s, t, low, digit):
     n, last = digit.size, weights.size - 1
     mine, a, b = own[low : low + n], values[s, low : low + n], values[t, low : low + n]
     next_a, next_b = values[min(s + 1, last), low : low + n], values[min(t + 1, last), low : low + n]
-    light_a, heavy_a, light_b, heavy_b = (
-        weights[s],
-        weights[min(s + 1, last)],
-        weights[t],
-        weights[min(t + 1, last)],
-    )
+    light_a, heavy_a = weights[s], weights[min(s + 1, last)]
+    light_b, heavy_b = weights[t], weights[min(t + 1, last)]
     for i in range(n):
         own_a, other_a, own_b, other_b = a[i], next_a[i], b[i], next_b[i]
         passed_a, passed_b = mine[i] <= s, mine[i] <= t
