@@ -1,0 +1,36 @@
+"""The default run has each pair of options, or each option, though not all combinations."""
+
+from itertools import combinations, product
+
+import pytest
+from support.sweeps import crossed, sweep
+
+AXES = ("abcd", range(3), range(3), [True, False])
+
+
+def quick(cases):
+    return [case for case in cases if not hasattr(case, "marks")]
+
+
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_any_values_of_so_many_axes_are_in_a_quick_case(together):
+    kept = quick(crossed(*AXES, together=together))
+    for at in combinations(range(len(AXES)), together):
+        assert {tuple(case[one] for one in at) for case in kept} == set(product(*(AXES[one] for one in at)))
+
+
+def test_all_combinations_are_there_and_most_are_slow():
+    cases = crossed(*AXES)
+    assert [case.values if hasattr(case, "marks") else case for case in cases] == list(product(*AXES))
+    assert len(quick(cases)) == 12  # of 72; the first two axes alone have as many pairs
+
+
+def test_single_values_take_turns():
+    kept = quick(crossed(range(6), range(3), together=1))
+    assert [[case[1] for case in kept].count(one) for one in range(3)] == [2, 2, 2]
+
+
+def test_what_a_sweep_leaves_out_is_in_slow_cases_alone():
+    cases = crossed("ab", sweep(range(4), keep=(0, 2)))
+    assert quick(cases) == [("a", 0), ("a", 2), ("b", 0), ("b", 2)]
+    assert len(cases) == 8
