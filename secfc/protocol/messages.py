@@ -610,13 +610,14 @@ class Endorsement(ToServer):
 class CoinRequest(FromServer):
     """To a comparer: everybody who is in holds everything, so tell your value of the coin.
 
-    `tossing` are those that toss it, in the job's order. If there are none: say that you are there.
+    `tossing` are those that toss it, in the job's order. If there are none: say that you are there. So two
+    that differ are no evidence against the server.
     """
 
     number = 33
     phase = work = "iterate"
     states = frozenset({State.ITERATE})
-    alike = with_helpers = True
+    with_helpers = True
 
     left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
     tossing: Annotated[tuple[int, ...], clients(lambda of: of.job.tossers)] = ()

@@ -13,6 +13,7 @@ from secfc.errors import CheatError, MessageError, ParameterError, SealError, To
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.attempt import Attempt
+from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -21,6 +22,7 @@ from secfc.protocol.messages import (
     Compared,
     Endorsement,
     Finish,
+    FromServer,
     Hello,
     MaskedAnswer,
     MaskedDistances,
@@ -443,6 +445,34 @@ def test_one_that_is_slow_to_say_that_it_is_there_and_given_up_is_refused_nothin
     net.deliver(late)
     net.run()
     assert set(assert_follows_from_the_coin(net)) == {4, 5, 1}
+
+
+@pytest.mark.parametrize("gone", [(), (2,)])
+@pytest.mark.parametrize("more", [{}, {"recheckers": (3, 6, 7)}])
+def test_nobody_has_evidence_that_an_honest_server_cheated(of, more, gone):
+    net, proofs = of(seed=None, n_init=2, **more), {}
+
+    def see(message):
+        lost = (
+            bool(gone)
+            and net.server.gathering.round > 1
+            and bool({*gone} & {message.sender, message.recipient})
+        )
+        if isinstance(message, FromServer):
+            proofs.setdefault((type(message).__name__, message.round), []).append(message.proof)
+        return lost
+
+    net.run(drop=see)
+    for one in gone:
+        net.post(net.server.absent(one))
+        net.run(drop=see)
+    assert net.server.state is State.DONE
+    assert {"CoinRequest", "Assignment", "Finish"} <= {kind for kind, _ in proofs}
+    for first, *others in proofs.values():
+        for second in others:
+            found = Contradiction(agreement=net.session.agreement, first=first, second=second)
+            with pytest.raises(SealError, match="do not contradict"):
+                found.check(net.session.roster)
 
 
 @pytest.mark.parametrize("comparer", [4, RESERVE])
