@@ -11,7 +11,7 @@ import typer
 
 from benchmarks.reproduce.command import reproduce
 from benchmarks.shown import show_rows
-from secfc.cli.endings import plain_endings
+from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.options import Agreed
@@ -23,6 +23,7 @@ Precision = Annotated[int, typer_option(Agreed, "precision")]
 HERE = Path(__file__).resolve().parent
 
 app = typer.Typer(
+    cls=PlainGroup,
     help="Costs beside plaintext, attacks and simulated faults, measured in one go on this machine. "
     "See benchmarks/RESULTS.md.",
     no_args_is_help=True,
@@ -57,12 +58,11 @@ def _command(name: str, text: str, *, module: str = "", cases: str = "--quick", 
         precision: Precision = Job.precision,
         cases: Cases = None,
     ) -> None:
-        with plain_endings():
-            found = import_module(f"benchmarks.costs.{module or name}")
-            given = tuple(map(import_module("benchmarks.costs.setting").Case.parse, cases or ()))
-            chosen = given or (found.QUICK_CASES if quick_sizes else found.CASES)
-            arguments = quick if quick_sizes else {}
-            show_rows(name, found.measure_cases(chosen, precision=precision, **arguments), as_json)
+        found = import_module(f"benchmarks.costs.{module or name}")
+        given = tuple(map(import_module("benchmarks.costs.setting").Case.parse, cases or ()))
+        chosen = given or (found.QUICK_CASES if quick_sizes else found.CASES)
+        arguments = quick if quick_sizes else {}
+        show_rows(name, found.measure_cases(chosen, precision=precision, **arguments), as_json)
 
     app.command(
         name, help=text, rich_help_panel=_COSTS, epilog=f"Example: python -m benchmarks {name} {cases}"
@@ -103,36 +103,33 @@ _command(
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks figure1 --quick")
 def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """The paper's Figure 1: an iteration against n, d and m, beside a whole run of k-FED."""
-    with plain_endings():
-        from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1  # noqa: PLC0415
+    from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1
 
-        sweeps, starts = (QUICK_SWEEPS, 2) if quick else (SWEEPS, STARTS)
-        show_rows("figure1", measure_figure1(sweeps=sweeps, precision=precision, starts=starts), as_json)
+    sweeps, starts = (QUICK_SWEEPS, 2) if quick else (SWEEPS, STARTS)
+    show_rows("figure1", measure_figure1(sweeps=sweeps, precision=precision, starts=starts), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks scaling --quick")
 def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Fitted exponents of n, t, ell, d, m and k, beside the paper's complexity."""
-    with plain_endings():
-        from benchmarks.costs.scaling import (  # noqa: PLC0415
-            BASE,
-            QUICK_BASE,
-            QUICK_SWEEPS,
-            SWEEPS,
-            measure_scaling,
-        )
+    from benchmarks.costs.scaling import (
+        BASE,
+        QUICK_BASE,
+        QUICK_SWEEPS,
+        SWEEPS,
+        measure_scaling,
+    )
 
-        base, sweeps = (QUICK_BASE, QUICK_SWEEPS) if quick else (BASE, SWEEPS)
-        show_rows("scaling", measure_scaling(base=base, sweeps=sweeps, precision=precision), as_json)
+    base, sweeps = (QUICK_BASE, QUICK_SWEEPS) if quick else (BASE, SWEEPS)
+    show_rows("scaling", measure_scaling(base=base, sweeps=sweeps, precision=precision), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
 def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""
-    with plain_endings():
-        from benchmarks.costs.resilience import measure_resilience  # noqa: PLC0415
+    from benchmarks.costs.resilience import measure_resilience
 
-        show_rows("resilience", measure_resilience(precision=precision, quick=quick), as_json)
+    show_rows("resilience", measure_resilience(precision=precision, quick=quick), as_json)
 
 
 @app.command(
@@ -152,14 +149,13 @@ def memory(
     ] = None,
 ) -> None:
     """Peak anonymous memory of the processes of runs up to 2,000,000 x 100, which take 25 GB of disk."""
-    with plain_endings():
-        from benchmarks.costs.memory import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
+    from benchmarks.costs.memory import CASES, QUICK_CASES, measure_cases
+    from benchmarks.costs.setting import Case
 
-        if storage is not None and not storage.is_dir():
-            raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
-        chosen = tuple((Case.parse(one), True) for one in cases or ()) or (QUICK_CASES if quick else CASES)
-        show_rows("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
+    if storage is not None and not storage.is_dir():
+        raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+    chosen = tuple((Case.parse(one), True) for one in cases or ()) or (QUICK_CASES if quick else CASES)
+    show_rows("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
 
 
 @app.command(
@@ -176,16 +172,15 @@ def membership(
     ] = None,
 ) -> None:
     """A whole run with membership privacy beside the same one without: seconds, bytes, peak memory."""
-    with plain_endings():
-        from benchmarks.costs.membership import CASES, QUICK_CASES, measure_cases  # noqa: PLC0415
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
+    from benchmarks.costs.membership import CASES, QUICK_CASES, measure_cases
+    from benchmarks.costs.setting import Case
 
-        if storage is not None and not storage.is_dir():
-            raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
-        in_files = storage is not None
-        chosen = tuple((Case.parse(one), in_files) for one in cases or ())
-        measured = chosen or (QUICK_CASES if quick else CASES)
-        show_rows("membership", measure_cases(measured, folder=storage, precision=precision), as_json)
+    if storage is not None and not storage.is_dir():
+        raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+    in_files = storage is not None
+    chosen = tuple((Case.parse(one), in_files) for one in cases or ())
+    measured = chosen or (QUICK_CASES if quick else CASES)
+    show_rows("membership", measure_cases(measured, folder=storage, precision=precision), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks comparing --sizes 10000,16")
@@ -197,19 +192,18 @@ def comparing(
     ] = None,
 ) -> None:
     """Labels from masked distances by a dealer and two evaluators: CPU, bytes and exchanges of a round."""
-    with plain_endings():
-        from benchmarks.costs.comparing import (  # noqa: PLC0415
-            CHANGED,
-            QUICK_CHANGED,
-            QUICK_SIZES,
-            SIZES,
-            measure_cases,
-            parse_size,
-        )
+    from benchmarks.costs.comparing import (
+        CHANGED,
+        QUICK_CHANGED,
+        QUICK_SIZES,
+        SIZES,
+        measure_cases,
+        parse_size,
+    )
 
-        chosen = tuple(map(parse_size, sizes)) if sizes else QUICK_SIZES if quick else SIZES
-        changed = QUICK_CHANGED if quick else CHANGED
-        show_rows("comparing", measure_cases(chosen, changed=changed), as_json)
+    chosen = tuple(map(parse_size, sizes)) if sizes else QUICK_SIZES if quick else SIZES
+    changed = QUICK_CHANGED if quick else CHANGED
+    show_rows("comparing", measure_cases(chosen, changed=changed), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks engines --quick")
@@ -221,10 +215,9 @@ def engines(
     ] = "in-process,multiprocess,flare",
 ) -> None:
     """The same job through each driver: in one process, a process per party, NVIDIA FLARE (secfc[flare])."""
-    with plain_endings():
-        from benchmarks.costs.engines import measure_engines  # noqa: PLC0415
+    from benchmarks.costs.engines import measure_engines
 
-        measure_engines(_several(only), quick=quick, as_json=as_json)
+    measure_engines(_several(only), quick=quick, as_json=as_json)
 
 
 @app.command(
@@ -239,10 +232,9 @@ def privacy(
     ] = "",
 ) -> None:
     """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""
-    with plain_endings():
-        from benchmarks.privacy.measure import FULL, QUICK, measure_attacks  # noqa: PLC0415
+    from benchmarks.privacy.measure import FULL, QUICK, measure_attacks
 
-        show_rows("privacy", measure_attacks(QUICK if quick else FULL, _several(only)), as_json)
+    show_rows("privacy", measure_attacks(QUICK if quick else FULL, _several(only)), as_json)
 
 
 @app.command(rich_help_panel=_FAULTS, epilog="Example: python -m benchmarks liars --runs 5000")
@@ -254,17 +246,16 @@ def liars(
     ] = False,
 ) -> None:
     """Search for runs in which at most max_liars make a label wrong or have somebody honest blamed."""
-    with plain_endings():
-        from benchmarks.faults.liars import search  # noqa: PLC0415
+    from benchmarks.faults.liars import search
 
-        if search(runs=runs, first=first, beyond=beyond):
-            raise typer.Exit(1)
+    if search(runs=runs, first=first, beyond=beyond):
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=_STUDIES)
 def crossover() -> None:
     """Where encoding and decoding weights by transform overtake the matrix."""
-    from benchmarks.studies.crossover import measure  # noqa: PLC0415
+    from benchmarks.studies.crossover import measure
 
     measure()
 
@@ -272,7 +263,7 @@ def crossover() -> None:
 @app.command(rich_help_panel=_STUDIES)
 def aead() -> None:
     """Sealing a part of shares: AES-256-GCM against ChaCha20-Poly1305, turn by turn on one core."""
-    from benchmarks.studies.aead import measure  # noqa: PLC0415
+    from benchmarks.studies.aead import measure
 
     measure()
 
@@ -287,10 +278,9 @@ def precision(
     bits: Annotated[str, typer.Option(help="Precisions, separated by commas.")] = "24,26,28,30,32",
 ) -> None:
     """How many bits whole runs of exact Lloyd need to end with scikit-learn's labels (SECFC_DATA)."""
-    with plain_endings():
-        from benchmarks.studies.precision import measure  # noqa: PLC0415
+    from benchmarks.studies.precision import measure
 
-        measure(dataset, seeds, _numbers("--bits", bits))
+    measure(dataset, seeds, _numbers("--bits", bits))
 
 
 @app.command(rich_help_panel=_STUDIES)
@@ -303,10 +293,9 @@ def starts(
     markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
 ) -> None:
     """Inertia after "random" and "k-means++" starts, beside scikit-learn's k-means++ (SECFC_DATA)."""
-    with plain_endings():
-        from benchmarks.studies.starts import measure  # noqa: PLC0415
+    from benchmarks.studies.starts import measure
 
-        measure(datasets or [], starts, rows, markdown)
+    measure(datasets or [], starts, rows, markdown)
 
 
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks tail --case 5000,4,6,4,1,1")
@@ -316,15 +305,14 @@ def tail(
     coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
 ) -> None:
     """A run that ends slowly, at several tol_moved: iterations, bytes and seconds."""
-    with plain_endings():
-        from benchmarks.costs.setting import Case  # noqa: PLC0415
-        from benchmarks.studies.tail import measure  # noqa: PLC0415
+    from benchmarks.costs.setting import Case
+    from benchmarks.studies.tail import measure
 
-        try:
-            chosen = list(map(float, _several(tolerances)))
-        except ValueError:
-            raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
-        measure(Case.parse(case), chosen, "coded" if coded else "distances")
+    try:
+        chosen = list(map(float, _several(tolerances)))
+    except ValueError:
+        raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
+    measure(Case.parse(case), chosen, "coded" if coded else "distances")
 
 
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")
@@ -338,14 +326,13 @@ def union(
     ell: Annotated[int, typer.Option(help="Segments.")] = 2,
 ) -> None:
     """Private set union beside a plain union of sets, on one thread."""
-    with plain_endings():
-        from benchmarks.studies.union import UnionParties, measure_unions  # noqa: PLC0415
+    from benchmarks.studies.union import UnionParties, measure_unions
 
-        measure_unions(
-            UnionParties(n=n, t=t, ell=ell),
-            _numbers("--ids", ids),
-            _numbers("--loads", loads),
-        )
+    measure_unions(
+        UnionParties(n=n, t=t, ell=ell),
+        _numbers("--ids", ids),
+        _numbers("--loads", loads),
+    )
 
 
 @app.command(name="union-run", rich_help_panel=_STUDIES)
@@ -357,10 +344,9 @@ def union_run(
     ell: Annotated[int, typer.Option(help="Segments.")] = 2,
 ) -> None:
     """A run with membership privacy beside an ordinary run, all parties in one process."""
-    with plain_endings():
-        from benchmarks.studies.union import UnionParties, measure_runs  # noqa: PLC0415
+    from benchmarks.studies.union import UnionParties, measure_runs
 
-        measure_runs(UnionParties(n=n, t=t, ell=ell), rows, columns)
+    measure_runs(UnionParties(n=n, t=t, ell=ell), rows, columns)
 
 
 @app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only iteration,sharing")
@@ -374,13 +360,12 @@ def record(
     ] = None,
 ) -> None:
     """Run every benchmark that RESULTS.md shows, store what it found, and write the page again."""
-    with plain_endings():
-        from benchmarks.record import record_all  # noqa: PLC0415
+    from benchmarks.record import record_all
 
-        failed = record_all(_several(only), _several(skip), quick=quick, out=out, storage=storage)
-        if failed:
-            typer.echo(f"failed: {', '.join(failed)}", err=True)
-            raise typer.Exit(1)
+    failed = record_all(_several(only), _several(skip), quick=quick, out=out, storage=storage)
+    if failed:
+        typer.echo(f"failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=_RESULTS)
@@ -388,10 +373,9 @@ def report(
     results: Annotated[Path, typer.Option(help="Folder of results.")] = HERE / "results",
 ) -> None:
     """Write RESULTS.md and its plots again, beside the folder of results."""
-    with plain_endings():
-        from benchmarks.report import write_report  # noqa: PLC0415
+    from benchmarks.report import write_report
 
-        typer.echo(write_report(results))
+    typer.echo(write_report(results))
 
 
 app.command(

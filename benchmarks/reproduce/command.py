@@ -11,7 +11,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from secfc.cli.endings import plain_endings
 from secfc.cli.render import console, error_console
 from secfc.errors import ParameterError
 
@@ -37,40 +36,39 @@ def reproduce(
     dark: Annotated[bool, typer.Option("--dark", help="The plot is for a dark page.")] = False,
 ) -> None:
     """Run a published experiment and print our figure beside the paper's, with SecFC as one more column."""
-    with plain_endings():
-        from benchmarks.reproduce.registry import EXPERIMENTS, experiment  # noqa: PLC0415
+    from benchmarks.reproduce.registry import EXPERIMENTS, experiment  # noqa: PLC0415
 
-        if list_all:
-            _print_list(as_json)
-            return
-        if name is None:
-            raise ParameterError(f"NAME is needed, one of {len(EXPERIMENTS)} experiments; --list shows them")
-        chosen = experiment(name)
-        if data_dir is not None and not data_dir.is_dir():
-            raise ParameterError(f"--data-dir {data_dir} is no folder")
+    if list_all:
+        _print_list(as_json)
+        return
+    if name is None:
+        raise ParameterError(f"NAME is needed, one of {len(EXPERIMENTS)} experiments; --list shows them")
+    chosen = experiment(name)
+    if data_dir is not None and not data_dir.is_dir():
+        raise ParameterError(f"--data-dir {data_dir} is no folder")
 
-        from benchmarks.reproduce.common import Context  # noqa: PLC0415 - scikit-learn takes a second to import
-        from benchmarks.reproduce.plot import require_matplotlib, save_plot  # noqa: PLC0415
+    from benchmarks.reproduce.common import Context  # noqa: PLC0415 - scikit-learn takes a second to import
+    from benchmarks.reproduce.plot import require_matplotlib, save_plot  # noqa: PLC0415
 
-        if plot is not None:
-            require_matplotlib()  # not after minutes of work
-        rows: list[FigureRow] = []
-        watched = error_console()
-        for row in chosen.rows(Context(quick=quick, folder=data_dir)):
-            rows.append(row)
-            if watched.is_terminal:
-                watched.print(f"reproduce {name}: {len(rows)} figures")
-        if plot is not None:
-            save_plot(rows, chosen.title, plot, dark=dark)
-        if as_json:
-            answer = {"experiment": name, "title": chosen.title, "quick": quick}
-            typer.echo(json.dumps(answer | {"rows": [asdict(row) for row in rows]}, allow_nan=False))
-        else:
-            _print_rows(rows, chosen.title)
-        if any(row.same_labels != row.rows for row in rows):
-            watched.print("error:", style="bold red", end=" ")
-            watched.print("SecFC's labels differ from exact Lloyd's: this must not happen")
-            raise typer.Exit(1)
+    if plot is not None:
+        require_matplotlib()  # not after minutes of work
+    rows: list[FigureRow] = []
+    watched = error_console()
+    for row in chosen.rows(Context(quick=quick, folder=data_dir)):
+        rows.append(row)
+        if watched.is_terminal:
+            watched.print(f"reproduce {name}: {len(rows)} figures")
+    if plot is not None:
+        save_plot(rows, chosen.title, plot, dark=dark)
+    if as_json:
+        answer = {"experiment": name, "title": chosen.title, "quick": quick}
+        typer.echo(json.dumps(answer | {"rows": [asdict(row) for row in rows]}, allow_nan=False))
+    else:
+        _print_rows(rows, chosen.title)
+    if any(row.same_labels != row.rows for row in rows):
+        watched.print("error:", style="bold red", end=" ")
+        watched.print("SecFC's labels differ from exact Lloyd's: this must not happen")
+        raise typer.Exit(1)
 
 
 def _print_list(as_json: bool) -> None:
