@@ -37,7 +37,7 @@ class Keys:
             raise ValueError(f"secret: {len(secret)} bytes given, {KEY_BYTES} needed")
         self._secret, self._run = secret, run
         self._info = _LABEL + _PLACE.pack(round_, attempt, part) + _framed(phase)
-        self.used: list[tuple[str, int]] = []
+        self.used: dict[tuple[str, int], None] = {}
         """Purpose and index of every key so far, in order."""
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Keys:
         """
         if (purpose, index) in self.used:
             raise SecFCError(f"the key for {purpose} {index} was used: masks would repeat")
-        self.used.append((purpose, index))
+        self.used[purpose, index] = None
         info = self._info + _framed(purpose) + _INDEX.pack(index)
         return HKDF(SHA256(), KEY_BYTES, self._run, info).derive(self._secret)
 

@@ -256,7 +256,7 @@ class TestRefusals:
         ring, shape = keys(1), (COUNT, 2, 5)
         masks = BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0])
         assert bytes(masks.next(shape).payload) != bytes(masks.next(shape).payload)
-        assert ring.used == [("answers", 0), ("answers", 1)]
+        assert list(ring.used) == [("answers", 0), ("answers", 1)]
         with pytest.raises(SecFCError, match="the key for answers 0 was used"):
             BearerMasks(keys=ring, primes=PRIMES_OF_ROUND, kernels=BOTH[0]).next(shape)
 

@@ -551,7 +551,7 @@ def test_a_key_used_for_two_parts_would_be_seen(net_of, part_rows, monkeypatch):
 
     def key(ring, purpose, index):
         if purpose == "answers":
-            index, ring.used = 0, []
+            index, ring.used = 0, {}
         return derive(ring, purpose, index)
 
     monkeypatch.setattr(Keys, "key", key)
