@@ -362,7 +362,16 @@ def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=())
 
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
-JOB = {"k": 3, "t": 1, "ell": 1, "seed": 0, "disclosure": "labels", "bound": 6.0, "precision": 12}
+JOB = {
+    "k": 3,
+    "t": 1,
+    "ell": 1,
+    "seed": 0,
+    "disclosure": "labels",
+    "bound": 6.0,
+    "precision": 12,
+    "max_iter": 3,
+}
 COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
 
 
