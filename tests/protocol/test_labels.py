@@ -900,6 +900,17 @@ class TestEmptiedClusters:
         net.deliver(question)
 
 
+FIRST_SETS = {
+    "none": lambda sets: np.full_like(sets, -1),
+    "two": lambda sets: np.where(np.arange(sets.size) < 2, [0], -1),
+    "two sets": lambda sets: np.where(np.arange(sets.size) < 2, np.arange(sets.size), -1),
+    "another set": lambda sets: np.where(sets == 0, 1, -1),
+    "another row": lambda sets: np.roll(sets, 1),
+    "a partition": lambda sets: np.arange(sets.size) % 4,
+}
+"""What a server may ask about first instead of the row that follows."""
+
+
 class TestStartByPlusPlus:
     """Evaluators say which candidate is chosen and which rows are drawn; the server gives the draws."""
 
@@ -958,31 +969,17 @@ class TestStartByPlusPlus:
             assert len(rows) == 1
             assert len(rows.pop()) == 1 if round_ == self.K else 2 <= len(rows.pop()) <= 4
 
-    @pytest.mark.parametrize("client", EVERYBODY)
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda sets: np.full_like(sets, -1),
-            lambda sets: np.where(np.arange(sets.size) < 2, [0], -1),
-            lambda sets: np.where(np.arange(sets.size) < 2, np.arange(sets.size), -1),
-            lambda sets: np.where(sets == 0, 1, -1),
-            lambda sets: np.roll(sets, 1),
-            lambda sets: np.arange(sets.size) % 4,
-        ],
-        ids=["none", "two", "two sets", "another set", "another row", "a partition"],
-    )
+    @pytest.mark.parametrize(("client", "change"), crossed(EVERYBODY, FIRST_SETS, together=1))
     def test_a_first_question_that_is_not_about_the_row_that_follows_is_refused(
         self, net, refuses, client, change
     ):
         question = net.hold(Assignment, recipient=client)
-        sets = change(labels_of(question.sets)).astype(np.int32)
+        sets = FIRST_SETS[change](labels_of(question.sets)).astype(np.int32)
         text = "first sets and draws that follow from|every set is"
         refuses(net.clients[client], replace(question, sets=sets), MessageError, text)
         net.deliver(question)
 
-    @pytest.mark.parametrize("client", EVERYBODY)
-    @pytest.mark.parametrize("round_", [1, 2])
-    @pytest.mark.parametrize("count", [1, 2])
+    @pytest.mark.parametrize(("client", "round_", "count"), crossed(EVERYBODY, [1, 2], [1, 2]))
     def test_other_draws_are_refused(self, net, refuses, client, round_, count):
         question = of_round(net, round_, client)
         text = "first sets and draws that follow from" if round_ == 1 else f"client {FIRST}"
@@ -997,8 +994,9 @@ class TestStartByPlusPlus:
         refuses(net.clients[client], replace(question, draws=(1, 2, 3)), SealError, f"client {FIRST}")
         net.deliver(question)
 
-    @pytest.mark.parametrize("client", EVERYBODY)
-    @pytest.mark.parametrize("said", [Said.LABELS, Said.START, Said.RESULT])
+    @pytest.mark.parametrize(
+        ("client", "said"), crossed(EVERYBODY, [Said.LABELS, Said.START, Said.RESULT], together=1)
+    )
     def test_candidates_that_evaluators_did_not_draw_are_refused(self, net, refuses, client, said):
         question = of_round(net, 2, client)
         sets = labels_of(question.sets)

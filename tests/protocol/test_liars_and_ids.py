@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.sweeps import sweep
+from support.sweeps import crossed, sweep
 from support.wire import UnionWire
 
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
@@ -41,7 +41,7 @@ ROWS_OF_A_PART = 4
 PARTS = 5
 
 comparisons = pytest.mark.parametrize("comparison", ["end", "rounds"])
-clients = pytest.mark.parametrize("client", sweep(range(1, 8), keep=(1, 4, 7)))
+CLIENTS = sweep(range(1, 8), keep=(1, 4, 7))
 
 
 @pytest.fixture(autouse=True)
@@ -83,10 +83,10 @@ def as_exact_lloyd(net):
 
 
 class TestInTheIteration:
-    @comparisons
-    @pytest.mark.parametrize("liar", [1, 4, 7])
     @pytest.mark.parametrize(
-        "more", [{}, {"disclosure": "labels", "comparers": (8, 9, 10)}], ids=["coded", "labels"]
+        ("comparison", "liar", "more"),
+        crossed(["end", "rounds"], [1, 4, 7], [{}, {"disclosure": "labels", "comparers": (8, 9, 10)}]),
+        ids=str,
     )
     def test_a_liar_is_named_and_the_result_is_right(self, comparison, liar, more):
         net = union(comparison=comparison, **more)
@@ -115,8 +115,7 @@ class TestInTheIteration:
 
 
 class TestBadDealers:
-    @clients
-    @pytest.mark.parametrize("part", [0, 1, PARTS - 1])
+    @pytest.mark.parametrize(("client", "part"), crossed(CLIENTS, [0, 1, PARTS - 1], together=1))
     def test_every_client_that_deals_one_wrong_residue_of_one_row_ends_the_run_by_name(self, client, part):
         victim = client % 7 + 1
         net = union()
@@ -175,8 +174,9 @@ class TestBadDealers:
 
 
 class TestLyingRecipients:
-    @clients
-    @pytest.mark.parametrize("about", [{1}, {4}, {1, 2, 3, 4, 5, 6, 7}])
+    @pytest.mark.parametrize(
+        ("client", "about"), crossed(CLIENTS, [{1}, {4}, {1, 2, 3, 4, 5, 6, 7}], together=1), ids=str
+    )
     def test_a_client_that_lies_in_its_reports_is_excluded_and_the_result_is_right(self, client, about):
         net = union()
         net.lie_about(client, about)
