@@ -73,7 +73,7 @@ def jobs(draw):
         if start == "predict":
             sets[draw(st.lists(st.integers(0, m - 1), max_size=m))] = -1
             sets[0] = max(sets[0], 0)
-            given |= {"predict": True, "max_iter": 1, "limits": Limits(predict=True)}
+            given |= {"predict": True, "max_iter": 1, "tol_moved": 0.0, "limits": Limits(predict=True)}
         given["starts"] = np.split(sets, ends)
     else:
         given |= {
@@ -673,6 +673,21 @@ class TestLiars:
         net.run(drop=drop)
         assert net.server.outcome is None
         assert net.server.overdue(lambda *link: carried[link]) == blamed
+
+    def test_a_dealer_that_gives_the_first_evaluator_no_masks_is_overdue(self, of):
+        """Its own answer is carried to nobody, and with two liars all seven are needed."""
+        net, carried = of(comparers=(4, 7, 5)), Counter()
+        lie = self.lying(net, (1, 3), since=2)
+
+        def drop(message):
+            if message.round == 2 and isinstance(message, SpareMasks) and message.recipient == 7:
+                return True
+            carried[type(message).__name__, message.sender, message.recipient] += 1
+            return lie(message)
+
+        net.run(drop=drop)
+        assert net.server.outcome is None
+        assert net.server.overdue(lambda *link: carried[link]) == (4,)
 
 
 class TestTheTrio:

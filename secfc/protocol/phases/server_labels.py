@@ -123,6 +123,8 @@ class ServerLabels(ServerRounds):
         asked = self._attempt.question(gathering.round) - 1
         due = before + asked * self._parts.answers + self._parts_done + 1
         behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
+        # Its own answer is carried to nobody, but waits for masks as others do.
+        behind += [first] if first in present and self._unmasked([first], due, carried) else []
         if behind and len(present) - len(behind) < self._needed:
             return self._unmasked(behind, due, carried) or tuple(behind)
         return self.awaited
