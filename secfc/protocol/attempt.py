@@ -21,20 +21,10 @@ _LABEL = b"secfc attempt 1"
 class Attempt:
     """An attempt at a run's questions.
 
-    Parameters
-    ----------
-    comparers : tuple of int
-        The job's: dealer, first and second evaluator, then reserves in their order.
-    lost : tuple of int
-        Those that compare no more, in the order in which they were replaced. A reserve that was lost before
-        it could take a place is among them, as if it had taken it.
-    since : int
-        Round of the first question.
-
-    Raises
-    ------
-    MessageError
-        One of `lost` does not compare, or no reserve is left for it.
+    Comparers are the job's: dealer, first and second evaluator, then reserves in their order. `lost` are
+    those that compare no more, in the order in which they were replaced. A reserve that was lost before it
+    could take a place is among them, as if it had taken it. `since` is the round of the first question.
+    MessageError when one of `lost` does not compare, or no reserve is left for it.
     """
 
     comparers: tuple[int, ...]

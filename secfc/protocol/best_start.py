@@ -7,31 +7,18 @@ from secfc.array_types import Floats, Ints
 
 @dataclass(frozen=True, kw_only=True)
 class EndedStart:
-    """Sums of D over the rows of each label: masked at evaluators, masks at the dealer.
+    """Sums of D over the rows of each label: masked at evaluators, masks at the dealer."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (P, k), float64
-    sizes : ndarray of shape (k,), int64
-        Rows of the sets that the distances are to.
-    """
-
-    sums: Floats = field(repr=False)
-    sizes: Ints = field(repr=False)
+    sums: Floats = field(repr=False)  # (P, k)
+    sizes: Ints = field(repr=False)  # of the sets that the distances are to
 
 
 class Starts:
-    """Starts that have ended.
-
-    Attributes
-    ----------
-    best, last : EndedStart or None
-        The best one so far, and the last one while it is compared with that.
-    """
+    """Starts that have ended."""
 
     def __init__(self) -> None:
         self.best: EndedStart | None = None
-        self.last: EndedStart | None = None
+        self.last: EndedStart | None = None  # while it is compared with the best one so far
 
     def __repr__(self) -> str:
         return "Starts()"

@@ -40,11 +40,7 @@ def most_witness_bytes(job: Job) -> int:
 class Bounds:
     """Bounds of a job's values as they are encoded, in bytes where nothing else is said.
 
-    Parameters
-    ----------
-    job : Job
-    layout : Layout, optional
-        The rows as planned, once they are known.
+    The layout is that of the rows as planned, once they are known.
     """
 
     job: Job

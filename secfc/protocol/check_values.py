@@ -13,23 +13,10 @@ from secfc.sealing.coin import COIN_BYTES, check_seed, commitment_to
 
 
 class CheckValues:
-    """The clients' values that were told, at the server or a client.
-
-    Parameters
-    ----------
-    job : Job
-    run : bytes of length 16
-    commitments : mapping from party to bytes of length 32
-        To the first value of each.
-
-    Attributes
-    ----------
-    told : bool
-        Whether clients tell any in this job.
-    """
+    """The clients' values that were told, at the server or a client; commitments are to the first of each."""
 
     def __init__(self, job: Job, run: bytes, commitments: Mapping[int, bytes]) -> None:
-        self.told = job.disclosure == "labels"
+        self.told = job.disclosure == "labels"  # whether clients tell any in this job
         self._n, self._run = job.n, run
         self._last = dict(commitments)  # value, or commitment to the first one, by client
 
@@ -48,10 +35,8 @@ class CheckValues:
     def of(self, challenge: Challenge, *, transcript: bytes, left_out: Collection[int]) -> dict[int, bytes]:
         """The values of a challenge, by client.
 
-        Raises
-        ------
-        MessageError
-            They are not those of all clients that are in, or the seed does not follow from them.
+        MessageError when they are not those of all clients that are in, or the seed does not follow from
+        them.
         """
         given, count = challenge.values, self._n if self.told else 0
         if len(given) != COIN_BYTES * count:

@@ -25,34 +25,20 @@ UNION_IS_OPEN = (
 
 
 class ShareChecks:
-    """All checks of a run's shares.
+    """All checks of a run's shares, of the `planned` clients that the run began with.
 
-    Parameters
-    ----------
-    plan : SharePlan
-    secret : MaskSource
-        Gives the seeds where clients tell no values.
-    planned : int
-        Clients that the run began with.
-
-    Attributes
-    ----------
-    settled : int
-        With membership privacy: parts, the first ones, that nobody disputes any more.
-    dealers, recipients : dict of int to str
-        Clients that lied about what they dealt, or were dealt, with the reason.
-    unread : set of (dealer, recipient)
-        The recipient says that it cannot read what the dealer sent.
+    `secret` gives the seeds where clients tell no values.
     """
 
     def __init__(self, plan: SharePlan, *, secret: MaskSource, planned: int) -> None:
         self._plan, self._job, self._secret, self._planned = plan, plan.job, secret, planned
         self._open: dict[int, Inquiry] = {}  # by round
         self._ended: set[int] = set()  # rounds
-        self.settled = 0
+        self.settled = 0  # with membership privacy: parts, the first ones, that nobody disputes any more
+        # Clients that lied about what they dealt, or were dealt, with the reason.
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
-        self.unread: set[tuple[int, int]] = set()
+        self.unread: set[tuple[int, int]] = set()  # dealers, and recipients that say they cannot read theirs
 
     @property
     def by_part(self) -> bool:
@@ -67,12 +53,8 @@ class ShareChecks:
     def begin(self, layout: Layout, members: Collection[int], values: bytes) -> list[Message]:
         """Everybody holds all rows of this layout: challenge the members to combine what they hold.
 
-        Where clients told values, the seed follows from these.
-
-        Raises
-        ------
-        TooManyFaultsError
-            Too few are left to confirm a seed to each other.
+        Where clients told values, the seed follows from these. Raises TooManyFaultsError when too few are
+        left to confirm a seed to each other.
         """
         self._require(members)
         return self._challenge(0, columns_of(layout, self._plan.parts), members, values)
@@ -98,10 +80,8 @@ class ShareChecks:
     def drop(self, client: int, members: Collection[int]) -> list[Message]:
         """Wait for nothing from a client that was left out; what this causes.
 
-        Raises
-        ------
-        TooManyFaultsError
-            Others have not reported, and too few are left to confirm the seed to them.
+        Raises TooManyFaultsError when others have not reported, and too few are left to confirm the seed to
+        them.
         """
         inquiry = self._open[0]
         inquiry.drop(client)
@@ -112,12 +92,8 @@ class ShareChecks:
     def receive(self, message: Report | Evidence, members: Collection[int]) -> list[Message]:
         """Take what a client says of its shares.
 
-        Raises
-        ------
-        MessageError
-            It is refused, and nothing has changed.
-        TooManyFaultsError
-            More clients lied than the job tolerates, or one that cannot be left out dealt badly.
+        A MessageError refuses it, and nothing has changed. TooManyFaultsError when more clients lied than the
+        job tolerates, or one that cannot be left out dealt badly.
         """
         inquiry = self._open.get(message.round)
         if inquiry is None:

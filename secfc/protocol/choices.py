@@ -33,13 +33,9 @@ def value_told(
 ) -> bytes:
     """A comparer's value of the coin, of what it told: the value and its signature.
 
-    Raises
-    ------
-    MessageError
-        It is not what the comparer is committed to.
-    SealError
-        The comparer did not sign it for this transcript, those who toss and the clients left out. A server
-        that asked comparers about others would else have a choice of coins when some of them are lost.
+    MessageError when it is not what the comparer is committed to, SealError when the comparer did not sign it
+    for this transcript, those who toss and the clients left out. A server that asked comparers about others
+    would else have a choice of coins when some of them are lost.
     """
     value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
     if commitment_to(value, run=session.run, party=party) != commitment:
@@ -54,10 +50,7 @@ def values_in(
 ) -> dict[int, bytes]:
     """The comparers' values in the first question, by comparer; none where they toss no coin.
 
-    Raises
-    ------
-    MessageError, SealError
-        There are not as many, or as `value_told`.
+    Raises MessageError when there are not as many, and as `value_told`.
     """
     named, needed = (job.comparers, job.tossers) if job.tosses else ((), 0)
     told = {j: coin[TOLD_BYTES * at :][:TOLD_BYTES] for at, j in enumerate(named)}
@@ -100,10 +93,8 @@ def tell(
 ) -> list[Message]:
     """A comparer's value of the coin; without those who toss it, that it is there.
 
-    Raises
-    ------
-    MessageError
-        Nobody needs it, others toss than may, or the server leaves out others than this party was told.
+    MessageError when nobody needs it, others toss than may, or the server leaves out others than this party
+    was told.
     """
     job, number, run, tossing = context.job, context.number, context.session.run, message.tossing
     if not job.tosses or number not in job.comparers:
@@ -140,20 +131,10 @@ def label_search(
     values: Mapping[int, bytes],
     start: Labels | None,
 ) -> LabelSearch:
-    """The search of a job, the same at every party.
+    """The search of a job over the `m` rows that are in, the same at every party.
 
-    Parameters
-    ----------
-    job : Job
-    m : int
-        Rows that are in.
-    transcript : bytes of length 32
-    left_out : collection of int
-        Clients whose rows are not in.
-    values : mapping from comparer to bytes
-        Of the coin, where one is tossed.
-    start : ndarray of shape (m,), int32, or None
-        Given sets, when ``job.init`` is "labels".
+    `start` are given sets, shape (m,), when ``job.init`` is "labels"; `values` are of the coin, where one is
+    tossed.
     """
     seed = toss(transcript, values, left_out) if job.tosses else job.seed
     return LabelSearch(

@@ -35,52 +35,17 @@ _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
 
 
 class Client:
-    """One party with rows, or a helper without.
+    """One party with rows, or a helper without: numbers 1 to n, and from n + 1 on.
 
-    Parameters
-    ----------
-    number : int
-        1 to n, or that of a helper, n + 1 and on.
-    rows : ndarray of shape (m_j, d), float64
-        The party's own rows, m_j >= 0; dropped once they are shared. None of a helper.
-    job : Job
-    session : Session
-    identity : Identity
-        Whose public key the session's roster has at this number.
-    masks : MaskSource
-    ephemeral : bytes of length 32, optional
-        Private X25519 key for this run; a fresh one by default.
-    limits : Limits, optional
-    start : ndarray of shape (m_j,), integer, optional
-        Start labels of its rows, when ``job.init`` is "labels".
-    prepared : bool
-        Whether means and deviations of all clients' values were opened before. No client may be left out
-        then.
-    ids : RowIds, optional
-        Of its rows, with membership privacy.
-    salt : bytes of length 16, optional
-        Of hashed IDs, in a simulation that is to be repeated. By default it follows from the introductions,
-        so that no two runs have the same.
-    name : str, optional
-        What errors call this party.
-    allocate : callable
-        Gives memory for shares: an uninitialised float32 array of a shape.
-    kernels : callable
-        Gives kernels for a job's size.
+    `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
+    ``job.init`` is "labels". The session's roster has the public key of `identity` at this number. With
+    `prepared`, means and deviations of all clients' values were opened before, and no client may be left out.
+    By default `ephemeral`, the private X25519 key of this run, is fresh, and the salt of hashed IDs follows
+    from the introductions, so that no two runs have the same; a simulation that is to be repeated gives both.
+    Errors call this party `name`.
 
-    Attributes
-    ----------
-    phase : ClientPhase
-        The one that it is in.
-
-    Raises
-    ------
-    DataError
-        When its rows cannot be used.
-    ParameterError
-        When the roster has another key for it, or it is a helper and has rows.
-    LimitError
-        When the job asks for what its limits forbid.
+    Raises DataError for rows that cannot be used, ParameterError when the roster has another key for it or a
+    helper has rows, LimitError when the job asks for what its limits forbid.
     """
 
     def __init__(
@@ -176,16 +141,9 @@ class Client:
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
 
-        Any error but a MessageError ends the run for this client: it refuses all messages from then on.
-
-        Raises
-        ------
-        MessageError
-            The message is refused and the client is unchanged.
-        LimitError
-            The server asks for what this client's limits forbid.
-        CheatError
-            The server gave others something else.
+        A MessageError refuses the message and leaves the client unchanged. Any other error ends the run for
+        this client, which refuses all messages from then on: LimitError for what its limits forbid,
+        CheatError when the server gave others something else.
         """
         check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
         try:

@@ -36,12 +36,7 @@ def _check_uncompared(message: Assignment | Finish) -> None:
 
 
 class ClientCoded:
-    """Every client answers, as it is.
-
-    Parameters
-    ----------
-    context : ClientContext
-    """
+    """Every client answers, as it is."""
 
     def __init__(self, context: ClientContext) -> None:
         self._context, self._number, self._job = context, context.number, context.job
@@ -105,15 +100,7 @@ class ClientCoded:
 
 
 class ClientDistances(ClientCoded):
-    """R clients answer, each with its weight and under masks that cancel among them.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    sharing : ClientSharing
-        Complete.
-    """
+    """R clients answer, each with its weight and under masks that cancel among them; sharing is complete."""
 
     def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
         super().__init__(context)

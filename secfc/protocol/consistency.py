@@ -37,15 +37,7 @@ def combinations_for(liars: int) -> int:
 
 
 class ConsistencyCheck:
-    """Locates wrong answers.
-
-    Parameters
-    ----------
-    job : Job
-    secret : MaskSource
-        Gives coefficients.
-    kernels : Kernels
-    """
+    """Locates wrong answers, by coefficients of `secret`."""
 
     def __init__(self, job: Job, secret: MaskSource, kernels: Kernels) -> None:
         self._job, self._secret, self._kernels = job, secret, kernels
@@ -60,18 +52,8 @@ class ConsistencyCheck:
         """Whether all answers are values of polynomials, as random combinations of parity checks tell.
 
         True when they are. When at most N - R of N answers are wrong, each in whatever places, True with
-        probability at most p**-c.
-
-        Parameters
-        ----------
-        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
-            Packed answers of R clients or more.
-        primes : tuple of P ints
-
-        Raises
-        ------
-        ResidueError
-            An answer holds an integer that is not below its prime.
+        probability at most p**-c. Packed answers of R clients or more have shape (P, k, 3 * rows);
+        ResidueError when one holds an integer that is not below its prime.
         """
         responders = tuple(sorted(answers))
         planes = [answers[j] for j in responders]
@@ -102,25 +84,10 @@ class ConsistencyCheck:
     def liars(
         self, answers: Mapping[int, Bytes], primes: tuple[int, ...], *, most: int
     ) -> tuple[int, ...] | None:
-        """The clients whose answers are wrong, if at most `most` are.
+        """The clients, ascending, whose answers are wrong; None if not explained by `most` at most.
 
-        Parameters
-        ----------
-        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
-            Packed answers of R clients or more.
-        primes : tuple of P ints
-        most : int
-            At most (N - R) // 2 for N answers.
-
-        Returns
-        -------
-        tuple of int, or None
-            Ascending; None when no such clients explain the answers.
-
-        Raises
-        ------
-        ResidueError
-            An answer holds an integer that is not below its prime.
+        Packed answers as for `agree`, which also says what is raised; `most` is (N - R) // 2 at most for N
+        answers.
         """
         responders = tuple(sorted(answers))
         wrong: set[int] = set()

@@ -56,39 +56,17 @@ class ClientContext:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Peers:
-    """The other parties, as the plan introduced them.
+    """The other parties, as the plan introduced them."""
 
-    Attributes
-    ----------
-    channels : dict of int to Channel
-        To every other client with whom the run began.
-    helpers : dict of int to Channel
-        To every other helper.
-    transcript : bytes of length 32
-        Of the handshake.
-    starts : list of n bytes or None
-        Digests of start labels that each client signed; None for one with whom the run did not begin.
-    coin : bytes of length 32
-        This one's value of a coin.
-    commitments : dict of int to bytes
-        Of all parties to theirs.
-    checks : list of bytes of length 32
-        This one's values of checks of shares.
-    checked : dict of int to bytes
-        Of all parties: commitments to their first ones.
-    quorum : int
-        Clients that must have the same challenge, or result, before this one acts on it.
-    """
-
-    channels: dict[int, Channel]
-    helpers: dict[int, Channel]
-    transcript: bytes
-    starts: list[bytes | None]
-    coin: bytes = field(repr=False)
-    commitments: dict[int, bytes]
-    checks: list[bytes] = field(repr=False)
-    checked: dict[int, bytes]
-    quorum: int
+    channels: dict[int, Channel]  # to every other client with whom the run began
+    helpers: dict[int, Channel]  # to every other helper
+    transcript: bytes  # of the handshake
+    starts: list[bytes | None]  # digests of start labels, signed; None if the run did not begin with a client
+    coin: bytes = field(repr=False)  # this one's value
+    commitments: dict[int, bytes]  # of all parties to theirs
+    checks: list[bytes] = field(repr=False)  # this one's values of checks of shares
+    checked: dict[int, bytes]  # commitments of all parties to their first ones
+    quorum: int  # clients that must have the same challenge, or result, before this one acts on it
 
     @property
     def all_channels(self) -> dict[int, Channel]:
@@ -103,17 +81,7 @@ class Peers:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SharePlan:
-    """How a run's shares are cut and signed, as the server and all clients know.
-
-    Parameters
-    ----------
-    job : Job
-    session : Session
-    transcript : bytes of length 32
-        Of the handshake.
-    layout : Layout
-        All rows, as planned.
-    """
+    """How a run's shares are cut and signed, as the server and all clients know; of all planned rows."""
 
     job: Job
     session: Session

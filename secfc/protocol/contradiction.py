@@ -59,13 +59,7 @@ class Contradiction:
 
     @classmethod
     def of_json(cls, text: bytes) -> "Contradiction":
-        """What `to_json` wrote.
-
-        Raises
-        ------
-        MessageError
-            When it is something else.
-        """
+        """What `to_json` wrote; MessageError when it is something else."""
         try:
             content = json.loads(text)
             if content["format"] != _FORMAT:

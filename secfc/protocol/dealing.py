@@ -90,15 +90,7 @@ def coefficients_of(transcript: bytes, seed: bytes, place: Column) -> MaskSource
 
 
 def combined(shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
-    """Combinations of shares, (c,), reduced.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (width, rows), float32 or float64
-        Reduced residues.
-    coefficients : ndarray of shape (c, width, rows), float64
-        Centred residues.
-    """
+    """Combinations, (c,), reduced, of shares, (width, rows), with centred residues, (c, width, rows)."""
     count, size = coefficients.shape[0], shares.size
     line, factors = shares.astype(np.float64).reshape(-1), coefficients.reshape(count, -1)
     whole = size // BLOCK * BLOCK
@@ -148,38 +140,21 @@ def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int,
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What reports tell.
+    """What reports tell."""
 
-    Attributes
-    ----------
-    dealers, recipients : dict of int to str
-        Clients that lie about what they dealt, or were dealt, with the reason, whatever evidence would show.
-    disputed : dict of (dealer, recipient) to int
-        Who of both lies only evidence tells; the first part that they differ about.
-    unread : frozenset of (dealer, recipient)
-        The recipient says that it cannot read what the dealer sent. One of both lies; nothing tells who.
-    """
-
+    # Clients that lie about what they dealt, or were dealt, with the reason, whatever evidence would show.
     dealers: dict[int, str]
     recipients: dict[int, str]
+    # Dealers and recipients of whom only evidence tells who lies; the first part that they differ about.
     disputed: dict[tuple[int, int], int]
+    # Dealers, and recipients that say that they cannot read theirs: one lies, and nothing tells who.
     unread: frozenset[tuple[int, int]]
 
 
 class Reports:
     """The reports of all who reported, and what follows from them: the same for everybody who has them.
 
-    Parameters
-    ----------
-    job : Job
-    primes : tuple of P ints
-    columns : sequence of Column
-    reports : mapping from client to PackedResidues of shape (P, c, len(columns))
-
-    Raises
-    ------
-    TooManyFaultsError
-        There are too few reports to tell.
+    Each has shape (P, c, len(columns)). TooManyFaultsError when there are too few to tell.
     """
 
     def __init__(
@@ -225,12 +200,8 @@ class Reports:
         """Who lies, and whose dispute only evidence decides.
 
         At most A recipients lie, so a dealer that more than A dispute lies, as does a recipient that disputes
-        more than A other dealers, or itself.
-
-        Raises
-        ------
-        TooManyFaultsError
-            There are too few reports to tell, or they disagree and nobody may lie.
+        more than A other dealers, or itself. TooManyFaultsError when there are too few reports to tell, or
+        they disagree and nobody may lie.
         """
         most = self._job.max_liars
         if not most:
@@ -306,10 +277,7 @@ class Reports:
     def lie_off(self, column: Column, recipient: int, values: Floats) -> bool:
         """Whether what a dealer gave a recipient is not on the polynomial of the others' shares.
 
-        Parameters
-        ----------
-        values : ndarray of shape (P, c), float64
-            Combinations of what it gave, as `combined_payload`.
+        `values` are combinations of what it gave, (P, c), as `combined_payload` makes them.
         """
         at = self._columns.index(column)
         words = self._values[..., at].copy()
@@ -320,12 +288,8 @@ class Reports:
     def _wrong(self, words: Floats, at: int) -> frozenset[int] | None:
         """Whose values, of shape (N, P, c), are not on the polynomials of the others; None if none tell.
 
-        They are about column `at`; those who could not read it say nothing.
-
-        Raises
-        ------
-        TooManyFaultsError
-            There are too few of them to tell.
+        They are about column `at`; those who could not read it say nothing. TooManyFaultsError when there are
+        too few of them to tell.
         """
         wrong = self._located(words, at)
         job, unread = self._job, int(self._unread[:, at].sum())

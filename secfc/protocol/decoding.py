@@ -43,11 +43,7 @@ def residue_error(
 class Weights:
     """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
 
-    Parameters
-    ----------
-    job : Job
-    segment : int, optional
-        From 0: of this segment alone, instead of the sum over all.
+    With a segment, from 0, they are of this one alone, instead of the sum over all.
     """
 
     def __init__(self, job: Job, segment: int | None = None) -> None:
@@ -75,11 +71,8 @@ class Weights:
 class Decoder:
     """Decodes scaled squared distances from the answers of R clients.
 
-    Parameters
-    ----------
-    weights : callable
-        Gives what answers of R clients, ascending, are multiplied by before they are added, (primes, R).
-    kernels : Kernels
+    `weights` gives what answers of R clients, ascending, are multiplied by before they are added, (primes,
+    R).
     """
 
     def __init__(self, weights: Callable[[tuple[int, ...]], Floats], kernels: Kernels) -> None:
@@ -89,23 +82,9 @@ class Decoder:
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
 
-        Parameters
-        ----------
-        answers : mapping from client to ndarray of shape (P, k, 3 * rows), uint8
-            Packed answers of exactly R clients.
-        start, stop : int
-            Rows of these answers to decode.
-        primes : tuple of P ints
-
-        Returns
-        -------
-        ndarray of shape (P, k, stop - start), float64
-            Reduced residues, in a buffer that the next call writes to.
-
-        Raises
-        ------
-        ResidueError
-            Naming the client.
+        Of exactly R packed answers, (P, k, 3 * rows) by client, rows `start` to `stop`: reduced residues, (P,
+        k, stop - start), in a buffer that the next call writes to. Raises ResidueError, which names the
+        client.
         """
         responders = tuple(sorted(answers))
         weights = self._weights(responders)

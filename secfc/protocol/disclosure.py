@@ -28,24 +28,13 @@ from secfc.protocol.phases.client_phase import Held
 
 
 class ServerCoded:
-    """Any R answers are decoded; who vanishes leaves the others' answers as useful as before.
-
-    Parameters
-    ----------
-    job : Job
-    """
+    """Any R answers are decoded; who vanishes leaves the others' answers as useful as before."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._weights = job, Weights(job)
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Clients that the next round cannot do without; empty when any R do.
-
-        Raises
-        ------
-        TooManyFaultsError
-            Too few are there.
-        """
+        """Clients that the next round needs, empty when any R do; TooManyFaultsError when too few are in."""
         return ()
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:

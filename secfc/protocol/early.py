@@ -23,13 +23,7 @@ class EarlyDeals:
         self._known = Counter[int]()  # parts, by sender
 
     def hold(self, message: UnionDeal, *, stage: int) -> None:
-        """Keep a part that cannot be opened yet.
-
-        Raises
-        ------
-        MessageError
-            It is not the sender's next one, or too large.
-        """
+        """Keep a part that cannot be opened yet; MessageError if not the sender's next, or too large."""
         if message.round != stage:
             raise MessageError(
                 f"UnionDeal: of stage {message.round} from client {message.sender} out of turn"
@@ -40,19 +34,12 @@ class EarlyDeals:
 
 
 class EarlyShares:
-    """Shares that overtook the plan, at most `WINDOW` parts from each client.
-
-    Attributes
-    ----------
-    held : list of Share
-    spoilt : set of int
-        Clients that sent another part than their next one, where liars are tolerated.
-    """
+    """Shares that overtook the plan, at most `WINDOW` parts from each client."""
 
     def __init__(self) -> None:
         self.held: list[Share] = []
         self._known = Counter[int]()
-        self.spoilt: set[int] = set()
+        self.spoilt: set[int] = set()  # who sent another part than its next, where liars are tolerated
 
     def hold(self, message: Share, *, job: Job) -> None:
         """As `EarlyDeals.hold`; where liars are tolerated, one that is too large counts as one that cannot be

@@ -17,22 +17,7 @@ from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 
 class Echoes:
-    """One client's challenges, one for each check, and the proofs of theirs that others show.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    first : int
-        The first check.
-
-    Attributes
-    ----------
-    false : set of int
-        Clients that showed proofs which are not the server's.
-    latest : bytes
-        The seed of the latest check, empty before the first.
-    """
+    """A client's challenges, one for each check from `first` on, and the proofs that others show it."""
 
     def __init__(self, context: ClientContext, peers: Peers, *, first: int) -> None:
         self._number, self._session = context.number, context.session
@@ -42,8 +27,8 @@ class Echoes:
         self._said: dict[int, dict[int, Proof]] = {}  # by check, then client; verified
         self._next = dict.fromkeys(peers.channels, first)  # the check that each client tells of next
         self._over = first  # checks before this one are over
-        self.false: set[int] = set()
-        self.latest = b""
+        self.false: set[int] = set()  # clients that showed proofs which are not the server's
+        self.latest = b""  # the seed of the latest check
 
     def __repr__(self) -> str:
         return f"Echoes(client {self._number})"
@@ -55,10 +40,7 @@ class Echoes:
     def begin(self, challenge: Challenge, left_out: Collection[int] = ()) -> list[Message]:
         """Note the challenge of a check; what shows its proof to all others that are in.
 
-        Raises
-        ------
-        CheatError
-            The server signed another seed for another client.
+        CheatError when the server signed another seed for another client.
         """
         check, proof = challenge.round, challenge.given
         self._own[check], self.latest = (challenge.seed, proof), challenge.seed
@@ -76,23 +58,12 @@ class Echoes:
         ]
 
     def take(self, message: Echo, *, complete: int) -> None:
-        """Take the proof of another client's challenge.
+        """Take the proof of another client's challenge; no check from `complete` on can have begun.
 
         It is dropped when the check is over, or the server did not sign it and liars are tolerated.
-
-        Parameters
-        ----------
-        message : Echo
-        complete : int
-            No check from this one on can have begun.
-
-        Raises
-        ------
-        MessageError
-            It is not the next one of its sender, its sender did not seal it, or the server did not sign what
-            it shows and nobody may lie.
-        CheatError
-            The server signed another seed for the sender; `evidence` proves it.
+        MessageError when it is not the next one of its sender, its sender did not seal it, or the server did
+        not sign what it shows and nobody may lie. CheatError, with evidence, when the server signed another
+        seed for the sender.
         """
         sender, sealed, check = message.sender, message.sealed.payload, message.round
         if sender not in self._channels:

@@ -47,34 +47,16 @@ _BIN_BYTES = 4
 
 @dataclass(frozen=True, repr=False)
 class Encoding:
-    """How a field is encoded.
+    """How a field is encoded, given the job's k."""
 
-    Parameters
-    ----------
-    pack : callable
-        The bytes of a value, given the job's k; of a bulk what comes before it.
-    unpack : callable
-        Takes a value from a reader, given k.
-    most : callable
-        Bytes of the largest value of a job.
-    bulk : bool
-        The value is a `Payload`, the last of its message: the rest is put before it without a copy.
-    """
-
-    pack: Callable[[Any, int], bytes | memoryview]
+    pack: Callable[[Any, int], bytes | memoryview]  # of a bulk what comes before it
     unpack: Callable[[Reader, int], Any]
-    most: Most
-    bulk: bool = False
+    most: Most  # bytes of the largest value of a job
+    bulk: bool = False  # a `Payload`, the last of its message: the rest is put before it without a copy
 
 
 class Body:
-    """The fields of a message as they follow each other.
-
-    Parameters
-    ----------
-    fields : Encoding
-        By name of the field, in their order. Only the last may take all bytes that are left.
-    """
+    """The fields of a message as they follow each other; only the last may take all bytes that are left."""
 
     def __init__(self, **fields: Encoding) -> None:
         self.fields = fields

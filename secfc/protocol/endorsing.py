@@ -23,18 +23,7 @@ def statement(
     left_out: Collection[int],
     attempt: Attempt,
 ) -> bytes:
-    """What evaluators sign after a round, and the server expects.
-
-    Parameters
-    ----------
-    session : Session
-    search : LabelSearch
-        After the round.
-    follows : Follows
-    round_ : int
-    left_out : collection of int
-    attempt : Attempt
-    """
+    """What evaluators sign after a round, of which `search` knows what was opened, and the server expects."""
     if follows is Follows.END:
         best = search.result()
         ended = best.n_iter, best.converged, best.opened
@@ -57,29 +46,10 @@ def check_endorsed(
 ) -> Said:
     """Refuse a question, or result, that does not follow from what was opened, as both evaluators sign.
 
-    A result that parties are told was rechecked, where the job says so.
-
-    Parameters
-    ----------
-    message : Assignment, Finish or RecheckRequest
-    question : bytes of length 32
-        `question_digest` of the sets and draws, or labels, in it, without responders.
-    job : Job
-    session : Session
-    attempt : Attempt
-        Whose evaluators sign.
-    own : tuple of int, bytes and bytes, optional
-        What this party itself signed last: it need not be verified.
-
-    Returns
-    -------
-    Said
-        What the evaluators said of it.
-
-    Raises
-    ------
-    MessageError
-        It has no two signatures, or one is not the evaluator's.
+    A result that parties are told was rechecked, where the job says so. `question` is the `question_digest`
+    of the sets and draws, or labels, in the message, without responders; the evaluators of `attempt` sign.
+    What this party itself signed last, `own`, need not be verified. Returns what the evaluators said of it;
+    MessageError when it has no two signatures, or one is not the evaluator's.
     """
     again = job.recheckers[1:] if isinstance(message, Finish) else ()
     signed, needed = len(message.endorsements), len(attempt.evaluators) + len(again)
@@ -132,15 +102,7 @@ def result_said(
 ) -> bytes:
     """What evaluators sign of a result, and those who recheck it.
 
-    Parameters
-    ----------
-    message : Finish or RecheckRequest
-    question : bytes of length 32
-        `question_digest` of the labels in it.
-    said : Said
-    session : Session
-    attempt : Attempt
-        Whose evaluators signed the result.
+    `question` is the `question_digest` of the labels in it; the evaluators of `attempt` signed the result.
     """
     ended = message.n_iter, message.converged, message.inertia
     return endorsed(session, said, question, round_=0, attempt=attempt, ended=ended)

@@ -19,46 +19,21 @@ NOBODY_RECHECKS = "nobody rechecks in its place"
 
 
 class Gathering:
-    """Answers by part and client.
-
-    Parameters
-    ----------
-    job : Job
-
-    Attributes
-    ----------
-    round : int
-        Question that answers are awaited for, from 1; 0 before the first.
-    head : int
-        Parts of the round that were decoded.
-    absent : set of int
-        Clients that nobody waits for, until they answer again.
-    left_out : dict of int to str
-        Clients whose rows are not in, with the reason. They answer nothing.
-    liars : dict of int to str
-        Clients found out, with the reason. Their answers are dropped, their rows stay.
-    responders : tuple of int
-        The clients that answer the round, where it cannot do without any of them; otherwise empty.
-    expected : dict of int to (int, int)
-        Round and part to come, by client.
-    missed : set of int
-        Clients that were ever absent when a round began.
-    silent : set of int
-        Clients that are asked nothing, since nobody can tell whether they lie (`secfc.protocol.unread`).
-        Their rows stay.
-    """
+    """Answers by part and client."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self.round = self.head = 0
-        self.absent: set[int] = set()
-        self.left_out: dict[int, str] = {}
-        self.liars: dict[int, str] = {}
-        self.responders: tuple[int, ...] = ()
-        self.missed: set[int] = set()
+        self.round = 0  # question that answers are awaited for, from 1
+        self.head = 0  # parts of the round that were decoded
+        self.absent: set[int] = set()  # nobody waits for them, until they answer again
+        self.left_out: dict[int, str] = {}  # rows are not in, with the reason; they answer nothing
+        self.liars: dict[int, str] = {}  # found out, with the reason; answers are dropped, rows stay
+        self.responders: tuple[int, ...] = ()  # of the round, where it cannot do without any of them
+        self.missed: set[int] = set()  # ever absent when a round began
+        # Asked nothing, since nobody can tell whether they lie (`secfc.protocol.unread`); rows stay.
         self.silent: set[int] = set()
         self._silenced = 0  # liars among them, at least
-        self.expected = dict.fromkeys(range(1, job.n + 1), (1, 0))
+        self.expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
 
@@ -100,24 +75,12 @@ class Gathering:
         self._answers = {}
 
     def leave_out(self, clients: Mapping[int, str]) -> None:
-        """Go on without the rows of some clients, for a reason each.
-
-        Raises
-        ------
-        TooManyFaultsError
-            Too few clients are left.
-        """
+        """Go on without the rows of some clients, for a reason each; TooManyFaultsError for too few left."""
         self.left_out.update(clients)
         self.require(len(self.members))
 
     def silence(self, clients: Collection[int], liars: int) -> None:
-        """Ask nothing of these clients, of whom so many lie, at least.
-
-        Raises
-        ------
-        TooManyFaultsError
-            Too few clients are left.
-        """
+        """Ask nothing of these clients, of whom so many lie or more; TooManyFaultsError for too few left."""
         self.silent, self._silenced = set(clients), liars
         self.require(len(self.members))
 
@@ -146,10 +109,8 @@ class Gathering:
     def expects(self, message: CodedDistances) -> bool:
         """Whether an answer is of use; False when it is late or its sender was found out.
 
-        Raises
-        ------
-        MessageError
-            It is not the next one of its sender, nor the first of this round, or was not asked for yet.
+        MessageError when it is not the next one of its sender, nor the first of this round, or was not asked
+        for yet.
         """
         sender = message.sender
         if sender not in self.members:
@@ -186,12 +147,8 @@ class Gathering:
     def complete(self) -> dict[int, PackedResidues] | None:
         """The answers to the head when there are enough of them.
 
-        A client sends its parts in order, so parts complete in order too.
-
-        Raises
-        ------
-        TooManyFaultsError
-            There never will be, unless somebody comes back.
+        A client sends its parts in order, so parts complete in order too. TooManyFaultsError when there never
+        will be enough, unless somebody comes back.
         """
         answers = self._answers.get(self.head, {})
         self.require(len(self._candidates()))
@@ -278,13 +235,7 @@ class Gathering:
         return max(0, min(beyond // 2, beyond - self.spare))
 
     def disagree(self) -> None:
-        """Wait for more answers to the head, for these do not agree.
-
-        Raises
-        ------
-        TooManyFaultsError
-            No more will come.
-        """
+        """Wait for more answers to the head, as these do not agree; TooManyFaultsError if none will come."""
         answered, spare = len(self._answers[self.head]), self.spare
         if answered < len(self._candidates()):
             self._doubted = True

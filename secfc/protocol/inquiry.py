@@ -19,22 +19,8 @@ from secfc.protocol.signed import SignedReport, report_statement, share_statemen
 class Inquiry:
     """Who lied about shares.
 
-    Parameters
-    ----------
-    plan : SharePlan
-    seed : bytes of length 32
-        Coefficients follow from it.
-    columns : sequence of Column
-        Parts of shares that are checked.
-    round_ : int
-        Of the check: 0 for that of all shares at once.
-
-    Attributes
-    ----------
-    dealers, recipients : dict of int to str
-        Clients that lied about what they dealt, or were dealt, with the reason.
-    unread : frozenset of (dealer, recipient)
-        The recipient says that it cannot read what the dealer sent.
+    Coefficients follow from the seed; `columns` are the parts of shares that are checked. `round_` is that of
+    the check: 0 for that of all shares at once.
     """
 
     def __init__(self, plan: SharePlan, *, seed: bytes, columns: Sequence[Column], round_: int = 0) -> None:
@@ -43,6 +29,7 @@ class Inquiry:
         self._reports: dict[int, SignedReport] = {}
         self._compared: Reports | None = None  # once all reports are here
         self._open: dict[tuple[int, int], int] = {}  # part, by dealer and the recipient who is to show it
+        # As those of `secfc.protocol.checks.ShareChecks`.
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
         self.unread: frozenset[tuple[int, int]] = frozenset()
@@ -65,13 +52,7 @@ class Inquiry:
         self._open = {pair: part for pair, part in self._open.items() if client != pair[1]}
 
     def take_report(self, message: Report) -> None:
-        """Keep a client's report.
-
-        Raises
-        ------
-        MessageError
-            It is a second one, malformed or not signed.
-        """
+        """Keep a client's report; MessageError when it is a second one, malformed or not signed."""
         sender, residues = message.sender, message.residues
         if sender in self._reports:
             raise MessageError(f"Report: a second one from client {sender}")
@@ -88,10 +69,7 @@ class Inquiry:
     def compare(self) -> list[Message]:
         """All reports are here: ask those whose evidence decides for it, once.
 
-        Raises
-        ------
-        TooManyFaultsError
-            There are too few reports to tell, or they disagree and nobody may lie.
+        TooManyFaultsError when there are too few reports to tell, or they disagree and nobody may lie.
         """
         if self._compared is not None:
             return []
@@ -113,14 +91,9 @@ class Inquiry:
         ]
 
     def take_evidence(self, message: Evidence) -> None:
-        """Find out who of dealer and recipient lied.
+        """Find out who of dealer and recipient lied; MessageError when nobody asked for this.
 
         A client takes no share that its dealer has not signed, so one that shows such bytes lies.
-
-        Raises
-        ------
-        MessageError
-            Nobody asked for it.
         """
         dealer, recipient = message.dealer, message.sender
         if self._open.get((dealer, recipient)) != message.part or self._compared is None:

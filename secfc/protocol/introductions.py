@@ -12,13 +12,7 @@ from secfc.sealing.handshake import Introduction, Session, start_digest, transcr
 
 
 class Introductions:
-    """The clients' introductions.
-
-    Parameters
-    ----------
-    job : Job
-    session : Session
-    """
+    """The clients' introductions."""
 
     def __init__(self, job: Job, session: Session) -> None:
         self._job, self._session = job, session
@@ -31,10 +25,7 @@ class Introductions:
     def take(self, message: Hello) -> None:
         """Keep a client's introduction.
 
-        Raises
-        ------
-        MessageError
-            It is a second one, for another job or roster, or not signed for what it says.
+        MessageError when it is a second one, for another job or roster, or not signed for what it says.
         """
         introduction = message.introduction
         if message.sender in self._hellos:

@@ -23,27 +23,13 @@ Octets = NDArray[np.uint8]
 class PackedLabels:
     """Labels as they were received: a label of one bit takes 32 times as much once it is unpacked.
 
-    Parameters
-    ----------
-    payload : bytes-like
-        `packed_size` bytes.
-    size : int
-        Labels.
-    largest : int
-        The largest label there is.
-    none : bool
-        Whether that stands for "in no set", -1.
-
-    Raises
-    ------
-    MessageError
-        A label is too large, or bits behind the last one are not zero.
+    MessageError when a label is too large, or bits behind the last one are not zero.
     """
 
-    payload: Packed = field(repr=False)
-    size: int
-    largest: int
-    none: bool
+    payload: Packed = field(repr=False)  # `packed_size` bytes
+    size: int  # labels
+    largest: int  # that there is
+    none: bool  # whether that stands for "in no set", -1
 
     def __post_init__(self) -> None:
         bits = bits_of(self.largest)
@@ -79,16 +65,9 @@ def packed_size(count: int, bits: int) -> int:
 
 
 def pack_labels(labels: Small, bits: int) -> bytes:
-    """Eight labels of `bits` bits in `bits` bytes, little endian, the last eight padded with zeros.
+    """Eight labels of `bits` bits, 1 to 16, in `bits` bytes, little endian, the last eight padded with zeros.
 
     Beyond 8 bits, the low bytes of all labels come first and their high bits, packed the same way, behind.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (count,), uint16
-        Below ``2**bits``.
-    bits : int
-        1 to 16.
     """
     octets = np.zeros((-(-labels.size // _EIGHT) * _EIGHT, 2), dtype=np.uint8)
     octets.view("<u2")[: labels.size, 0] = labels

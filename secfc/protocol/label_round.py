@@ -33,47 +33,16 @@ _LABEL = np.dtype("<u2")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LabelsAsked(Asked):
-    """What a round about labels asks.
+    """What a round about labels asks."""
 
-    Attributes
-    ----------
-    champions : bool
-        Whether the set that each row is in is compared with the others first.
-    core : bool
-        Whether the core is asked for too: which rows are at most a third as far from their nearest centre as
-        from any other.
-    rows : ndarray of int64
-        Those whose label is opened, ascending.
-    opens_inertia : bool
-        Whether the inertia is opened if the start ends, as no other with as many clusters follows.
-    """
-
-    champions: bool
-    core: bool
-    rows: Ints
-    opens_inertia: bool
+    champions: bool  # whether the set that each row is in is compared with the others first
+    core: bool  # whether it is asked which rows are a third as far from their centre as from others at most
+    rows: Ints  # whose label is opened, ascending
+    opens_inertia: bool  # if the start ends, as no other with as many clusters follows
 
 
 class LabelRound(TrioRound):
-    """A client's part in a round about labels.
-
-    Parameters and errors are those of `TrioRound`.
-
-    Attributes
-    ----------
-    opened : dict of int to ndarray of int32
-        At an evaluator: labels of the rows of each part that are asked about.
-    cores : dict of int to ndarray of bool
-        Likewise whether these are in the core, where that is asked.
-    farthest : ndarray of shape (e,) or (0,), int64, or None
-        Likewise the rows that `find_farthest` found.
-    better : bool or None
-        Likewise whether `find_best` found the start that has ended better than those before.
-    scored : bool
-        At the dealer: whether it knows that too.
-    inertia : Fraction or None
-        At an evaluator: what `find_inertia` opened, in squared quantised units.
-    """
+    """A client's part in a round about labels."""
 
     _asked: LabelsAsked
 
@@ -86,12 +55,14 @@ class LabelRound(TrioRound):
         self._own: dict[int, PackedResidues] = {}  # y of rows and the sets of their labels, by part
         self._told: dict[int, dict[Comparer, Data]] = {}  # labels, by slot: at the dealer
         self._settled: set[int] = set()  # parts of which everything was opened
+        # At an evaluator: labels of the rows of each part that are asked about, and where asked their core;
+        # what `find_farthest` and `find_best` found; what `find_inertia` opened, in squared quantised units.
         self.opened: dict[int, Labels] = {}
         self.cores: dict[int, Bools] = {}
         self.farthest: Ints | None = None
-        self.better: bool | None = None
-        self.scored = False
+        self.better: bool | None = None  # whether the start that has ended is better than those before
         self.inertia: Fraction | None = None
+        self.scored = False  # at the dealer: whether it knows which start is better
 
     @property
     def opens_inertia(self) -> bool:

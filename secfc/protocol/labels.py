@@ -61,19 +61,8 @@ class _Step(Enum):
 class ClientLabels(ClientCoded):
     """Answers leave under the dealer's masks; the trio compares what they decode to.
 
-    One that is no comparer answers and nothing else; a helper compares and does not answer.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    mail : Mail
-    layout : Layout
-        The rows that are in.
-    left_out : frozenset of int
-    kernels : Kernels
-    sharing : ClientSharing, optional
-        Whose shares are checked; none at a helper.
+    One that is no comparer answers and nothing else; a helper, which has no sharing, compares and does not
+    answer. The layout is of the rows that are in.
     """
 
     def __init__(
@@ -194,10 +183,7 @@ class ClientLabels(ClientCoded):
     def _attempt_of(self, message: Assignment | Finish) -> Attempt:
         """The attempt that a message is of: the present one, or one that follows when comparers are lost.
 
-        Raises
-        ------
-        MessageError
-            It has lost others, or is of rounds that were before it.
+        MessageError when it has lost others, or is of rounds that were before it.
         """
         kind, now = type(message).__name__, self._attempt
         if (message.lost, message.since) == (now.lost, now.since):

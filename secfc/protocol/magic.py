@@ -10,13 +10,7 @@ def magic_of(name: str) -> bytes:
 
 
 def check_magic(found: bytes, magic: bytes) -> None:
-    """Refuse what is not of a format, or of another version of the protocol.
-
-    Raises
-    ------
-    MessageError
-        With both versions, if it is another version.
-    """
+    """Raise MessageError for what is not of a format, or, with both versions, of another version."""
     if found == magic:
         return
     version = bytes(found[len(magic) - 1 :])

@@ -35,22 +35,7 @@ class Letter:
 
 
 class Mail:
-    """A client's mail of rounds.
-
-    Parameters
-    ----------
-    job : Job
-    me : int
-    channels : mapping from client to Channel
-    layout : Layout
-        All rows as planned. Nobody has to ask for the parts of what shows that they are within the bound.
-
-    Attributes
-    ----------
-    round : int
-        Of the present question, 0 before any. No answer is more than one ahead where nobody can take a
-        comparer's place: one who does gets answers before the questions that it lacks.
-    """
+    """A client's mail of rounds. Parts that show that rows are within the bound come unasked."""
 
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
@@ -63,6 +48,8 @@ class Mail:
         self._again = 2 * most_parts(job)  # two of each part may wait
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
+        # Of the present question. No answer is more than one ahead where nobody can take a comparer's place:
+        # one who does gets answers before the questions that it lacks.
         self.round = 0
         self._closed = False
 
@@ -72,11 +59,8 @@ class Mail:
     def hold(self, message: RoundMessage) -> None:
         """Open a message and keep it behind the others of its sender.
 
-        Raises
-        ------
-        MessageError
-            Its sender does not send this to this client, did not seal it, sent a later one before, or is too
-            many messages ahead.
+        MessageError when its sender does not send this to this client, did not seal it, sent a later one
+        before, or is too many messages ahead.
         """
         kind, sender = type(message), message.sender
         if sender not in self._channels or sender not in self._senders[kind]:

@@ -20,32 +20,16 @@ from secfc.protocol.decoding import ResidueError
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Liars:
-    """Who lied so far, and what finds it.
-
-    Attributes
-    ----------
-    check : ConsistencyCheck
-    found : set of int
-    """
+    """Who lied so far, and what finds it."""
 
     check: ConsistencyCheck
     found: set[int] = field(default_factory=set)
 
 
 class MaskedAnswers:
-    """Answers by part and client.
+    """Answers by part and client, of members, the clients that are in.
 
-    Parameters
-    ----------
-    job : Job
-    members : tuple of int
-        Clients that are in.
-    primes : tuple of int
-    weights : callable
-        Gives what a part is decoded by.
-    kernels : Kernels
-    liars : Liars
-        Kept from round to round.
+    `weights` gives what a part is decoded by. `liars` are kept from round to round.
     """
 
     def __init__(
@@ -81,10 +65,7 @@ class MaskedAnswers:
     def take(self, client: int, part: int, residues: PackedResidues) -> list[tuple[int, PackedResidues]]:
         """Keep an answer; parts of which enough answers agree now, and what they decode to, in their order.
 
-        Raises
-        ------
-        TooManyFaultsError
-            They never will.
+        TooManyFaultsError when they never will.
         """
         if part < self._head or client not in self._candidates:
             return []

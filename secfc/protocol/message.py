@@ -20,18 +20,7 @@ RUN_ID_BYTES = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """What every message says of itself, and what every type declares.
-
-    Parameters
-    ----------
-    run : bytes of length 16
-        Identifier of the run, random.
-    sender, recipient : int
-        0 for the server, 1 to n for clients, n + 1 and on for helpers.
-    round : int
-        Number of the question asked, of the stage of the union, or of the check of a part of shares that
-        are added up, from 1; 0 elsewhere.
-    """
+    """What every message says of itself, and what every type declares."""
 
     number: ClassVar[int]
     """Of the type, in the header. No two types have the same, and none changes."""
@@ -63,9 +52,11 @@ class Message:
     needed: ClassVar[bool] = False
     """Whether a run ends for a client that refuses one: nobody can replace it, unless liars are tolerated."""
 
-    run: bytes = field(repr=False)
-    sender: int
+    run: bytes = field(repr=False)  # random
+    sender: int  # 0 for the server, 1 to n for clients, n + 1 and on for helpers
     recipient: int
+    # Number of the question asked, of the stage of the union, or of the check of a part of shares that are
+    # added up, from 1; 0 elsewhere.
     round: int = 0
 
     def __init_subclass__(cls) -> None:
@@ -83,15 +74,9 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FromServer(Message):
-    """What the server sends to clients. It signs every message.
+    """What the server sends to clients. It signs every message."""
 
-    Parameters
-    ----------
-    proof : Proof or None
-        Of a message that was received; None at the server, before it is sent.
-    """
-
-    proof: Proof | None = field(default=None, repr=False)
+    proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
 
     @property
     def given(self) -> Proof:

@@ -14,23 +14,12 @@ from secfc.sealing.channel import TAG_BYTES, Channel
 
 @dataclass(frozen=True, kw_only=True)
 class Dealt:
-    """What a part of shares holds.
+    """What a part of shares holds."""
 
-    Parameters
-    ----------
-    residues : PackedResidues of shape (P, width, rows)
-    covers : PackedResidues of shape (P, c, 1)
-        c is 0 where shares are not checked.
-    signature : bytes
-        The dealer's, where they are.
-    zeros : PackedResidues of shape (P, width, k), or None
-        Of the dealer's first part, where spreads are opened.
-    """
-
-    residues: PackedResidues
-    covers: PackedResidues
-    signature: bytes = field(repr=False)
-    zeros: PackedResidues | None
+    residues: PackedResidues  # (P, width, rows)
+    covers: PackedResidues  # (P, c, 1); c is 0 where shares are not checked
+    signature: bytes = field(repr=False)  # the dealer's, where they are
+    zeros: PackedResidues | None  # (P, width, k), of the dealer's first part, where spreads are opened
 
 
 def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Kernels) -> Dealt:

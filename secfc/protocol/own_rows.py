@@ -6,13 +6,9 @@ from secfc.array_types import Floats, Ints, Labels
 
 
 class OwnRows:
-    """Rows to share, block by block, and where they are among all rows.
+    """Rows to share, (m_j, d), block by block, and their numbers among all rows.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m_j, d), float64
-    at : slice or ndarray of shape (m_j,), int64
-        Their numbers; with membership privacy any distinct ones, and all other rows are shared as zeros.
+    With membership privacy these are any distinct ones, and all other rows are shared as zeros.
     """
 
     def __init__(self, rows: Floats, at: slice | Ints) -> None:

@@ -27,13 +27,8 @@ spare words a block is shorter than `secfc.keystream.ZEROS`."""
 def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
     """Neighbours of each of `count` vertices in a graph that stays connected without any connectivity - 1.
 
-    Harary's graph has the fewest edges of all these, ceil(count * connectivity / 2).
-
-    Parameters
-    ----------
-    count : int
-    connectivity : int
-        2 or more (opposite vertices alone would be pairs) and below `count`.
+    Harary's graph has the fewest edges of all these, ceil(count * connectivity / 2). The connectivity is 2 or
+    more (opposite vertices alone would be pairs) and below `count`.
     """
     if not 2 <= connectivity < count:
         raise ValueError(f"connectivity: 2 to {count - 1} are possible, {connectivity} was given")
@@ -51,21 +46,9 @@ def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
 class PairwiseMasks:
     """One client's masks for the answer of one round, taken from start to end, once.
 
-    Parameters
-    ----------
-    me : int
-        The client.
-    responders : sequence of int
-        Clients that answer the round, ascending.
-    t : int
-        Colluding clients that the masks hold against.
-    channels : mapping from client to Channel
-    question : bytes of length 32
-        Digest of all that the server asked in this round. It goes into the keys: masks cancel only among
-        clients that were asked the same.
-    round_ : int
-    primes : sequence of int
-    kernels : Kernels
+    `responders` ascend; masks hold against `t` colluding clients. `question` is the digest of all that the
+    server asked in this round. It goes into the keys: masks cancel only among clients that were asked the
+    same.
     """
 
     def __init__(

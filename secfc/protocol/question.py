@@ -53,19 +53,9 @@ def endorsed(
 ) -> bytes:
     """What both evaluators sign: that a question or the result follows from what they opened.
 
-    Parameters
-    ----------
-    session : Session
-    said : Said
-    question : bytes of length 32
-        `question_digest` of the sets and draws of the question, or of the labels of the result, without
-        responders.
-    round_ : int
-        Of the question; 0 of the result.
-    attempt : Attempt
-        Whose evaluators sign.
-    ended : tuple of int, bool and float or None, optional
-        Of the result: iterations, whether it converged, and the inertia where it is opened.
+    `question` is the `question_digest` of the question's sets and draws, or of the result's labels, without
+    responders; `round_` is that of the question, 0 of the result. `ended` is of the result: iterations,
+    whether it converged, and the inertia where it is opened.
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)

@@ -44,12 +44,7 @@ _COEFFICIENTS = b"secfc range coefficients 1"
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RangeAsked(Asked):
-    """What this round asks; `sets` are empty.
-
-    Attributes
-    ----------
-    parts : RangeParts
-    """
+    """What this round asks; `sets` are empty."""
 
     parts: RangeParts
 
@@ -79,17 +74,9 @@ def coefficients_of(transcript: bytes, seed: bytes, owner: int) -> MaskSource:
 
 
 class RangeRound(UnaskedRound):
-    """A client's part in it.
+    """A client's part in it; `sharing`, whose shares are checked, is None at a helper.
 
-    Parameters and errors are those of `UnaskedRound`, and of the job's rows:
-
-    sharing : ClientSharing or None
-        Whose shares are checked; None at a helper.
-
-    Raises
-    ------
-    RangeError
-        At an evaluator, once all is opened.
+    An evaluator raises RangeError once all is opened.
     """
 
     _asked: RangeAsked

@@ -57,18 +57,10 @@ def drawn(seed: bytes, total: int, count: int) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenParts(Parts):
-    """Chosen rows, in parts of one question each.
+    """Chosen rows, in parts of one question each."""
 
-    Attributes
-    ----------
-    questions : tuple of int
-        Their numbers, of each part.
-    chosen : tuple of ndarray of int64
-        Rows of each part, ascending.
-    """
-
-    questions: tuple[int, ...]
-    chosen: tuple[Ints, ...] = field(repr=False)
+    questions: tuple[int, ...]  # the number of each part's
+    chosen: tuple[Ints, ...] = field(repr=False)  # rows of each part, ascending
 
     @property
     def answers(self) -> int:
@@ -81,14 +73,7 @@ class ChosenParts(Parts):
 
 
 class Past:
-    """The questions that a party was asked, packed.
-
-    Parameters
-    ----------
-    job : Job
-    parts : Parts
-        That answers are cut in.
-    """
+    """The questions that a party was asked, packed; `parts` are those that answers are cut in."""
 
     def __init__(self, job: Job, parts: Parts) -> None:
         self._job, self._parts = job, parts
@@ -122,16 +107,7 @@ class Past:
             raise MessageError(f"Recheck: of a result of question {last} of {count}, no start ended with it")
 
     def chosen(self, count: int, last: int, seed: bytes) -> ChosenParts:
-        """The labels that are rechecked.
-
-        Parameters
-        ----------
-        count : int
-            Questions.
-        last : int
-            Number of the one whose labels the result has.
-        seed : bytes of length 32
-        """
+        """The labels that are rechecked of `count` questions; the result has those of question `last`."""
         totals = {number: int(np.count_nonzero(told)) for number, told in self._told(count, last)}
         numbers, first = drawn(seed, sum(totals.values()), RECHECKED), 0
         questions, rows = list[int](), list[Ints]()

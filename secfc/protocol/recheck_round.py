@@ -26,36 +26,18 @@ from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RecheckAsked(Asked):
-    """What this round asks; `sets` are empty.
-
-    Attributes
-    ----------
-    parts : ChosenParts
-    asked : mapping from int to ndarray of shape (k,), int64
-        Sizes of the sets of each question that has chosen rows.
-    past : Past
-    told : tuple of ndarray of int32
-        At those who recheck: labels of the rows of each part.
-    """
+    """What this round asks; `sets` are empty."""
 
     parts: ChosenParts
-    asked: dict[int, Ints] = field(repr=False)
+    asked: dict[int, Ints] = field(repr=False)  # sizes of the sets of each question that has chosen rows
     past: Past
-    told: tuple[Labels, ...] = ()
+    told: tuple[Labels, ...] = ()  # at those who recheck: labels of the rows of each part
 
 
 class RecheckRound(UnaskedRound):
-    """A client's part in it.
+    """A client's part in it; the points that it answers from are None at a helper.
 
-    Parameters and errors are those of `UnaskedRound`, and:
-
-    points : CodedPoints or None
-        What it answers from; None at a helper.
-
-    Raises
-    ------
-    CheatError
-        At one who rechecks: a label is another than was told.
+    One who rechecks raises CheatError when a label is another than was told.
     """
 
     _asked: RecheckAsked

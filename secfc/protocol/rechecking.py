@@ -36,48 +36,16 @@ from secfc.sealing.coin import about_result, recheck_seed
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _Told:
-    """The result, at one who rechecks it.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (m,), int32
-    last : int
-        Number of the question that they are of.
-    digest : bytes of length 32
-        Of the result.
-    says : bytes
-        What is signed once it was rechecked.
-    """
+    """The result, at one who rechecks it."""
 
     labels: Labels = field(repr=False)
-    last: int
-    digest: bytes
-    says: bytes
+    last: int  # number of the question that they are of
+    digest: bytes  # of the result
+    says: bytes  # what is signed once it was rechecked
 
 
 class Rechecking:
-    """A client's part in rechecking.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    members : tuple of int
-        Clients that are in, ascending.
-    left_out : frozenset of int
-    parts : Parts
-        That answers are cut in.
-    kernels : Kernels
-    weights : Weights
-    points : CodedPoints or None
-        None at a helper.
-
-    Attributes
-    ----------
-    past : Past
-    round : RecheckRound or None
-        Once it has begun.
-    """
+    """A client's part in rechecking. The points that it answers from are None at a helper."""
 
     def __init__(
         self,
@@ -109,22 +77,10 @@ class Rechecking:
         return self._told is not None or self.round is not None
 
     def tell(self, message: RecheckRequest, labels: Labels, *, count: int, attempt: Attempt) -> list[Message]:
-        """At one who rechecks: its value, once all labels are fixed.
+        """At one who rechecks: its value, once all labels of the `count` questions asked are fixed.
 
-        Parameters
-        ----------
-        message : RecheckRequest
-        labels : ndarray of shape (m,), int32
-            Those in it.
-        count : int
-            Questions that were asked.
-        attempt : Attempt
-            The present one.
-
-        Raises
-        ------
-        MessageError
-            It does not recheck, was told a result before, or this is none.
+        `labels`, shape (m,), are those in the message. MessageError when it does not recheck, was told a
+        result before, or this is none.
         """
         job, session, number = self._job, self._context.session, self._context.number
         if number not in job.recheckers:
@@ -151,22 +107,10 @@ class Rechecking:
         return [Coin(run=session.run, sender=number, recipient=SERVER, value=value, signature=signature)]
 
     def begin(self, message: Recheck, *, count: int, round_: int) -> list[Message]:
-        """Begin the round, the one behind the last question.
+        """Begin the round, the one behind that of the last of `count` questions, `round_`.
 
-        Parameters
-        ----------
-        message : Recheck
-        count : int
-            Questions that were asked.
-        round_ : int
-            Of the last one.
-
-        Raises
-        ------
-        MessageError
-            It is of another round or result, a second one, or has values that nobody is committed to.
-        SealError
-            They were told of another result.
+        MessageError when it is of another round or result, a second one, or has values that nobody is
+        committed to; SealError when they were told of another result.
         """
         job, peers, session = self._job, self._peers, self._context.session
         if not job.recheckers or self.round is not None or message.round != round_ + 1:

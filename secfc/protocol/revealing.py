@@ -34,20 +34,7 @@ from secfc.sealing.channel import TAG_BYTES
 class CentreOpening:
     """A client's part in opening the centres, as one who tells and, if it is named, as a recipient.
 
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    sharing : ClientSharing
-        That is complete when it tells.
-
-    Attributes
-    ----------
-    number : int
-    centres : ndarray of shape (k, d), float64, or None
-        A recipient's, once enough shares are here; NaN for a cluster without rows. In the data's units.
-    deviations : ndarray of shape (k, d), float64, or None
-        With the centres, where the job opens spreads: population standard deviations.
+    `sharing` is complete when it tells.
     """
 
     def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
@@ -62,6 +49,8 @@ class CentreOpening:
         self._shares: dict[int, PackedResidues] = {}  # until they are used
         self._heard: set[int] = set()
         self._result: Finish | None = None
+        # A recipient's, (k, d) in the data's units, once enough shares are here; NaN without rows. Deviations
+        # are of the population, where the job opens spreads.
         self.centres: Floats | None = None
         self.deviations: Floats | None = None
 
@@ -113,12 +102,8 @@ class CentreOpening:
     def take(self, message: CentreShare) -> None:
         """Keep another client's share; the one that makes enough of them opens the centres.
 
-        Raises
-        ------
-        MessageError
-            It is not for a recipient, a second one, or no share.
-        TooManyFaultsError
-            The shares lie on no polynomial.
+        MessageError when it is not for a recipient, a second one, or no share; TooManyFaultsError when the
+        shares lie on no polynomial.
         """
         sender, sealed = message.sender, message.sealed.payload
         if self.number not in self._job.reveal_to:
@@ -175,27 +160,11 @@ class CentreOpening:
 def open_sums(
     shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...], sizes: Ints
 ) -> list[list[int]]:
-    """Sums over clusters from shares of them.
+    """Sums over clusters, d lists of k signed integers of quantised rows, from shares of them.
 
-    Parameters
-    ----------
-    shares : mapping from client to ndarray of shape (P, width, k), float64
-        Canonical residues of ell + t clients or more; beyond these they are checked.
-    job : Job
-    primes : tuple of P ints
-    sizes : ndarray of shape (k,), int64
-        Rows of each cluster.
-
-    Returns
-    -------
-    list of d lists of k ints
-        Signed, of quantised rows.
-
-    Raises
-    ------
-    TooManyFaultsError
-        More clients' shares are wrong than can be told from right ones, or a sum is larger than its rows
-        allow.
+    Shares, (P, width, k) by client, are canonical residues of ell + t clients or more; beyond these they are
+    checked. TooManyFaultsError when more are wrong than can be told from right ones, or a sum is larger than
+    the rows of its cluster, of which `sizes` says how many there are, allow.
     """
     residues = np.empty((len(primes), job.ell * job.width, job.k))
     clients = sorted(shares)
@@ -215,13 +184,7 @@ def open_sums(
 
 
 def centres_of(sums: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
-    """Means from sums.
-
-    Returns
-    -------
-    ndarray of shape (k, d), float64
-        In the data's units, each the float64 nearest to the quotient; NaN where there is no row.
-    """
+    """Means from sums, (k, d) in the data's units, each the float64 nearest to the quotient; NaN if empty."""
     centres = np.full((job.k, job.d), np.nan)
     for h in np.flatnonzero(sizes).tolist():
         for column in range(job.d):

@@ -24,29 +24,10 @@ from secfc.sealing.handshake import Session
 class Server:
     """The coordinating party without rows.
 
-    Parameters
-    ----------
-    job : Job
-    session : Session
-    secret : MaskSource, optional
-        Where all that must not be guessed comes from: what wrong shares and answers are found by, and public
-        choices that follow neither from the job's seed nor from a coin; a fresh one by default.
-    prepares : bool
-        Whether clients open means and deviations of all their values among themselves before they introduce
-        themselves. Nobody can be left out then.
-    salt : bytes of length 16, optional
-        Of hashed IDs, as in `secfc.protocol.client.Client`.
-    kernels : callable
-        Gives kernels for a job's size.
-    search : callable
-        Makes the search, with the parameters of `secfc.kmeans.search.Search`.
-
-    Attributes
-    ----------
-    phase : ServerPhase
-        The one that the run is in.
-    gathering : Gathering
-        Who is in, and what they answered.
+    All that must not be guessed comes from `secret`, a fresh source by default: what wrong shares and answers
+    are found by, and public choices that follow neither from the job's seed nor from a coin. With `prepares`,
+    clients open means and deviations of all their values before they introduce themselves, and nobody can be
+    left out then. The salt is as in `secfc.protocol.client.Client`.
     """
 
     def __init__(
@@ -140,11 +121,6 @@ class Server:
         """Whom to count as absent when everybody that is waited for has had the time to answer.
 
         A client that waits for what another has not sent it is not absent, but the other is.
-
-        Parameters
-        ----------
-        carried : callable
-            How many messages of a type, given by name, have been carried from one client to another.
         """
         return self.phase.overdue(carried)
 
@@ -156,16 +132,10 @@ class Server:
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
 
-        Raises
-        ------
-        MessageError
-            The message is refused and the server is unchanged.
-        ParameterError
-            The parties' rows do not fit the job.
-        TooManyFaultsError
-            The answers do not agree and no more are to come.
-        RangeError
-            A round's distances are larger than the public bound allows; nothing that depends on them is sent.
+        A MessageError refuses it and leaves the server unchanged. Other errors: ParameterError when the rows
+        do not fit the job, TooManyFaultsError when the answers do not agree and no more are to come,
+        RangeError when a round's distances are larger than the public bound allows; nothing that depends on
+        them is sent.
         """
         gathering, sender = self.gathering, message.sender
         late = sender in gathering.left_out or (isinstance(message, Coin) and sender in gathering.absent)
@@ -177,22 +147,11 @@ class Server:
         return messages
 
     def absent(self, client: int) -> list[Message]:
-        """Wait for a client no longer: its time is up, or it is known to have gone.
+        """Wait for a client, or helper, no longer: its time is up, or it is known to have gone.
 
         Before the first assignment it is left out for good, rows and all. Later its rows stay in, and it may
-        come back: its next answer counts.
-
-        Parameters
-        ----------
-        client : int
-            From 1; helpers too.
-
-        Raises
-        ------
-        TooManyFaultsError
-            Too few clients are left, or it is a helper and nobody can take its place.
-        ParameterError
-            No such client, or the rows of those who are left do not fit the job.
+        come back: its next answer counts. Raises TooManyFaultsError when too few are left or nobody can take
+        a helper's place, ParameterError when the rows of those who are left do not fit the job.
         """
         if not 1 <= client <= self._job.parties:
             raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")

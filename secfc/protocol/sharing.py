@@ -185,12 +185,8 @@ class ClientSharing:
     def on_challenge(self, message: Challenge) -> list[Message]:
         """Tell the other clients the seed; report once a quorum was given it.
 
-        Raises
-        ------
-        MessageError
-            It comes too early, or is a second one, which would need other covers.
-        CheatError
-            The server signed another seed for another client.
+        MessageError when it comes too early, or is a second one, which would need other covers; CheatError
+        when the server signed another seed for another client.
         """
         told = self._values.of(message, transcript=self._plan.transcript, left_out=self.left_out)
         messages = self._challenged(message)
@@ -260,13 +256,10 @@ class ClientSharing:
         return self.layout.without(self.left_out)
 
     def close(self) -> None:
-        """Before the first answer, or the result: add up what is kept until it is checked, end the check,
-        forget the rows of those who were left out and number the others anew.
+        """Before the first answer, or the result: end all checks, and forget rows of those who were left out.
 
-        Raises
-        ------
-        MessageError
-            A part was not checked.
+        What is kept until it is checked is added up, MessageError for a part that was not; the rows of others
+        are numbered anew.
         """
         if self._summed is not None:
             self._summed.settle(self.parts.shares)

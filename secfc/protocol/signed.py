@@ -29,17 +29,7 @@ _SHAPE = struct.Struct("<BII")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignedReport:
-    """What a client reports of the shares that it was dealt.
-
-    Parameters
-    ----------
-    client : int
-        Who reports, 1 to n.
-    residues : PackedResidues
-        Combinations of its shares, (primes, combinations, parts of all dealers).
-    signature : bytes of length 64
-        Of `report_statement`.
-    """
+    """What a client reports of the shares that it was dealt, and its signature of `report_statement`."""
 
     client: int
     residues: PackedResidues

@@ -17,13 +17,7 @@ class Sizes(Bounds):
     """Bounds of a job's messages."""
 
     def most_bytes(self, kind: type[Message]) -> int:
-        """Bytes of the largest message of a type.
-
-        Raises
-        ------
-        MessageError
-            For a type that is of no run.
-        """
+        """Bytes of the largest message of a type; MessageError for a type that is of no run."""
         if kind not in RUNNING:
             raise MessageError(f"{kind.__name__}: a message of a preparation, where rows are clustered")
         if kind not in self._known:

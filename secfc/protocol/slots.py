@@ -6,13 +6,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Slots:
-    """Slots of a round; what is compared of a part of the rows at first has the part's number.
-
-    Parameters
-    ----------
-    parts : int
-        Of an answer.
-    """
+    """Slots of a round; what is compared of a part of an answer at first has the part's number."""
 
     parts: int
 

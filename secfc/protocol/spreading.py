@@ -35,13 +35,7 @@ _ROOT_BITS = 128
 def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[PackedResidues]:
     """Shares of uniform polynomials of degree below R that vanish at beta_1 .. beta_ell.
 
-    Returns
-    -------
-    list of n PackedResidues of shape (P, width, k)
-        Entry j - 1 belongs to client j alone. One polynomial for each column, cluster and prime.
-
-    Notes
-    -----
+    Entry j - 1, (P, width, k), belongs to client j alone: one polynomial for each column, cluster and prime.
     Such a polynomial is determined by its values at R - ell more points, here those of the first clients: it
     is uniform if these are.
     """
@@ -75,22 +69,10 @@ def add_residues(terms: list[PackedResidues], primes: tuple[int, ...]) -> Packed
 
 
 def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...]) -> list[list[int]]:
-    """Sums of squares from R shares of them.
+    """Sums of squares, d lists of k integers from 0 to Q - 1, from shares of them.
 
-    Parameters
-    ----------
-    shares : mapping from client to ndarray of shape (P, width, k), float64
-        Canonical residues of R clients or more. Of N up to N - R wrong ones are noticed for certain.
-
-    Returns
-    -------
-    list of d lists of k ints
-        0 to Q - 1.
-
-    Raises
-    ------
-    TooManyFaultsError
-        The shares lie on no polynomial.
+    Shares, (P, width, k) by client, are canonical residues of R clients or more. Of N up to N - R wrong ones
+    are noticed for certain: TooManyFaultsError when they lie on no polynomial.
     """
     clients = sorted(shares)
     residues = np.empty((len(primes), job.ell * job.width, job.k))
@@ -111,25 +93,10 @@ def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int,
 
 
 def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
-    """Population standard deviations from exact sums and sums of squares.
+    """Population standard deviations, (k, d) in the data's units, from exact sums and sums of squares.
 
-    Parameters
-    ----------
-    sums, squares : list of d lists of k ints
-        Of quantised rows; sums are signed.
-    job : Job
-    sizes : ndarray of shape (k,), int64
-        Rows of each cluster.
-
-    Returns
-    -------
-    ndarray of shape (k, d), float64
-        In the data's units; NaN where there is no row.
-
-    Raises
-    ------
-    TooManyFaultsError
-        No integers have these sums: some client's share is wrong.
+    These are d lists of k integers of quantised rows, sums signed. NaN where a cluster has no row.
+    TooManyFaultsError when no integers have these sums: some client's share is wrong.
     """
     found = np.full((job.k, job.d), np.nan)
     for h in np.flatnonzero(sizes).tolist():
@@ -154,21 +121,8 @@ def check_inertia(
 
     Rows have the inertia of the result about centres of their own clusters when it has converged until no
     label changed, which `tol_moved` = 0 asks for, and every cluster has rows; otherwise it is about other
-    centres, and no smaller.
-
-    Parameters
-    ----------
-    sums, squares : list of d lists of k ints
-        As for `deviations`.
-    job : Job
-    sizes : ndarray of shape (k,), int64
-    result : Finish
-        Whose inertia is that of exact distances, correctly rounded, or was opened.
-
-    Raises
-    ------
-    TooManyFaultsError
-        They contradict each other.
+    centres, and no smaller. The result's is that of exact distances, correctly rounded, or was opened.
+    TooManyFaultsError when they contradict each other.
     """
     assert result.inertia is not None  # it is implied by spreads
     within = Fraction(0)

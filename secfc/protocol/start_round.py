@@ -22,42 +22,23 @@ from secfc.protocol.trio_round import Asked, Kept, TrioRound
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CandidatesAsked(Asked):
-    """What a round about candidates asks.
+    """What a round about candidates asks."""
 
-    Attributes
-    ----------
-    draws : tuple of int
-        Public R, below 2**32, one for each of the next candidates; () in the last round of a start.
-    minima : Minima or None
-        Of the start, at one of the trio.
-    """
-
+    # Public R, below 2**32, one for each of the next candidates; () in the last round of a start.
     draws: tuple[int, ...]
-    minima: Minima | None = field(repr=False)
+    minima: Minima | None = field(repr=False)  # of the start, at one of the trio
 
 
 class StartRound(TrioRound):
-    """A client's part in a round about candidates.
-
-    Parameters and errors are those of `TrioRound`.
-
-    Attributes
-    ----------
-    best : int or None
-        At one of the trio: number of the candidate that is chosen.
-    drawn : list of int
-        At an evaluator: the rows drawn next; [] after the last, or where all rows coincide with chosen ones.
-    complete : bool
-        Whether all is known.
-    """
+    """A client's part in a round about candidates."""
 
     _asked: CandidatesAsked
 
     def __init__(self, context: ClientContext, peers: Peers, asked: CandidatesAsked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
         self._added = 0  # parts
-        self.best: int | None = None
-        self.drawn: list[int] = []
+        self.best: int | None = None  # at one of the trio: number of the candidate that is chosen
+        self.drawn: list[int] = []  # at an evaluator: rows drawn next; [] after the last, or if all coincide
         self.complete = False
 
     @property

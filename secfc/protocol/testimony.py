@@ -25,19 +25,7 @@ Combine = Callable[[Column, int, Floats], Floats]
 class Testimony:
     """One client's covers, and the signatures of those who dealt them, for one check of shares.
 
-    Parameters
-    ----------
-    plan : SharePlan
-    number : int
-        Of the client.
-    identity : Identity
-    round_ : int
-        Of the check: 0 for that of all shares at once.
-
-    Attributes
-    ----------
-    seed : bytes
-        Of the challenge that was answered; empty before.
+    `round_` is that of the check: 0 for that of all shares at once.
     """
 
     def __init__(self, plan: SharePlan, *, number: int, identity: Identity, round_: int = 0) -> None:
@@ -45,7 +33,7 @@ class Testimony:
         self._transcript, self._identity, self._round = plan.transcript, identity, round_
         self._dealt: dict[Column, tuple[PackedResidues, bytes]] = {}  # covers and signature
         self._said: Report | None = None
-        self.seed = b""
+        self.seed = b""  # of the challenge that was answered
         self._columns: list[Column] = []
         self._shown = False
 
@@ -125,11 +113,7 @@ class Testimony:
 
         What others report decides, and they sign it: a server cannot ask for shares of its choice. While at
         most t others lie, an honest client's report differs from R + A others' only about a dealer that lies.
-
-        Raises
-        ------
-        MessageError
-            The reports are not those of this check, or they do not dispute the own one.
+        MessageError when the reports are not those of this check, or they do not dispute the own one.
         """
         if self._said is None or self._shown:
             raise MessageError("Dispute: before a report, or a second one")

@@ -45,66 +45,31 @@ _ANSWERS, _COMPARE = "answers", "compare"
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Asked:
-    """What a round asks, as all clients know.
-
-    Attributes
-    ----------
-    round : int
-    digest : bytes of length 32
-        Of the question, and of the attempt.
-    attempt : Attempt
-        Whose three compare.
-    sets : ndarray of shape (m,), int32
-    sizes : ndarray of shape (k,), int64
-    members : tuple of int
-        Clients that are in, ascending.
-    parts : Parts
-    residues : int
-        Primes.
-    """
+    """What a round asks, as all clients know."""
 
     round: int
-    digest: bytes
+    digest: bytes  # of the question, and of the attempt
     attempt: Attempt
     sets: Labels
     sizes: Ints
-    members: tuple[int, ...]
+    members: tuple[int, ...]  # clients that are in, ascending
     parts: Parts
-    residues: int
+    residues: int  # primes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Kept:
-    """What a client keeps from round to round.
+    """What a client keeps from round to round."""
 
-    Attributes
-    ----------
-    own_secret : bytes of length 32
-        What the dealer's masks of its own answer follow from; nobody else has it.
-    weights : Weights
-    kernels : Kernels
-    starts : Starts
-    liars : Liars
-        At the first evaluator: who answered wrongly.
-    """
-
-    own_secret: bytes
+    own_secret: bytes  # what the dealer's masks of its own answer follow from; nobody else has it
     weights: Weights
     kernels: Kernels
     starts: Starts
-    liars: Liars
+    liars: Liars  # at the first evaluator
 
 
 class TrioRound(ABC):
-    """A client's part in a round.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    asked : Asked
-    kept : Kept
-    """
+    """A client's part in a round."""
 
     def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
         self._me, self._job, self._run = context.number, context.job, context.session.run
@@ -194,10 +159,7 @@ class TrioRound(ABC):
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
         """Mask this client's answer, in place, and send it to the first evaluator.
 
-        Raises
-        ------
-        CheatError
-            The dealer sent what are no masks.
+        CheatError when the dealer sent what are no masks.
         """
         if self._bears is not None:
             self._bears.add(residues)
@@ -227,14 +189,8 @@ class TrioRound(ABC):
     def take(self, letter: Letter) -> list[Message]:
         """Take what is ready; what it causes. What is late, or of one in another place, is dropped.
 
-        Raises
-        ------
-        MessageError
-            It is malformed, or not awaited.
-        CheatError
-            What was opened is impossible.
-        TooManyFaultsError
-            Too few answers are residues.
+        MessageError when it is malformed, or not awaited; CheatError when what was opened is impossible;
+        TooManyFaultsError when too few answers are residues.
         """
         message = letter.message
         if message.round < self._asked.round or not self._is_placed(message):
@@ -391,10 +347,7 @@ class TrioRound(ABC):
 
 
 class UnaskedRound(TrioRound):
-    """A round whose parts nobody asks for: all that are dealt and answered, in their order, once it begins.
-
-    Parameters and errors are those of `TrioRound`.
-    """
+    """A round whose parts nobody asks for: all are dealt and answered, in their order, once it begins."""
 
     def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)

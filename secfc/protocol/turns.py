@@ -33,16 +33,11 @@ SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
 
 
 def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: State | None) -> None:
-    """Refuse a message that party `me` must not take in this state, before anything in it is used.
+    """Raise MessageError for a message that party `me` must not take in this state, before it is used.
 
-    A state of None stands for all of the server's: what comes from a client that was left out is dropped,
-    whatever it answers.
-
-    Raises
-    ------
-    MessageError
-        Another run, another recipient, a sender that cannot send it or is `me`, a type that is not for
-        helpers, or one out of turn.
+    It is of another run, for another recipient, from a sender that cannot send it or is `me`, not for
+    helpers, or out of turn. A state of None stands for all of the server's: what comes from a client that was
+    left out is dropped, whatever it answers.
     """
     kind = type(message).__name__
     if message.run != run:

@@ -44,16 +44,7 @@ class Envelope(NamedTuple):
 
 
 def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
-    """The bytes of a message.
-
-    Parameters
-    ----------
-    message : Message
-    k : int
-        Clusters of the job; labels take the bits of k - 1, sets those of k.
-    signer : Signer, optional
-        The server's, which its messages need.
-    """
+    """The bytes of a message; labels take the bits of k - 1, sets those of k. `signer` is the server's."""
     header = header_of(
         type(message),
         run=message.run,
@@ -76,25 +67,13 @@ def _no_more(kind: type[Message]) -> int:
 
 
 def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: Most = _no_more) -> Message:
-    """The message of these bytes.
+    """The message of these bytes; residues, labels and sealed bytes in it keep a view of them.
 
-    Parameters
-    ----------
-    data : bytes-like
-        Residues, labels and sealed bytes in the message keep a view of it; the rest is copied.
-    k : int
-        Clusters of the job.
-    session : Session or None
-        Whose server must have signed what the server sends: that is verified before the body is read. None
-        where nothing of a server is taken.
-    most : callable
-        Bytes of the largest message of a type that the recipient takes; larger ones are refused unread.
-
-    Raises
-    ------
-    MessageError
-        For everything that `encode` would not have written; `SealError` for a message in the server's name
-        that it did not sign for this agreement and recipient.
+    The session's server must have signed what the server sends: that is verified before the body is read. The
+    session is None where nothing of a server is taken. What is larger than `most`, bytes of the largest
+    message of a type that the recipient takes, is refused unread. MessageError for everything that `encode`
+    would not have written; SealError for a message in the server's name that it did not sign for this
+    agreement and recipient.
     """
     reader = Reader(memoryview(data))
     kind, run, sender, recipient, round_ = _read_header(reader)
@@ -124,13 +103,7 @@ def _read_proof(data: memoryview, session: Session) -> Proof:
 
 
 def envelope(data: bytes | bytearray | memoryview) -> Envelope:
-    """The header of a message's bytes.
-
-    Raises
-    ------
-    MessageError
-        When it is no header of ours.
-    """
+    """The header of a message's bytes; MessageError when it is no header of ours."""
     kind, _, sender, recipient, round_ = _read_header(Reader(memoryview(data)))
     return Envelope(
         kind=kind.__name__,

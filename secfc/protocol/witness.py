@@ -29,13 +29,8 @@ def quorum(job: Job, planned: int) -> int:
 
     R at least, and more than half of the clients and of t more. Two groups so large have more than t clients
     in common, so one that does not collude and has one result alone: nothing is opened of two results
-    (docs/faults.md, "A server that cheats").
-
-    Parameters
-    ----------
-    job : Job
-    planned : int
-        Clients that the run began with. Those that were left out count: who does so is the server.
+    (docs/faults.md, "A server that cheats"). Of the clients that the run began with, those that were left out
+    count: who does so is the server.
     """
     return max(job.threshold, (planned + job.t) // 2 + 1)
 
@@ -53,18 +48,7 @@ def check_outcome(finish: Finish | RecheckRequest, job: Job) -> None:
 
 
 class Witnesses:
-    """One client's proofs, and what the others say.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-
-    Attributes
-    ----------
-    false : set of int
-        Clients that showed proofs which are not the server's.
-    """
+    """One client's proofs, and what the others say."""
 
     def __init__(self, context: ClientContext, peers: Peers) -> None:
         self._me, self._session = context.number, context.session
@@ -74,7 +58,7 @@ class Witnesses:
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # what overtook the server's message, by client
         self._agreed: dict[int, set[int]] = {}  # by round
-        self.false: set[int] = set()
+        self.false: set[int] = set()  # clients that showed proofs which are not the server's
 
     def note(self, message: Assignment | Finish) -> None:
         """Note an assignment, or the result; an assignment need not have come."""
@@ -102,12 +86,7 @@ class Witnesses:
         ]
 
     def settle(self, round_: int) -> None:
-        """Compare what came before the server's message of this round, now that it is here.
-
-        Raises
-        ------
-        CheatError
-        """
+        """Compare what came before the server's message of this round, now that this is here; CheatError."""
         for client, (number, payload) in list(self._pending.items()):
             if number <= round_:
                 del self._pending[client]
@@ -116,12 +95,8 @@ class Witnesses:
     def take(self, message: Witness) -> None:
         """Compare what another client shows, or keep it until its round is here.
 
-        Raises
-        ------
-        MessageError
-            Its sender did not seal it, or it is malformed, or not after the last one of that client.
-        CheatError
-            The server gave another client something else; `evidence` proves it.
+        MessageError when its sender did not seal it, or it is malformed, or not after the last one of that
+        client. CheatError, with evidence, when the server gave another client something else.
         """
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender not in self._channels:

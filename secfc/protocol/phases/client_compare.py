@@ -37,14 +37,8 @@ class ClientCompare(ClientPhase):
     Who is left out, and with membership privacy how many rows there are, it learns from the first question.
     Clients compare questions among themselves. A helper need not: the first message of each type that
     somebody sends it in a round says which question that is about (docs/protocol.md, "Labels by three
-    comparers"). It is asked every question: it compares, or may have to.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    layout : Layout
-        All rows as planned; with membership privacy the most that there can be.
+    comparers"). It is asked every question: it compares, or may have to. The layout is of all planned rows;
+    with membership privacy of the most that there can be.
     """
 
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:
@@ -139,13 +133,7 @@ class ClientCompare(ClientPhase):
             raise MessageError(f"{kind}: left out are others than clients that did not come")
 
     def _layout(self, message: Assignment) -> Layout:
-        """The rows that are in, as a question has them.
-
-        Raises
-        ------
-        MessageError
-            It has other rows than planned, or than the question before.
-        """
+        """The rows that are in, as a question has them; MessageError for others than planned or before."""
         rows, job = message.sets.size, self._job
         self._check_left_out(message)
         if job.ids_cap is not None and self._disclosure is None and rows <= self.planned.m:

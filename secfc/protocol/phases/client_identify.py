@@ -19,24 +19,7 @@ from secfc.sealing.handshake import Handshake, Introduction, start_digest, trans
 
 
 class ClientIdentify(ClientPhase):
-    """From its introduction to the plan.
-
-    Parameters
-    ----------
-    context : ClientContext
-    rows : ndarray of shape (m_j, d), float64
-    ids : RowIds or None
-        Of its rows, with membership privacy.
-    ephemeral : bytes of length 32, optional
-        Private X25519 key of this run.
-
-    Attributes
-    ----------
-    handshake : Handshake
-        Its private key goes with this phase.
-    early_shares : EarlyShares
-        What overtook the plan.
-    """
+    """From its introduction to the plan."""
 
     state = State.IDENTIFY
 
@@ -44,7 +27,7 @@ class ClientIdentify(ClientPhase):
         self, context: ClientContext, *, rows: Floats, ids: RowIds | None, ephemeral: bytes | None
     ) -> None:
         self._context, self._rows, self._ids = context, rows, ids
-        self.handshake = Handshake(
+        self.handshake = Handshake(  # its private key goes with this phase
             session=context.session,
             number=context.number,
             identity=context.identity,

@@ -34,26 +34,7 @@ from secfc.row_layout import WINDOW
 
 
 class ClientIterate(ClientPhase):
-    """From the first question, or the result if none comes, to the result.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    held : Held
-        Whose sharing is complete.
-
-    Attributes
-    ----------
-    round : int
-        The last one asked, from 1; 0 before any.
-    begun : bool
-        Whether this round's answer may be sent, or need not be.
-    sent : int
-        Parts of it that were sent.
-    asked : int
-        Those that the server asked for: at first `WINDOW`, more than were sent until the answer begins.
-    """
+    """From the first question, or the result if none comes, to the result; sharing is complete."""
 
     state = State.ITERATE
 
@@ -65,8 +46,10 @@ class ClientIterate(ClientPhase):
         self._layout = held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
         self._disclosure = client_side(context, peers, held)
-        self.round = self.sent = self.asked = 0
-        self.begun = True
+        self.round = 0  # the last one asked, from 1
+        self.begun = True  # whether this round's answer may be sent, or need not be
+        self.sent = 0  # parts of it
+        self.asked = 0  # for by the server: at first `WINDOW`, more than were sent until the answer begins
 
     def step(self, message: Message) -> ClientStep:
         """Answer what is asked; the result ends the iterations."""

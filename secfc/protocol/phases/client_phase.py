@@ -24,15 +24,7 @@ from secfc.row_layout import Layout
 
 
 class ClientPhase(ABC):
-    """A phase of a client.
-
-    Attributes
-    ----------
-    planned : Layout or None
-        All rows as planned, once they are known.
-    union_rows, labels, centres, deviations
-        As those of `secfc.protocol.client.Client`.
-    """
+    """A phase of a client, with all rows as planned; the rest is as `secfc.protocol.client.Client` has it."""
 
     planned: Layout | None = None
     union_rows: Ints | None = None
@@ -60,17 +52,7 @@ ClientStep = tuple[ClientPhase, list[Message]]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Held:
-    """What a client holds from sharing on, through all phases that follow.
-
-    Attributes
-    ----------
-    planned : Layout
-    union_rows : ndarray of shape (m_j,), int64, or None
-    sharing : ClientSharing
-    witnesses : Witnesses
-    opening : CentreOpening
-    mail : Mail
-    """
+    """What a client holds from sharing on, through all phases that follow."""
 
     planned: Layout
     union_rows: Ints | None

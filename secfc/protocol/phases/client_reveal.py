@@ -10,18 +10,7 @@ from secfc.protocol.witness import END
 
 
 class ClientReveal(ClientPhase):
-    """From the result to the end of the run.
-
-    Parameters
-    ----------
-    job : Job
-    peers : Peers
-    held : Held
-    result : Finish
-        Checked; its labels are unpacked.
-    labels : ndarray of shape (m_j,), int32
-        Of its own rows.
-    """
+    """From the result, checked and with unpacked labels, to the end of the run; `labels` are its rows'."""
 
     def __init__(self, job: Job, peers: Peers, held: Held, *, result: Finish, labels: Labels) -> None:
         self.planned, self.union_rows = held.planned, held.union_rows

@@ -28,22 +28,9 @@ from secfc.row_layout import Layout
 class ClientShare(ClientPhase):
     """From the first share on.
 
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    layout : Layout
-        All rows, as planned.
-    own : OwnRows
-    union_rows : ndarray of shape (m_j,), int64, optional
-        With membership privacy, the numbers of its own rows in the union.
-
-    Raises
-    ------
-    MessageError
-        The job cannot be run on these rows.
-    LimitError
-        Its limits forbid a start label for so many rows.
+    With membership privacy `union_rows`, shape (m_j,), are the numbers of its own rows in the union.
+    MessageError when the job cannot be run on these rows, LimitError when its limits forbid a start label for
+    so many rows.
     """
 
     def __init__(

@@ -38,20 +38,7 @@ _FOUND = struct.Struct("<I")  # bins
 
 
 class ClientUnion(ClientPhase):
-    """From the plan to the union.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    rows : ndarray of shape (m_j, d), float64
-    ids : RowIds
-        Of its rows.
-    deals : EarlyDeals
-        What arrived before the plan.
-    shares : EarlyShares
-        What arrived before the union is found.
-    """
+    """From the plan to the union; `deals` arrived before the plan, `shares` before the union is found."""
 
     state = State.UNION
 
@@ -80,12 +67,8 @@ class ClientUnion(ClientPhase):
     def step(self, message: Message) -> ClientStep:
         """Take what is dealt, found and said of the union; sharing follows when it is found.
 
-        Raises
-        ------
-        UnionError
-            The union cannot be made, an ID is held twice, or another client has another key.
-        CheatError
-            The server told another client something else, or not what the clients' shares say.
+        UnionError when it cannot be made, an ID is held twice, or another client has another key; CheatError
+        when the server told another client something else, or not what the clients' shares say.
         """
         match message:
             case Share():

@@ -88,10 +88,7 @@ class ServerCoin(ServerPhase):
     def step(self, message: Message) -> ServerStep:
         """Take a value; ask the first question when all are here.
 
-        Raises
-        ------
-        MessageError
-            Its sender is committed to another value, did not sign it, or told its value before.
+        MessageError when its sender is committed to another value, did not sign it, or told its value before.
         """
         if not isinstance(message, Coin):
             raise MessageError(f"{type(message).__name__}: before the first question")

@@ -27,14 +27,7 @@ from secfc.row_layout import WINDOW, Layout
 
 
 class ServerIterate(ServerRounds):
-    """The rounds of a run whose server decodes distances, and its result.
-
-    Parameters and errors are those of `ServerRounds`.
-
-    Attributes
-    ----------
-    search : Search
-    """
+    """The rounds of a run whose server decodes distances, and its result."""
 
     search: Search
 
@@ -133,10 +126,7 @@ class ServerIterate(ServerRounds):
     def _take(self, message: CodedDistances) -> list[Message]:
         """Take a part of an answer, and decode what can be; as `_advance`.
 
-        Raises
-        ------
-        MessageError
-            It is not of the shape that was asked for, or out of turn.
+        MessageError when it is not of the shape that was asked for, or out of turn.
         """
         useful = self._gathering.expects(message) and self.outcome is None
         if useful:
@@ -153,14 +143,8 @@ class ServerIterate(ServerRounds):
     def _advance(self) -> list[Message]:
         """Decode every part that enough clients have answered; ask for more, or tell how the search ended.
 
-        Raises
-        ------
-        ResidueError
-            A client sent what is no residue.
-        TooManyFaultsError
-            The answers do not agree and no more are to come.
-        RangeError
-            A round's distances are larger than the public bound allows.
+        ResidueError when a client sent what is no residue, TooManyFaultsError when the answers do not agree
+        and no more are to come, RangeError when a round's distances are larger than the public bound allows.
         """
         messages: list[Message] = []
         while self.outcome is None:

@@ -37,10 +37,7 @@ from secfc.sealing.coin import COIN_BYTES
 class ServerLabels(ServerRounds):
     """The rounds of a run whose trio opens labels, and its result.
 
-    Parameters and errors are those of `ServerRounds`, and:
-
-    told : mapping from comparer to bytes
-        Its value of the coin and its signature, where one is tossed.
+    What each comparer `told` is its value of the coin and its signature, where one is tossed.
     """
 
     search: LabelSearch
@@ -166,10 +163,7 @@ class ServerLabels(ServerRounds):
     def _replace(self) -> bool:
         """Whether comparers are gone, and reserves have taken their places.
 
-        Raises
-        ------
-        TooManyFaultsError
-            No reserve is left, or one who is to recheck labels is gone.
+        TooManyFaultsError when no reserve is left, or one who is to recheck labels is gone.
         """
         gathering, attempt = self._gathering, self._attempt
         since = gathering.round + 2 if gathering.round else 1
@@ -284,10 +278,7 @@ class ServerLabels(ServerRounds):
     def _core(self, bits: bytes, rows: int) -> Bools | None:
         """Which of a part's rows are in the core, where that is asked.
 
-        Raises
-        ------
-        MessageError
-            There is no bit for each row, or bits behind the last are not zero.
+        MessageError when there is no bit for each row, or bits behind the last are not zero.
         """
         if len(bits) != (-(-rows // 8) if self.search.with_core else 0):
             raise MessageError(f"OpenedLabels: {len(bits)} bytes of the core, of {rows} rows")
@@ -364,10 +355,7 @@ class ServerLabels(ServerRounds):
     def _exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
         """Ask nothing more of those whose answers the first evaluator found wrong.
 
-        Raises
-        ------
-        CheatError
-            The evaluators name clients that cannot be.
+        CheatError when the evaluators name clients that cannot be.
         """
         gathering, called = self._gathering, self._job.called
         first, second = one.liars, other.liars
@@ -384,10 +372,7 @@ class ServerLabels(ServerRounds):
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended.
 
-        Raises
-        ------
-        CheatError
-            They found different ones, or another.
+        CheatError when they found different ones, or another.
         """
         first, second = (self._signed[j].best for j in self._evaluators)
         possible, last = {self.search.best}, len(self.search.found) - 1
@@ -403,10 +388,7 @@ class ServerLabels(ServerRounds):
     def _inertia(self, *, ended: bool) -> float | None:
         """The inertia of the result, as both evaluators found; None where it is not opened.
 
-        Raises
-        ------
-        CheatError
-            They found different ones, or none that there can be.
+        CheatError when they found different ones, or none that there can be.
         """
         first, second = (self._signed[j].inertia for j in self._evaluators)
         opened = ended and self._job.opens_inertia
@@ -421,10 +403,7 @@ class ServerLabels(ServerRounds):
     def _moved(self) -> Ints:
         """Rows that go to emptied clusters, as both evaluators found.
 
-        Raises
-        ------
-        CheatError
-            They found different ones, or none that there can be.
+        CheatError when they found different ones, or none that there can be.
         """
         first, second = (self._signed[j].rows for j in self._evaluators)
         emptied, m = self.search.emptied.size, self.layout.m
@@ -439,10 +418,7 @@ class ServerLabels(ServerRounds):
     def _chosen(self, choices: Choices) -> tuple[int, tuple[int, ...]]:
         """Which candidate is chosen, by its number, and the rows asked about next, as both evaluators found.
 
-        Raises
-        ------
-        CheatError
-            They found different ones, or some that there cannot be.
+        CheatError when they found different ones, or some that there cannot be.
         """
         first, second = (self._signed[j].rows for j in self._evaluators)
         chosen, drawn = first[:1], first[1:]

@@ -38,26 +38,13 @@ class ServerContext:
 
 
 class ServerPhase(ABC):
-    """A phase of the server.
+    """A phase of the server; outcome and `found` are as `secfc.protocol.server.Server` has them.
 
-    Parameters
-    ----------
-    context : ServerContext
-    introductions : Introductions
-    planned : Layout, optional
-        Which rows are whose, with those of clients that are left out later; once everybody has said so.
-
-    Attributes
-    ----------
-    layout : Layout
-        Which rows are whose; those left out have none, and before they are known nobody has.
-    unread : tuple of (dealer, recipient)
-        Pairs in which nobody can tell who lies.
-    outcome, found
-        As those of `secfc.protocol.server.Server`.
+    `planned`, once everybody has said so, are the rows with those of clients that are left out later. In
+    `layout` those left out have none, and before they are known nobody has.
     """
 
-    unread: tuple[Pair, ...] = ()
+    unread: tuple[Pair, ...] = ()  # in which nobody can tell who lies
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
 
@@ -120,10 +107,8 @@ class ServerPhase(ABC):
     def leave_out(self, clients: Mapping[int, str]) -> None:
         """Go on without the rows of some clients, for a reason each.
 
-        Raises
-        ------
-        TooManyFaultsError
-            The run cannot do without one of them, or too few are left, to answer or to compare.
+        TooManyFaultsError when the run cannot do without one of them, or too few are left, to answer or to
+        compare.
         """
         for client, reason in clients.items():
             self._check_dispensable(client, reason)

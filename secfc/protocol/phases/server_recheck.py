@@ -33,19 +33,7 @@ from secfc.sealing.coin import about_result
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ended:
-    """How a search ended, as both evaluators signed it.
-
-    Attributes
-    ----------
-    result : LabelResult
-    last : int
-        Number of the question whose labels it has.
-    attempt : Attempt
-    endorsements : tuple of bytes
-    progress : Progress
-    cheats : tuple of int
-    unread : tuple of (dealer, recipient)
-    """
+    """How a search ended, as both evaluators signed it; `last` is the question whose labels it ended with."""
 
     result: LabelResult = field(repr=False)
     last: int
@@ -59,17 +47,9 @@ class Ended:
 class ServerRecheck(ServerPhase):
     """Until both evaluators of those who recheck have signed the result.
 
-    Parameters
-    ----------
-    context : ServerContext
-    introductions : Introductions
-    planned, layout : Layout
-        With the rows of clients that were left out, and without.
-    ended : Ended
-    finish : callable
-        What follows, of their signatures.
-    exclude : callable
-        Asks nothing more of those whom evaluators found lying; raises CheatError if these cannot be.
+    `planned` has the rows of clients that were left out, `layout` has not. `finish` gives what follows, of
+    their signatures. `exclude` asks nothing more of those whom evaluators found lying; CheatError if these
+    cannot be.
     """
 
     state = State.ITERATE

@@ -18,20 +18,7 @@ from secfc.row_layout import Layout
 class ServerRounds(ServerPhase):
     """The rounds of a run, and its result.
 
-    Parameters
-    ----------
-    context : ServerContext
-    introductions : Introductions
-    planned : Layout
-        With the rows of clients that were left out.
-    cheats : tuple of int
-        Clients that lied about shares.
-    unread : tuple of (dealer, recipient)
-
-    Raises
-    ------
-    ParameterError
-        The rows of those who are left do not fit the job.
+    ParameterError when the rows of those who are left do not fit the job.
     """
 
     search: Search | LabelSearch

@@ -25,24 +25,8 @@ from secfc.sealing.coin import COIN_BYTES
 class ServerShare(ServerPhase):
     """Until everybody who is in holds everything, and nobody disputes it.
 
-    Parameters
-    ----------
-    context : ServerContext
-    introductions : Introductions
-        Of everybody who is in.
-    layout : Layout, optional
-        That of the union, with membership privacy; by default it is as the clients said.
-
-    Attributes
-    ----------
-    checks : ShareChecks
-    ready : dict of int to int
-        Parts of shares that each client holds of everybody.
-
-    Raises
-    ------
-    ParameterError
-        The rows do not fit the job.
+    The layout is that of the union, with membership privacy; by default it is as the clients said.
+    ParameterError when the rows do not fit the job.
     """
 
     def __init__(
@@ -58,7 +42,7 @@ class ServerShare(ServerPhase):
             layout=self.layout,
         )
         self._parts = plan.parts
-        self.ready = dict.fromkeys(range(1, context.job.n + 1), 0)
+        self.ready = dict.fromkeys(range(1, context.job.n + 1), 0)  # parts of everybody that each holds
         planned = len(context.gathering.members)
         clients = range(1, context.job.n + 1)
         commitments = {j: introductions.checks(j) for j in clients if j not in context.gathering.left_out}

@@ -34,10 +34,7 @@ class ServerUnion(ServerPhase):
     def step(self, message: Message) -> ServerStep:
         """Take a client's share; the last one of a part asks for another part or ends the stage.
 
-        Raises
-        ------
-        UnionError
-            The union cannot be made, or an ID is held twice.
+        UnionError when the union cannot be made, or an ID is held twice.
         """
         assert isinstance(message, UnionOpening)
         messages = self._opened(message)
