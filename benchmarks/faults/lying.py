@@ -244,7 +244,7 @@ class LyingClient(Client):
         if lie.how == "unsigned":
             return replace(message, signature=bytes(len(message.signature)))
         shape, sharing = message.residues.shape, cast(ClientShare, self.phase).sharing
-        testimony = sharing._testimony
+        testimony = sharing._testimonies[message.round]
         if lie.how == "cut":
             return replace(message, residues=PackedResidues.empty((shape[0], shape[1], shape[2] + 1)))
         residues = PackedResidues(shape=shape, payload=bytearray(message.residues.payload))

@@ -1,10 +1,18 @@
-"""A client's shares: its rows leave as shares, those of the others come, are checked and kept."""
+"""A client's shares: its rows leave as shares, those of the others come, are checked and kept.
+
+Where shares of different dealers are added up, each part is checked by itself, before. What every dealer sent
+of it is kept until the server says that nobody disputes it any more; then the sum takes its place
+(docs/faults.md, "Rows of a union").
+"""
 
 from contextlib import suppress
 
+import numpy as np
+
 from secfc.array_types import Floats, Labels, Shares
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, unpack
+from secfc.field.residues import reduce
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
@@ -17,41 +25,13 @@ from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, 
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
-from secfc.protocol.summed import SummedShares
 from secfc.protocol.testimony import Testimony
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout
 
 
 class ClientSharing:
-    """A client's part in sharing, and who and whose rows are in.
-
-    Parameters
-    ----------
-    context : ClientContext
-    peers : Peers
-    layout : Layout
-        All rows, as planned.
-    own : OwnRows
-
-    Attributes
-    ----------
-    layout : Layout
-        All rows, as planned, until `close`; then those that are in.
-    parts : Parts
-        Of `layout`.
-    left_out : set of int
-    unread : set of int
-        Clients that sent a part which could not be read, where liars are tolerated.
-    points : CodedPoints
-        What this client holds of all rows.
-    received : dict of int to int
-        Parts that are here, by sender.
-    shared, announced : int
-        Parts of its own rows that it has shared; parts that everybody has sent.
-    primes : tuple of int
-    kernels : Kernels
-    """
+    """A client's part in sharing, and who and whose rows are in: all that are planned, until `close`."""
 
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout, own: OwnRows) -> None:
         job, session, channels = context.job, context.session, peers.channels
@@ -61,7 +41,7 @@ class ClientSharing:
         self.layout, self.parts, self.primes, self._own = layout, self._plan.parts, self._plan.primes, own
         self.left_out = peers.left_out
         self.kernels = context.kernels(layout.run_residues(job))
-        self.points = CodedPoints(
+        self.points = CodedPoints(  # what this client holds of all rows
             shares=context.allocate((len(self.primes), job.width + 1, layout.m)),
             primes=self.primes,
             k=job.k,
@@ -74,32 +54,25 @@ class ClientSharing:
             primes=self.primes,
             kernels=self.kernels,
         )
-        self.unread: set[int] = set()
-        self.received = dict.fromkeys(channels, 0)
+        self.unread: set[int] = set()  # who sent a part that could not be read, where liars are tolerated
+        self.received = dict.fromkeys(channels, 0)  # parts that are here, by sender
         # Clients with fewer rows than others send fewer parts.
         sent = [
             -(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != self._number
         ]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
-        self._testimony = self._testimony_of(0)
-        self._checked: list[Column] = []  # what the challenge is about, once it is here
-        self._echoes = Echoes(context, peers, first=1 if by_part(job) else 0)
-        self._summed: SummedShares | None = None  # where parts are checked before they are added up
-        if by_part(job):
-            self._summed = SummedShares(
-                self._plan,
-                number=self._number,
-                kernels=self.kernels,
-                echoes=self._echoes,
-                testimony=self._testimony_of,
-                add=self._add,
-                unread=self.unread,
-            )
+        self._by_part = by_part(job)  # the check of part x is number x + 1, else that of all is number 0
+        self._testimonies: dict[int, Testimony] = {}  # by check
+        self._checked: dict[int, list[Column]] = {}  # what a challenge is about that is here, by check
+        self._challenged = 0  # challenges that came
+        self._echoes = Echoes(context, peers, first=1 if self._by_part else 0)
+        self._held: dict[Column, PackedResidues] = {}  # shares that are not added up before they are checked
+        self._added = 0  # parts
         self._values = CheckValues(job, context.session.run, peers.checked)
         self._own_values = peers.checks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
-        self.shared = 0
-        self.announced = 0
+        self.shared = 0  # parts of its own rows
+        self.announced = 0  # parts that everybody has sent
 
     def __repr__(self) -> str:
         return f"ClientSharing(number={self._number}, parts={self.shared} of {self.parts.shares})"
@@ -123,10 +96,7 @@ class ClientSharing:
         return messages
 
     def on_share(self, message: Share) -> list[Message]:
-        """Keep another client's next part.
-
-        Where liars are tolerated, one that cannot be read is reported and no error.
-        """
+        """Keep another client's next part; where liars are tolerated, one that cannot be read is reported."""
         if message.sender in self.left_out or self._number in self.left_out:
             return []  # on its way when the sender, or this client, was left out
         if message.part != self.received[message.sender]:
@@ -136,7 +106,7 @@ class ClientSharing:
             )
         # Nobody is asked for more than WINDOW parts beyond those that this client has reported about, and it
         # may still have to hear of WINDOW of these that they are settled.
-        if self._summed is not None and message.part >= self._summed.added + 2 * WINDOW:
+        if self._by_part and message.part >= self._added + 2 * WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} too early")
         try:
             channel = self._channels[message.sender]
@@ -178,48 +148,64 @@ class ClientSharing:
             )
         if part >= self.parts.shares:
             raise MessageError(f"Continue: part {part}, there are {self.parts.shares}")
-        if self._summed is not None:
-            self._summed.settle(part - WINDOW + 1)
+        self._settle(part - WINDOW + 1)
         return self._share_part(part)
 
-    def on_challenge(self, message: Challenge) -> list[Message]:
-        """Tell the other clients the seed; report once a quorum was given it.
+    def _settle(self, parts: int) -> None:
+        """Add up the first parts, which are checked; MessageError for one that is not, as far as it knows."""
+        if not self._by_part:
+            return
+        for part in range(self._added, parts):
+            if part + 1 not in self._testimonies or not self._testimonies[part + 1].reported:
+                raise MessageError(f"part {part} of the shares was not checked")
+        for part in range(self._added, parts):
+            first = self.parts.share_rows(self._number, part).start
+            for column in [column for column in self._held if column[1] == part]:
+                self._keeper.store(self._held.pop(column), part, first)
+            del self._testimonies[part + 1], self._checked[part + 1]
+            self._echoes.end(part + 1)
+            self._added += 1
 
-        MessageError when it comes too early, or is a second one, which would need other covers; CheatError
-        when the server signed another seed for another client.
-        """
+    def on_challenge(self, message: Challenge) -> list[Message]:
+        """Tell the other clients the seed, once: a second would need other covers. Report at a quorum."""
         told = self._values.of(message, transcript=self._plan.transcript, left_out=self.left_out)
-        messages = self._challenged(message)
+        self._checked[message.round] = self._columns(message)
+        self._challenged += 1
+        messages = self._echoes.begin(message, self.left_out) + self._reported(message.round)
         self._values.keep(told)
         return messages
 
-    def _challenged(self, message: Challenge) -> list[Message]:
-        if self._summed is not None:
-            return self._summed.on_challenge(message, complete=self.announced)
-        if message.round or not self.complete:
-            raise MessageError(f"Challenge: number {message.round}, or before all shares are here")
-        if self._echoes.seed(0) or not covers_of(self._job):
+    def _columns(self, message: Challenge) -> list[Column]:
+        """What a challenge is about. A part is combined only when nobody can deal it any more."""
+        check = message.round
+        if self._by_part:
+            if check != self._challenged + 1 or check > self.announced:
+                raise MessageError(
+                    f"Challenge: number {check} when {self._challenged} came and {self.announced} parts are "
+                    f"complete"
+                )
+            return [(dealer, check - 1) for dealer in range(1, self._job.n + 1)]
+        if check or not self.complete:
+            raise MessageError(f"Challenge: number {check}, or before all shares are here")
+        if self._challenged or not covers_of(self._job):
             raise MessageError("Challenge: a second one, or in a run that needs none")
-        self._checked = columns_of(self.remaining(), self.parts)
-        return self._echoes.begin(message, self.left_out) + self._reported()
+        return columns_of(self.remaining(), self.parts)
 
     def on_echo(self, message: Echo) -> list[Message]:
-        """Take the seed that another client was given for a check."""
+        """Take the seed that another client was given for a check; CheatError if that is another."""
         if not covers_of(self._job):
             raise MessageError(f"Echo: from client {message.sender}, in a run that needs none")
-        if self._summed is not None:
-            return self._summed.on_echo(message, complete=self.announced)
-        self._echoes.take(message, complete=int(self.complete))
-        return self._reported()
+        self._echoes.take(message, complete=self.announced + 1 if self._by_part else int(self.complete))
+        return self._reported(message.round)
 
-    def _reported(self) -> list[Message]:
+    def _reported(self, check: int) -> list[Message]:
         """The report, once, when a quorum was given the same seed."""
-        if not self._echoes.confirmed(0) or self._testimony.reported:
+        if not self._echoes.confirmed(check) or self._testimonies[check].reported:
             return []
         return [
-            self._testimony.report(
-                seed=self._echoes.seed(0),
-                columns=self._checked,
+            self._testimonies[check].report(
+                seed=self._echoes.seed(check),
+                columns=self._checked[check],
                 combine=self._combined,
                 kernels=self.kernels,
                 unread=self.unread,
@@ -228,11 +214,9 @@ class ClientSharing:
 
     def on_dispute(self, message: Dispute) -> list[Message]:
         """Show the shares that this client disputes, as their dealers signed them."""
-        if self._summed is not None:
-            return self._summed.on_dispute(message)
-        if message.round:
-            raise MessageError(f"Dispute: number {message.round}, of a check of all shares")
-        return self._testimony.evidence(message, shares=self._shares)
+        if message.round not in self._testimonies:
+            raise MessageError(f"Dispute: number {message.round}, of nothing that is being checked")
+        return self._testimonies[message.round].evidence(message, shares=self._shares)
 
     def on_leave_out(self, message: LeaveOut) -> list[Message]:
         """Wait for a client's shares no longer; its rows are taken out before the first answer."""
@@ -261,8 +245,7 @@ class ClientSharing:
         What is kept until it is checked is added up, MessageError for a part that was not; the rows of others
         are numbered anew.
         """
-        if self._summed is not None:
-            self._summed.settle(self.parts.shares)
+        self._settle(self.parts.shares)
         self._end_check()
         if not self.left_out:
             return
@@ -272,9 +255,9 @@ class ClientSharing:
 
     def _end_check(self) -> None:
         """Nothing is reported or shown from now on."""
-        self._testimony.forget()
-        if self._summed is None:
-            self._echoes.end(0)
+        for check, testimony in self._testimonies.items():
+            testimony.forget()
+            self._echoes.end(check)
 
     def own_labels(self, labels: Labels) -> Labels:
         """Those of this client's rows."""
@@ -332,25 +315,30 @@ class ClientSharing:
 
     def _take(self, dealer: int, part: int, residues: PackedResidues) -> Testimony:
         """Keep a dealer's shares of a part; the testimony that speaks of them."""
-        if self._summed is None:
+        if self._by_part:
+            self._held[dealer, part] = residues
+        else:
             self._keeper.store(residues, part, self.parts.share_rows(dealer, part).start)
-            return self._testimony
-        self._summed.keep(dealer, part, residues)
-        return self._summed.testimony(part)
+        check, identity = part + 1 if self._by_part else 0, self._context.identity
+        if check not in self._testimonies:
+            self._testimonies[check] = Testimony(
+                self._plan, number=self._number, identity=identity, round_=check
+            )
+        return self._testimonies[check]
 
-    def _add(self, residues: PackedResidues, part: int) -> None:
-        """Add a dealer's shares of a part to those of others."""
-        self._keeper.store(residues, part, self.parts.share_rows(self._number, part).start)
-
-    def _shares(self, column: Column, index: int) -> Shares:
+    def _shares(self, column: Column, index: int) -> Floats | Shares:
+        if self._by_part:
+            return reduce(unpack(self._held[column].planes()[index]), self.primes[index])
         return self.points.shares(index, self.parts.share_rows(*column))
 
     def _combined(self, column: Column, index: int, coefficients: Floats) -> Floats:
-        return combined(self._shares(column, index), coefficients, self.primes[index])
-
-    def _testimony_of(self, round_: int) -> Testimony:
-        identity = self._context.identity
-        return Testimony(self._plan, number=self._number, identity=identity, round_=round_)
+        p, count = self.primes[index], coefficients.shape[0]
+        if not self._by_part:
+            return combined(self._shares(column, index), coefficients, p)
+        out, plane = np.empty(count), self._held[column].planes()[index]
+        right = self.kernels.combine(plane, coefficients.reshape(count, -1), p, out)
+        assert right  # residues were checked when they arrived
+        return out
 
     def ready(self) -> list[Message]:
         """Say so for each part that has come from every other client and been sent to them."""

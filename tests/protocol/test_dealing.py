@@ -158,14 +158,14 @@ def test_a_combination_and_the_shares_of_t_clients_are_equally_likely_for_every_
 def test_covers_are_as_many_as_combinations_and_never_used_twice(seven):
     net = seven()
     challenge = net.hold(Challenge, recipient=1)
-    dealt = net.clients[1].phase.held.sharing._testimony._dealt
+    dealt = net.clients[1].phase.held.sharing._testimonies[0]._dealt
     assert {covers.shape[1] for covers, _ in dealt.values()} == {covers_of(net.job)} == {2}
     assert len({bytes(covers.payload) for covers, _ in dealt.values()}) == len(dealt)
     net.deliver(challenge)
     with pytest.raises(MessageError, match=r"^Challenge: a second one"):
         net.clients[1].receive(challenge)
     net.run()
-    assert net.clients[1].phase.held.sharing._testimony._dealt == {}
+    assert net.clients[1].phase.held.sharing._testimonies[0]._dealt == {}
 
 
 def test_a_client_left_out_by_the_check_is_told(seven):

@@ -402,7 +402,7 @@ class TestTheServerCannotAskForShares:
             said[j] = net.lying(said[j], {dealer}, by=by)
         with pytest.raises(MessageError, match=r"^Dispute: "):
             net.clients[victim].receive(self.dispute(net, said, victim))
-        assert not net.clients[victim].phase.held.sharing._testimony._shown
+        assert not net.clients[victim].phase.held.sharing._testimonies[0]._shown
 
 
 def _off(job, *, keep, at):

@@ -337,7 +337,7 @@ class TestOrder:
             net.deliver(net.take(links[0]))
             for client in net.clients.values():
                 held = getattr(client.phase, "held", None)
-                most = max(most, len(held.sharing._summed._parts) if held else 0)
+                most = max(most, len(held.sharing._testimonies) if held else 0)
         assert most <= 3  # two, and what came of the next before this client was asked for it
 
     def test_parts_that_come_too_early_are_refused(self, refuses):

@@ -87,4 +87,4 @@ def test_reports_of_an_earlier_run_with_the_same_identifier_show_nothing(wire):
     for _, client, dispute in disputes(wire):
         with pytest.raises(SealError, match=r"^client \d: its report is not signed"):
             client.receive(dispute)
-        assert not client.phase.held.sharing._testimony._shown
+        assert not client.phase.held.sharing._testimonies[0]._shown

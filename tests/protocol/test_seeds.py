@@ -236,7 +236,7 @@ class TestHonestServer:
                 isinstance(message, Echo) and message.recipient == 2 and not late.append(message)
             )
         )
-        assert not net.clients[2].phase.held.sharing._testimony.reported
+        assert not net.clients[2].phase.held.sharing._testimonies[0].reported
         size = net.clients[2].phase.held.sharing.remaining().m
         sets = np.arange(size, dtype=np.int32) % 2
         net.deliver(Assignment(run=net.server.run, sender=SERVER, recipient=2, round=1, sets=sets))
@@ -256,7 +256,7 @@ class TestHonestServer:
         net.deliver(challenge)
         for seed in (challenge.seed, bytes(32)):
             refuses(net.clients[2], replace(challenge, seed=seed), MessageError, "^Challenge: a second one")
-        net.run(until=lambda: net.clients[2].phase.held.sharing._testimony.reported)
+        net.run(until=lambda: net.clients[2].phase.held.sharing._testimonies[0].reported)
         for seed in (challenge.seed, bytes(32)):
             refuses(net.clients[2], replace(challenge, seed=seed), MessageError, "^Challenge: a second one")
 
@@ -405,7 +405,7 @@ class TestProofs:
             sealed = net.seal(echo.sender, 2, 0, own.digest + bytes(64), b"echo")
             net.deliver(replace(echo, sealed=sealed))
         assert not net.clients[2].phase.held.sharing._echoes.confirmed(0)
-        assert not net.clients[2].phase.held.sharing._testimony.reported
+        assert not net.clients[2].phase.held.sharing._testimonies[0].reported
         assert net.clients[2].phase.held.sharing._echoes.false == {echo.sender for echo in held[enough - 2 :]}
 
 

@@ -536,7 +536,7 @@ class Wire:
             if not isinstance(message, Report):
                 return message
             sharing = client.phase.sharing
-            one = sharing._summed.testimony(message.round - 1) if message.round else sharing._testimony
+            one = sharing._testimonies[message.round]
             one._said = self.lying(message, dealers)
             return one._said
 
