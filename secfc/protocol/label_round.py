@@ -81,22 +81,22 @@ class LabelRound(TrioRound):
         masks = self._of_rows(masks, part)
         if self._asked.core:
             self._held[part] = masks
-        return self._deal(part, Dealer, self._question(part), masks)
+        return self._begin_role(part, Dealer, question=self._question(part), masks=masks)
 
     def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
         """Begin to compare these."""
         if not self.rows(part).size:
             return self._settle(part, np.empty(0, dtype=np.int32))
         masked = self._held[part] = self._of_rows(masked, part)
-        return self._compare(part, Evaluator, self._question(part), masked)
+        return self._begin_role(part, Evaluator, question=self._question(part), masked=masked)
 
     def find_farthest(self, labels: Labels) -> list[Message]:
         """At an evaluator that has opened all labels: begin to find the farthest rows of emptied clusters."""
         slot, parts = self._slots.farthest, range(self._slots.parts)
         masked = PackedResidues.empty((len(self._primes), 1, labels.size))
         masked.planes()[:] = np.concatenate([self._own[part].planes() for part in parts], axis=2)
-        question = self._of_all(labels)
-        return self._tell(slot, labels) + self._compare(slot, FarthestEvaluator, question, masked)
+        question, told = self._of_all(labels), self._tell(slot, labels)
+        return told + self._begin_role(slot, FarthestEvaluator, question=question, masked=masked)
 
     def find_best(self, labels: Labels) -> list[Message]:
         """At an evaluator, when a start has ended: begin to compare its score with the best one's."""
@@ -107,7 +107,8 @@ class LabelRound(TrioRound):
             self.better = True
             self._starts.settle(better=True)
             return messages
-        return messages + self._compare(slot, Evaluator, *self._scores())
+        question, masked = self._scores()
+        return messages + self._begin_role(slot, Evaluator, question=question, masked=masked)
 
     def find_inertia(self) -> list[Message]:
         """At an evaluator, when the best start is known: begin to open its inertia."""
@@ -189,17 +190,20 @@ class LabelRound(TrioRound):
         if labels.max() >= self._asked.sizes.size:
             raise CheatError("the evaluators told the dealer labels of no set", code=Code.BAD_MESSAGE)
         if part is not None:
-            return self._deal(slot, Dealer, self._question(part, core=labels), self._held.pop(part))
+            question, masks = self._question(part, core=labels), self._held.pop(part)
+            return self._begin_role(slot, Dealer, question=question, masks=masks)
         if slot == self._slots.score:
             return self._deal_scores(slot, labels)
-        return self._deal(slot, FarthestDealer, self._of_all(labels), self._masks_again(labels))
+        question, masks = self._of_all(labels), self._masks_again(labels)
+        return self._begin_role(slot, FarthestDealer, question=question, masks=masks)
 
     def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
         """At the dealer: deal for the comparison of a start that has ended with the best one."""
         self._starts.last = self._ended_start(labels, [self._masks_again(labels)])
         if self._starts.best is None:
             return self._settle_start(better=True)
-        return self._deal(slot, Dealer, *self._scores())
+        question, masks = self._scores()
+        return self._begin_role(slot, Dealer, question=question, masks=masks)
 
     def _settle_start(self, *, better: bool) -> list[Message]:
         """At the dealer: it knows which start is better; deal for the inertia of the best if it is opened."""
@@ -223,34 +227,6 @@ class LabelRound(TrioRound):
             )
         return masks
 
-    def _deal(
-        self, slot: int, kind: type[Dealer | FarthestDealer], question: Question, masks: PackedResidues
-    ) -> list[Message]:
-        """Begin a dealer's role."""
-        role = kind(
-            question=question,
-            masks=masks,
-            keys=(self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)),
-            kernels=self._kernels,
-            arena=self._arena(slot),
-        )
-        return self._play(slot, role, role.begin())
-
-    def _compare(
-        self, slot: int, kind: type[Evaluator | FarthestEvaluator], question: Question, masked: PackedResidues
-    ) -> list[Message]:
-        """Begin an evaluator's role."""
-        assert self._as is not None
-        role = kind(
-            me=self._as,
-            question=question,
-            masked=masked,
-            keys=self._keys(Comparer.DEALER, slot),
-            kernels=self._kernels,
-            arena=self._arena(slot),
-        )
-        return self._play(slot, role, role.begin())
-
     def _ended(self, slot: int, role: Role) -> list[Message]:
         """Keep what was opened; the core follows labels where it is asked for."""
         if isinstance(role, FarthestEvaluator):
@@ -271,7 +247,8 @@ class LabelRound(TrioRound):
             return self._settle(slot, role.labels)
         self.opened[slot] = labels = role.labels
         core, question = self._slots.core(slot), self._question(slot, core=labels)
-        return self._tell(core, labels) + self._compare(core, Evaluator, question, self._held[slot])
+        told, masked = self._tell(core, labels), self._held[slot]
+        return told + self._begin_role(core, Evaluator, question=question, masked=masked)
 
     def _settle(self, part: int, labels: Labels) -> list[Message]:
         """Keep y of the labels' sets, and tell the server what was opened of a part."""

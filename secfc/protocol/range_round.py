@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc.array_types import Floats
 from secfc.comparing.bounded import (
     VALUES,
     bounded_question,
@@ -23,6 +22,7 @@ from secfc.comparing.bounded import (
     within_sums,
 )
 from secfc.comparing.masking import DecodingWeights
+from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Role
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import RangeError
@@ -74,10 +74,7 @@ def coefficients_of(transcript: bytes, seed: bytes, owner: int) -> MaskSource:
 
 
 class RangeRound(UnaskedRound):
-    """A client's part in it; `sharing`, whose shares are checked, is None at a helper.
-
-    An evaluator raises RangeError once all is opened.
-    """
+    """A client's part in it, a helper's without sharing; RangeError at an evaluator, once all is opened."""
 
     _asked: RangeAsked
 
@@ -141,44 +138,26 @@ class RangeRound(UnaskedRound):
         return self._segments[part].of if part < segments else self._kept.weights.of
 
     def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        question, numbers = bounded_question(
-            self._numbers(part, masks), self._asked.parts.numbers(part), self._primes
-        )
-        role = Dealer(
-            question=question,
-            masks=numbers,
-            keys=(self._keys(Comparer.E0, part), self._keys(Comparer.E1, part)),
-            kernels=self._kernels,
-            arena=self._arena(part),
-        )
-        return self._play(part, role, role.begin())
+        question, numbers = self._numbers(part, masks)
+        return self._begin_role(part, Dealer, question=question, masks=numbers)
 
     def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        assert self._as is not None
-        question, numbers = bounded_question(
-            self._numbers(part, masked), self._asked.parts.numbers(part), self._primes
-        )
-        role = Evaluator(
-            me=self._as,
-            question=question,
-            masked=numbers,
-            keys=self._keys(Comparer.DEALER, part),
-            kernels=self._kernels,
-            arena=self._arena(part),
-        )
-        return self._play(part, role, role.begin())
+        question, numbers = self._numbers(part, masked)
+        return self._begin_role(part, Evaluator, question=question, masked=numbers)
 
-    def _numbers(self, part: int, residues: PackedResidues) -> Floats:
-        """What must be at least 0, owner by owner, (P, count): masked at an evaluator, masks at dealer."""
+    def _numbers(self, part: int, residues: PackedResidues) -> tuple[Question, PackedResidues]:
+        """What must be at least 0, owner by owner: masked at an evaluator, masks at the dealer."""
         parts, primes, dealer = self._asked.parts, self._primes, self._as is Comparer.DEALER
         planes = zip(residues.planes(), primes, strict=True)
         values = np.stack([canonical(unpack(plane[0]), p) for plane, p in planes])
         radius = self._job.radius
         if part >= parts.segments:
-            return within_norms(values, None if dealer else radius, primes)
-        limits = [most_sum(radius, own.stop - own.start) for own in map(parts.owned, parts.owners)]
-        by_owner = values.reshape(len(primes), len(parts.owners), VALUES)
-        return within_sums(by_owner, None if dealer else limits, primes).reshape(len(primes), -1)
+            numbers = within_norms(values, None if dealer else radius, primes)
+        else:
+            limits = [most_sum(radius, own.stop - own.start) for own in map(parts.owned, parts.owners)]
+            by_owner = values.reshape(len(primes), len(parts.owners), VALUES)
+            numbers = within_sums(by_owner, None if dealer else limits, primes).reshape(len(primes), -1)
+        return bounded_question(numbers, parts.numbers(part), primes)
 
     def _ended(self, slot: int, role: Role) -> list[Message]:
         if not isinstance(role, Evaluator):

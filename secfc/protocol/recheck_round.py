@@ -35,7 +35,7 @@ class RecheckAsked(Asked):
 
 
 class RecheckRound(UnaskedRound):
-    """A client's part in it; the points that it answers from are None at a helper.
+    """A client's part in it, a helper's without points.
 
     One who rechecks raises CheatError when a label is another than was told.
     """
@@ -76,26 +76,10 @@ class RecheckRound(UnaskedRound):
         return len(self._primes), self._sizes(part).size, self._asked.parts.chosen[part].size
 
     def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        role = Dealer(
-            question=self._question_of(part),
-            masks=masks,
-            keys=(self._keys(Comparer.E0, part), self._keys(Comparer.E1, part)),
-            kernels=self._kernels,
-            arena=self._arena(part),
-        )
-        return self._play(part, role, role.begin())
+        return self._begin_role(part, Dealer, question=self._question_of(part), masks=masks)
 
     def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        assert self._as is not None
-        role = Evaluator(
-            me=self._as,
-            question=self._question_of(part),
-            masked=masked,
-            keys=self._keys(Comparer.DEALER, part),
-            kernels=self._kernels,
-            arena=self._arena(part),
-        )
-        return self._play(part, role, role.begin())
+        return self._begin_role(part, Evaluator, question=self._question_of(part), masked=masked)
 
     def _question_of(self, part: int) -> Question:
         sizes, told = self._sizes(part), self._asked.told[part]

@@ -4,9 +4,7 @@ The trio finds each row's least distance to the chosen rows and a candidate, par
 candidate is chosen, and, unless it is the last or all rows coincide with chosen ones, the rows drawn next.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -57,7 +55,8 @@ class StartRound(TrioRound):
         closest = self._minima.closest(self._parts.answer_rows(part))
         if closest is None:
             return self._add(part, asked)
-        return self._begin_role(part, (NearerDealer, NearerEvaluator), {"closest": closest, "asked": asked})
+        kind = NearerDealer if self._as is Comparer.DEALER else NearerEvaluator
+        return self._begin_role(part, kind, primes=self._primes, closest=closest, asked=asked)
 
     def _add(self, part: int, least: PackedResidues) -> list[Message]:
         """Keep minima. Those of the last part are followed by the choice of a candidate."""
@@ -68,8 +67,9 @@ class StartRound(TrioRound):
             messages.append(self._opened(part, np.empty(0, dtype=np.int32)))
         if self._added < self._slots.parts:
             return messages
+        kind = LeastDealer if self._as is Comparer.DEALER else LeastEvaluator
         given = {"totals": self._minima.totals(), "last": not self._asked.draws}
-        return messages + self._begin_role(self._slots.least, (LeastDealer, LeastEvaluator), given)
+        return messages + self._begin_role(self._slots.least, kind, primes=self._primes, **given)
 
     def _choose(self, best: int, *, drawing: bool) -> list[Message]:
         """A candidate is chosen: draw the next ones, if any follow."""
@@ -78,21 +78,9 @@ class StartRound(TrioRound):
             self.complete = True
             return []
         self._minima.keep(best)
+        kind = DrawDealer if self._as is Comparer.DEALER else DrawEvaluator
         given = {"sums": self._minima.sums(), "draws": self._asked.draws}
-        return self._begin_role(self._slots.draw, (DrawDealer, DrawEvaluator), given)
-
-    def _begin_role(
-        self, slot: int, kinds: tuple[Callable[..., Role], Callable[..., Role]], given: Mapping[str, Any]
-    ) -> list[Message]:
-        """Begin the dealer's role or an evaluator's, whichever this one plays."""
-        of_dealer, of_evaluator = kinds
-        given = {"primes": self._primes, "kernels": self._kernels, "arena": self._arena(slot)} | dict(given)
-        if self._as is Comparer.DEALER:
-            keys = self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)
-            role = of_dealer(keys=keys, **given)
-        else:
-            role = of_evaluator(me=self._as, keys=self._keys(Comparer.DEALER, slot), **given)
-        return self._play(slot, role, role.begin())
+        return self._begin_role(self._slots.draw, kind, primes=self._primes, **given)
 
     def _ended(self, slot: int, role: Role) -> list[Message]:
         match role:

@@ -5,7 +5,9 @@ the second. Then all three play roles of `secfc.comparing`, by slots: what a rou
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
@@ -157,10 +159,7 @@ class TrioRound(ABC):
         return self._bears is not None or part in self._dealt
 
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
-        """Mask this client's answer, in place, and send it to the first evaluator.
-
-        CheatError when the dealer sent what are no masks.
-        """
+        """Mask this client's answer, in place, and send it; CheatError if the dealer sent no masks."""
         if self._bears is not None:
             self._bears.add(residues)
         else:
@@ -189,8 +188,7 @@ class TrioRound(ABC):
     def take(self, letter: Letter) -> list[Message]:
         """Take what is ready; what it causes. What is late, or of one in another place, is dropped.
 
-        MessageError when it is malformed, or not awaited; CheatError when what was opened is impossible;
-        TooManyFaultsError when too few answers are residues.
+        CheatError when what was opened is impossible, TooManyFaultsError when too few answers are residues.
         """
         message = letter.message
         if message.round < self._asked.round or not self._is_placed(message):
@@ -244,6 +242,15 @@ class TrioRound(ABC):
         del self._roles[slot]
         self._arenas.append(self._lent.pop(slot))
         return messages + self._ended(slot, role)
+
+    def _begin_role(self, slot: int, kind: Callable[..., Role], **given: Any) -> list[Message]:
+        """Begin the dealer's role or an evaluator's, whichever this one plays."""
+        if self._as is Comparer.DEALER:
+            given["keys"] = self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)
+        else:
+            given |= {"me": self._as, "keys": self._keys(Comparer.DEALER, slot)}
+        role = kind(kernels=self._kernels, arena=self._arena(slot), **given)
+        return self._play(slot, role, role.begin())
 
     def _letter(self, slot: int, one: Sending) -> Message:
         """What is sent to another of the trio."""
