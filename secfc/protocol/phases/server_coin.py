@@ -5,7 +5,7 @@ no loss: the next one tosses. Once they are asked for their values, nobody tosse
 server that knows some values could choose between coins.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from secfc.errors import MessageError
 from secfc.protocol.choices import value_told
@@ -13,42 +13,22 @@ from secfc.protocol.gathering import NO_OTHER_COIN
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Coin, CoinRequest, Message
 from secfc.protocol.phases.server_labels import ServerLabels
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.states import State
-from secfc.row_layout import Layout
 
 
 class ServerCoin(ServerPhase):
     """Until all values are here. Nobody is left out any more: what the coin chooses is about these rows.
 
-    Parameters
-    ----------
-    context : ServerContext
-    introductions : Introductions
-    planned : Layout
-        With the rows of clients that were left out.
-    begin : callable
-        Makes the phase that follows, of what each comparer told.
-
-    Raises
-    ------
-    TooManyFaultsError
-        Too few are there to toss.
+    TooManyFaultsError when too few are there to toss.
     """
 
     state = State.ITERATE
 
-    def __init__(
-        self,
-        context: ServerContext,
-        introductions: Introductions,
-        *,
-        planned: Layout,
-        begin: Callable[..., ServerLabels],
-    ) -> None:
-        super().__init__(context, introductions, planned=planned)
-        self.layout = planned.without(context.gathering.left_out)
-        self._begin, self._told = begin, dict[int, bytes]()
+    def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
+        super().__init__(context, introductions, planned=shared.planned)
+        self.layout = shared.planned.without(context.gathering.left_out)
+        self._shared, self._told = shared, dict[int, bytes]()
         self._asked, self._there = set[int](), set[int]()
         self._tossing: tuple[int, ...] = ()  # once they are asked for their values
         context.gathering.require_named()
@@ -86,10 +66,7 @@ class ServerCoin(ServerPhase):
         ]
 
     def step(self, message: Message) -> ServerStep:
-        """Take a value; ask the first question when all are here.
-
-        MessageError when its sender is committed to another value, did not sign it, or told its value before.
-        """
+        """Take a value, as committed to and signed; ask the first question when all are here."""
         if not isinstance(message, Coin):
             raise MessageError(f"{type(message).__name__}: before the first question")
         sender = message.sender
@@ -113,7 +90,7 @@ class ServerCoin(ServerPhase):
         self._told[sender] = told
         if self.awaited:
             return self, []
-        following = self._begin(told=self._told)
+        following = ServerLabels(self.context, self.introductions, self._shared, self._told)
         return following, following.ask()
 
     def absent(self, client: int) -> ServerStep:

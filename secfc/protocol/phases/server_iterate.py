@@ -18,12 +18,11 @@ from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
 from secfc.protocol.disclosure import server_side
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SEED_BYTES, CodedDistances, Message
-from secfc.protocol.phases.server_phase import ServerContext, ServerStep
+from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Progress
 from secfc.protocol.standing import pack, unpack
-from secfc.protocol.unread import Pair
-from secfc.row_layout import WINDOW, Layout
+from secfc.row_layout import WINDOW
 
 
 class ServerIterate(ServerRounds):
@@ -31,16 +30,8 @@ class ServerIterate(ServerRounds):
 
     search: Search
 
-    def __init__(
-        self,
-        context: ServerContext,
-        introductions: Introductions,
-        *,
-        planned: Layout,
-        cheats: tuple[int, ...],
-        unread: tuple[Pair, ...],
-    ) -> None:
-        super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
+    def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
+        super().__init__(context, introductions, shared)
         job, layout = context.job, self.layout
         kernels = context.kernels(layout.run_residues(job))
         seed = job.seed
@@ -124,10 +115,7 @@ class ServerIterate(ServerRounds):
         return primes_of(self._job.round_residues(sizes, self.layout.m)), asked_about(sizes)
 
     def _take(self, message: CodedDistances) -> list[Message]:
-        """Take a part of an answer, and decode what can be; as `_advance`.
-
-        MessageError when it is not of the shape that was asked for, or out of turn.
-        """
+        """Take a part of an answer, in turn and of the shape asked for; decode what can be, as `_advance`."""
         useful = self._gathering.expects(message) and self.outcome is None
         if useful:
             rows = self._parts.answer_rows(message.part)

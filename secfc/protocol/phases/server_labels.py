@@ -24,21 +24,17 @@ from secfc.protocol.messages import (
     OpenedLabels,
     SpareMasks,
 )
-from secfc.protocol.phases.server_phase import ServerContext, ServerStep
+from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
 from secfc.protocol.phases.server_recheck import Ended, ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.standing import pack, unpack
-from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
-from secfc.row_layout import WINDOW, Layout, RangeParts
+from secfc.row_layout import WINDOW, RangeParts
 from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerLabels(ServerRounds):
-    """The rounds of a run whose trio opens labels, and its result.
-
-    What each comparer `told` is its value of the coin and its signature, where one is tossed.
-    """
+    """The rounds of a run whose trio opens labels, and its result; `told` are signed values of a coin."""
 
     search: LabelSearch
 
@@ -46,13 +42,10 @@ class ServerLabels(ServerRounds):
         self,
         context: ServerContext,
         introductions: Introductions,
-        *,
-        planned: Layout,
-        cheats: tuple[int, ...],
-        unread: tuple[Pair, ...],
+        shared: Shared,
         told: Mapping[int, bytes],
     ) -> None:
-        super().__init__(context, introductions, planned=planned, cheats=cheats, unread=unread)
+        super().__init__(context, introductions, shared)
         self._told = told
         self._attempt = Attempt(comparers=context.job.comparers)
         self._replace()
@@ -264,10 +257,7 @@ class ServerLabels(ServerRounds):
         """Both evaluators opened the next part: compare, and ask for another."""
         (first, core), (second, other) = (self._opened[j][part] for j in self._evaluators)
         if (first != second).any() or (core is not None and (core != other).any()):
-            raise CheatError(
-                f"{self._both} opened different labels in round {self._gathering.round}",
-                code=Code.BAD_MESSAGE,
-            )
+            raise self._differ("opened different labels")
         rows = self._parts.answer_rows(part)
         asked = self.search.asked
         low, high = asked.searchsorted((rows.start, rows.stop))
@@ -275,11 +265,13 @@ class ServerLabels(ServerRounds):
         self._parts_done += 1
         return self._continue(part + WINDOW, self._gathering.everybody)
 
-    def _core(self, bits: bytes, rows: int) -> Bools | None:
-        """Which of a part's rows are in the core, where that is asked.
+    def _differ(self, did: str, more: str = "") -> CheatError:
+        """What to raise of evaluators that say what cannot both be."""
+        text = f"{self._both} {did} in round {self._gathering.round}{more}"
+        return CheatError(text, code=Code.BAD_MESSAGE)
 
-        MessageError when there is no bit for each row, or bits behind the last are not zero.
-        """
+    def _core(self, bits: bytes, rows: int) -> Bools | None:
+        """Which of a part's rows are in the core, where that is asked: a bit each, zeros behind the last."""
         if len(bits) != (-(-rows // 8) if self.search.with_core else 0):
             raise MessageError(f"OpenedLabels: {len(bits)} bytes of the core, of {rows} rows")
         if not self.search.with_core:
@@ -370,56 +362,34 @@ class ServerLabels(ServerRounds):
             gathering.exclude(liar, f"its answer in round {one.round} was wrong")
 
     def _best(self, *, ended: bool) -> int:
-        """The best start so far, as both evaluators found: the best before, or one that has just ended.
-
-        CheatError when they found different ones, or another.
-        """
+        """The best start so far, as both evaluators found: the best before, or one that has just ended."""
         first, second = (self._signed[j].best for j in self._evaluators)
         possible, last = {self.search.best}, len(self.search.found) - 1
         if ended:
             possible = {last} if self.search.first_of_k else {self.search.best, last}
         if first != second or first not in possible:
-            raise CheatError(
-                f"{self._both} found other starts the best in round {self._gathering.round}",
-                code=Code.BAD_MESSAGE,
-            )
+            raise self._differ("found other starts the best")
         return first
 
     def _inertia(self, *, ended: bool) -> float | None:
-        """The inertia of the result, as both evaluators found; None where it is not opened.
-
-        CheatError when they found different ones, or none that there can be.
-        """
+        """The inertia of the result, as both evaluators found; None where it is not opened."""
         first, second = (self._signed[j].inertia for j in self._evaluators)
         opened = ended and self._job.opens_inertia
         if first != second or (first is not None) != opened or (first is not None and first < 0):
-            raise CheatError(
-                f"{self._both} found different inertias in round "
-                f"{self._gathering.round}, or one that cannot be",
-                code=Code.BAD_MESSAGE,
-            )
+            raise self._differ("found different inertias", ", or one that cannot be")
         return first
 
     def _moved(self) -> Ints:
-        """Rows that go to emptied clusters, as both evaluators found.
-
-        CheatError when they found different ones, or none that there can be.
-        """
+        """Rows that go to emptied clusters, as both evaluators found."""
         first, second = (self._signed[j].rows for j in self._evaluators)
         emptied, m = self.search.emptied.size, self.layout.m
         possible = len(set(first)) == len(first) in (0, emptied) and max(first, default=0) < m
         if first != second or not possible:
-            raise CheatError(
-                f"{self._both} moved different rows in round {self._gathering.round}, or not {emptied}",
-                code=Code.BAD_MESSAGE,
-            )
+            raise self._differ("moved different rows", f", or not {emptied}")
         return np.array(first, dtype=np.int64)
 
     def _chosen(self, choices: Choices) -> tuple[int, tuple[int, ...]]:
-        """Which candidate is chosen, by its number, and the rows asked about next, as both evaluators found.
-
-        CheatError when they found different ones, or some that there cannot be.
-        """
+        """Which candidate is chosen, by number, and the rows asked about next, as both evaluators found."""
         first, second = (self._signed[j].rows for j in self._evaluators)
         chosen, drawn = first[:1], first[1:]
         taken, m = {*choices.chosen, *chosen}, self.layout.m
@@ -431,9 +401,5 @@ class ServerLabels(ServerRounds):
             and len(set(drawn)) == len(drawn) <= most
         )
         if not possible:
-            raise CheatError(
-                f"{self._both} found different rows of a start in "
-                f"round {self._gathering.round}, or rows that cannot be",
-                code=Code.BAD_MESSAGE,
-            )
+            raise self._differ("found different rows of a start", ", or rows that cannot be")
         return choices.candidates.index(chosen[0]), drawn

@@ -37,11 +37,19 @@ class ServerContext:
     gathering: Gathering
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shared:
+    """What is known once rows were shared."""
+
+    planned: Layout  # with the rows of clients that were left out
+    cheats: tuple[int, ...]  # clients that lied about shares
+    unread: tuple[Pair, ...]
+
+
 class ServerPhase(ABC):
     """A phase of the server; outcome and `found` are as `secfc.protocol.server.Server` has them.
 
-    `planned`, once everybody has said so, are the rows with those of clients that are left out later. In
-    `layout` those left out have none, and before they are known nobody has.
+    `planned` rows, once they are known, include those of clients that are left out later; `layout` does not.
     """
 
     unread: tuple[Pair, ...] = ()  # in which nobody can tell who lies

@@ -8,34 +8,21 @@ from secfc.kmeans.label_search import LabelSearch
 from secfc.kmeans.search import LabelResult, Search
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Assignment, Continue, Finish, Message
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, Shared
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
-from secfc.protocol.unread import Pair
-from secfc.row_layout import Layout
 
 
 class ServerRounds(ServerPhase):
-    """The rounds of a run, and its result.
-
-    ParameterError when the rows of those who are left do not fit the job.
-    """
+    """The rounds of a run, and its result; ParameterError when the rows that are left do not fit the job."""
 
     search: Search | LabelSearch
 
-    def __init__(
-        self,
-        context: ServerContext,
-        introductions: Introductions,
-        *,
-        planned: Layout,
-        cheats: tuple[int, ...],
-        unread: tuple[Pair, ...],
-    ) -> None:
-        super().__init__(context, introductions, planned=planned)
-        self.layout = planned.without(context.gathering.left_out)
+    def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
+        super().__init__(context, introductions, planned=shared.planned)
+        self.layout = shared.planned.without(context.gathering.left_out)
         self.check(self.layout)
-        self.unread, self._cheats = unread, cheats
+        self.unread, self._cheats = shared.unread, shared.cheats
         self._job, self._run, self._gathering = context.job, context.session.run, context.gathering
         self._parts = self.layout.parts(context.job)
 

@@ -1,8 +1,6 @@
 """The phases *share* and *check* of the server: clients share their rows, and shares are compared."""
 
 from collections.abc import Collection
-from functools import partial
-from typing import Any
 
 from secfc.errors import MessageError
 from secfc.protocol.check_values import CheckValues
@@ -14,7 +12,7 @@ from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, 
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_labels import ServerLabels
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.states import State
 from secfc.protocol.unread import apart, open_pairs
 from secfc.protocol.withholding import Carried
@@ -23,10 +21,9 @@ from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerShare(ServerPhase):
-    """Until everybody who is in holds everything, and nobody disputes it.
+    """Until everybody who is in holds everything undisputed; ParameterError when the rows do not fit the job.
 
     The layout is that of the union, with membership privacy; by default it is as the clients said.
-    ParameterError when the rows do not fit the job.
     """
 
     def __init__(
@@ -185,15 +182,14 @@ class ServerShare(ServerPhase):
     def _begin(self, messages: list[Message]) -> ServerStep:
         """Everybody who is in holds everything: ask for the first time, or first for a coin."""
         context, introductions = self.context, self.introductions
-        given: dict[str, Any] = {"planned": self.layout, "cheats": self.cheats, "unread": self.unread}
+        shared = Shared(planned=self.layout, cheats=self.cheats, unread=self.unread)
         following: ServerIterate | ServerLabels | ServerCoin
         if context.job.disclosure != "labels":
-            following = ServerIterate(context, introductions, **given)
+            following = ServerIterate(context, introductions, shared)
         elif context.job.tosses:
-            begin = partial(ServerLabels, context, introductions, **given)
-            following = ServerCoin(context, introductions, planned=self.layout, begin=begin)
+            following = ServerCoin(context, introductions, shared)
         else:
-            following = ServerLabels(context, introductions, **given, told={})
+            following = ServerLabels(context, introductions, shared, told={})
         return following, messages + following.ask()
 
     def _continue(self, part: int) -> list[Message]:

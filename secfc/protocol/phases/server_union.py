@@ -32,10 +32,7 @@ class ServerUnion(ServerPhase):
         return self, []
 
     def step(self, message: Message) -> ServerStep:
-        """Take a client's share; the last one of a part asks for another part or ends the stage.
-
-        UnionError when the union cannot be made, or an ID is held twice.
-        """
+        """Take a client's share; the last of a part asks for another part or ends the stage; UnionError."""
         assert isinstance(message, UnionOpening)
         messages = self._opened(message)
         if not self.role.finished:
