@@ -6,8 +6,7 @@ import numpy as np
 
 from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError
-from secfc.kmeans.sets import set_sizes
-from secfc.protocol.choices import check_start, tell
+from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import ClientLabels
@@ -25,20 +24,19 @@ from secfc.protocol.messages import (
     RecheckRequest,
     SpareMasks,
 )
-from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, check_question
 from secfc.protocol.states import State
 from secfc.protocol.witness import check_outcome
 from secfc.row_layout import WINDOW, Layout
 
 
 class ClientCompare(ClientPhase):
-    """From the plan to the result.
+    """From the plan to the result, as a comparer of each question, or one who may have to compare.
 
-    Who is left out, and with membership privacy how many rows there are, it learns from the first question.
-    Clients compare questions among themselves. A helper need not: the first message of each type that
-    somebody sends it in a round says which question that is about (docs/protocol.md, "Labels by three
-    comparers"). It is asked every question: it compares, or may have to. The layout is of all planned rows;
-    with membership privacy of the most that there can be.
+    Who is left out, and with membership privacy how many rows there are, it learns from the first question;
+    the layout has the most that there can be. Clients compare questions among themselves. A helper need not:
+    the first message of each type that somebody sends it in a round says which question that is about
+    (docs/protocol.md, "Labels by three comparers").
     """
 
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:
@@ -84,12 +82,6 @@ class ClientCompare(ClientPhase):
         if message.round != (self._round + 1 if message.lost == self._lost else message.since):
             raise MessageError(f"Assignment: round {message.round} after round {self._round}")
         layout = self._layout(message)
-        sets = labels_of(message.sets)
-        sizes = set_sizes(sets, self._job.k)
-        if not sizes.any():
-            raise MessageError("Assignment: every set is empty")
-        if self._job.init == "labels" and (message.round == message.since or self._job.predict):
-            check_start(sets, self._peers, layout, message.left_out, round_=message.round)
         disclosure = self._disclosure
         if disclosure is None:
             disclosure = ClientLabels(
@@ -100,14 +92,8 @@ class ClientCompare(ClientPhase):
                 left_out=frozenset(message.left_out),
                 kernels=self._context.kernels(layout.run_residues(self._job)),
             )
-        message = replace(message, sets=sets)
-        disclosure.check(message, sets)
-        smallest = int(sizes[sizes > 0].min())
-        self._context.limits.enforce(
-            self._job,
-            client=self._context.number,
-            smallest=smallest,
-            round_=message.round - message.since + 1,
+        message, sets, sizes = check_question(
+            message, disclosure, context=self._context, peers=self._peers, layout=layout
         )
         self._disclosure, self._left_out, self.planned = disclosure, message.left_out, layout
         self._lost, self._round, self._parts = message.lost, message.round, layout.parts(self._job).answers

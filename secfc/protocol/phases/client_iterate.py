@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
-from secfc.kmeans.sets import asked_about, set_sizes
-from secfc.protocol.choices import check_start
+from secfc.kmeans.sets import asked_about
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.disclosure import client_side
 from secfc.protocol.label_packing import labels_of
@@ -26,7 +25,7 @@ from secfc.protocol.messages import (
     SpareMasks,
     Witness,
 )
-from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held, check_question
 from secfc.protocol.phases.client_reveal import ClientReveal
 from secfc.protocol.states import State
 from secfc.protocol.witness import END, check_outcome
@@ -82,20 +81,8 @@ class ClientIterate(ClientPhase):
         if message.sets.size != self._layout.m:
             raise MessageError(f"Assignment: of {message.sets.size} rows, the parties hold {self._layout.m}")
         self._check_view(message)
-        sets = labels_of(message.sets)
-        message = replace(message, sets=sets)
-        sizes = set_sizes(sets, self._job.k)
-        if not sizes.any():
-            raise MessageError("Assignment: every set is empty")
-        if self._job.init == "labels" and (message.round == message.since or self._job.predict):
-            check_start(sets, self._peers, self._layout, self._left_out, round_=message.round)
-        self._disclosure.check(message, sets)
-        smallest = int(sizes[sizes > 0].min())
-        self._context.limits.enforce(
-            self._job,
-            client=self._context.number,
-            smallest=smallest,
-            round_=message.round - message.since + 1,
+        message, sets, sizes = check_question(
+            message, self._disclosure, context=self._context, peers=self._peers, layout=self._layout
         )
         self._close()
         messages = self._ask(message, sets, sizes)

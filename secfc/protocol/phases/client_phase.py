@@ -1,11 +1,18 @@
 """What the phases of a client have in common."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from secfc.array_types import Floats, Ints, Labels
+from secfc.errors import MessageError
+from secfc.kmeans.sets import set_sizes
+from secfc.protocol.choices import check_start
+from secfc.protocol.client_side import ClientCoded
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.label_packing import labels_of
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
+    Assignment,
     CentreShare,
     Compared,
     Echo,
@@ -44,6 +51,30 @@ class ClientPhase(ABC):
     def unreadable(self, sender: int) -> list[Message]:
         """Take it that another client sent what is no message."""
         return []
+
+
+def check_question(
+    message: Assignment,
+    disclosure: ClientCoded,
+    *,
+    context: ClientContext,
+    peers: Peers,
+    layout: Layout,
+) -> tuple[Assignment, Labels, Ints]:
+    """A question about the rows that are in, with its sets unpacked, these, and their sizes.
+
+    MessageError when it is not what it must be, LimitError when this party's limits forbid it.
+    """
+    job, sets = context.job, labels_of(message.sets)
+    message, sizes = replace(message, sets=sets), set_sizes(sets, job.k)
+    if not sizes.any():
+        raise MessageError("Assignment: every set is empty")
+    if job.init == "labels" and (message.round == message.since or job.predict):
+        check_start(sets, peers, layout, message.left_out, round_=message.round)
+    disclosure.check(message, sets)
+    smallest, question = int(sizes[sizes > 0].min()), message.round - message.since + 1
+    context.limits.enforce(job, client=context.number, smallest=smallest, round_=question)
+    return message, sets, sizes
 
 
 ClientStep = tuple[ClientPhase, list[Message]]

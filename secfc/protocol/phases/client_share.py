@@ -26,11 +26,9 @@ from secfc.row_layout import Layout
 
 
 class ClientShare(ClientPhase):
-    """From the first share on.
+    """From the first share on; with membership privacy `union_rows` are its rows' numbers in the union.
 
-    With membership privacy `union_rows`, shape (m_j,), are the numbers of its own rows in the union.
-    MessageError when the job cannot be run on these rows, LimitError when its limits forbid a start label for
-    so many rows.
+    LimitError when its limits forbid a start label for so many rows.
     """
 
     def __init__(

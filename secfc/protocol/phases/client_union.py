@@ -67,8 +67,7 @@ class ClientUnion(ClientPhase):
     def step(self, message: Message) -> ClientStep:
         """Take what is dealt, found and said of the union; sharing follows when it is found.
 
-        UnionError when it cannot be made, an ID is held twice, or another client has another key; CheatError
-        when the server told another client something else, or not what the clients' shares say.
+        UnionError when it cannot be made, CheatError when the server told others something else.
         """
         match message:
             case Share():
