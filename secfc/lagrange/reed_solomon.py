@@ -70,6 +70,16 @@ class ReedSolomon:
             return True
         return not np.any(np.mod(matmul(self._parity, words, self._p), self._p))
 
+    def wrong(self, words: Floats) -> set[int] | None:
+        """Positions where some column of reduced residues is wrong, as `errors`; None if it finds none."""
+        wrong: set[int] = set()
+        for word in () if self.contains(words) else words.T:
+            errors = self.errors(word)
+            if errors is None:
+                return None
+            wrong.update(errors)
+        return wrong
+
     def errors(self, word: Floats | Sequence[int]) -> tuple[int, ...] | None:
         """Positions, ascending, where a word differs from the only codeword within (N - s) // 2, or None.
 

@@ -7,7 +7,7 @@ used once and never sent: a lie survives one combination with probability 1/p (d
 iteration").
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, log2
 
 import numpy as np
@@ -34,6 +34,13 @@ def combinations_for(liars: int) -> int:
     """Combinations of each residue, at least two, so that 2 `liars` / p**c < 2**-40 for every prime p."""
     smallest = min(prime.p for prime in PRIMES)
     return max(2, ceil((SECURITY_BITS + log2(2 * max(liars, 1))) / log2(smallest)))
+
+
+def code_of(job: Job, index: int, clients: Sequence[int], *, dimension: int) -> ReedSolomon:
+    """The code of these clients' values of polynomials of degree below `dimension`, modulo a prime."""
+    prime = PRIMES[index]
+    points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
+    return ReedSolomon(points=[points.alpha[j - 1] for j in clients], dimension=dimension, p=prime.p)
 
 
 class ConsistencyCheck:
@@ -84,23 +91,18 @@ class ConsistencyCheck:
     def liars(
         self, answers: Mapping[int, Bytes], primes: tuple[int, ...], *, most: int
     ) -> tuple[int, ...] | None:
-        """The clients, ascending, whose answers are wrong; None if not explained by `most` at most.
+        """Whose answers are wrong, ascending; None when no clients, `most` at most, explain the answers.
 
-        Packed answers as for `agree`, which also says what is raised; `most` is (N - R) // 2 at most for N
-        answers.
+        As for `agree`; `most` is (N - R) // 2 at most for N answers.
         """
         responders = tuple(sorted(answers))
         wrong: set[int] = set()
         for index, p in enumerate(primes):
             words = self._combined([answers[j][index] for j in responders], responders, p)
-            code = self._code(index, responders)
-            if code.contains(words):
-                continue
-            for word in words.T:
-                errors = code.errors(word)
-                if errors is None:
-                    return None
-                wrong.update(responders[at] for at in errors)
+            errors = self._code(index, responders).wrong(words)
+            if errors is None:
+                return None
+            wrong.update(responders[at] for at in errors)
         return tuple(sorted(wrong)) if len(wrong) <= most else None
 
     def _combined(self, planes: list[Bytes], responders: tuple[int, ...], p: int) -> Floats:
@@ -119,8 +121,5 @@ class ConsistencyCheck:
         if key not in self._codes:
             if len(self._codes) >= _CODES_KEPT * len(PRIMES):
                 self._codes.clear()
-            prime, job = PRIMES[index], self._job
-            points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
-            alpha = [points.alpha[j - 1] for j in responders]
-            self._codes[key] = ReedSolomon(points=alpha, dimension=job.threshold, p=prime.p)
+            self._codes[key] = code_of(self._job, index, responders, dimension=self._job.threshold)
         return self._codes[key]

@@ -18,12 +18,10 @@ import numpy as np
 from secfc.array_types import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
-from secfc.field.primes import PRIMES
 from secfc.field.residues import BLOCK, reduce
-from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
-from secfc.protocol.consistency import combinations_for
+from secfc.protocol.consistency import code_of, combinations_for
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.identity import SIGNATURE_BYTES
@@ -152,9 +150,9 @@ class Findings:
 
 
 class Reports:
-    """The reports of all who reported, and what follows from them: the same for everybody who has them.
+    """The reports of all who reported, (P, c, len(columns)) each, and what follows from them, for everybody.
 
-    Each has shape (P, c, len(columns)). TooManyFaultsError when there are too few to tell.
+    TooManyFaultsError when there are too few to tell.
     """
 
     def __init__(
@@ -179,22 +177,11 @@ class Reports:
     def _codes_of(self, positions: tuple[int, ...]) -> list[ReedSolomon]:
         """The codes of what these reporters were dealt, one for each prime."""
         if positions not in self._codes:
-            dimension = self._job.ell + self._job.t
+            job, clients = self._job, [self._reporters[at] for at in positions]
             self._codes[positions] = [
-                ReedSolomon(
-                    points=[points.alpha[self._reporters[at] - 1] for at in positions],
-                    dimension=dimension,
-                    p=p,
-                )
-                for points, p in zip(self._points(), self._primes, strict=True)
+                code_of(job, index, clients, dimension=job.ell + job.t) for index in range(len(self._primes))
             ]
         return self._codes[positions]
-
-    def _points(self) -> list[EvaluationPoints]:
-        job = self._job
-        return [
-            evaluation_points(prime, n=job.n, coded=job.ell + job.t) for prime in PRIMES[: len(self._primes)]
-        ]
 
     def findings(self) -> Findings:
         """Who lies, and whose dispute only evidence decides.
@@ -308,12 +295,8 @@ class Reports:
         wrong: set[int] = set()
         positions = tuple(np.flatnonzero(~self._unread[:, at]).tolist())
         for index, p in enumerate(self._primes):
-            code, reduced = self._codes_of(positions)[index], reduce(words[list(positions), index], p)
-            if code.contains(reduced):
-                continue
-            for word in reduced.T:
-                errors = code.errors(word)
-                if errors is None:
-                    return None
-                wrong.update(self._reporters[positions[error]] for error in errors)
+            errors = self._codes_of(positions)[index].wrong(reduce(words[list(positions), index], p))
+            if errors is None:
+                return None
+            wrong.update(self._reporters[positions[error]] for error in errors)
         return frozenset(wrong)

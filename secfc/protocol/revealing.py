@@ -32,10 +32,7 @@ from secfc.sealing.channel import TAG_BYTES
 
 
 class CentreOpening:
-    """A client's part in opening the centres, as one who tells and, if it is named, as a recipient.
-
-    `sharing` is complete when it tells.
-    """
+    """A client's part in opening the centres once sharing is complete: it tells, and may be a recipient."""
 
     def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
         job = context.job
@@ -102,8 +99,7 @@ class CentreOpening:
     def take(self, message: CentreShare) -> None:
         """Keep another client's share; the one that makes enough of them opens the centres.
 
-        MessageError when it is not for a recipient, a second one, or no share; TooManyFaultsError when the
-        shares lie on no polynomial.
+        TooManyFaultsError when the shares lie on no polynomial.
         """
         sender, sealed = message.sender, message.sealed.payload
         if self.number not in self._job.reveal_to:
@@ -202,8 +198,8 @@ def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int
     # Another polynomial than the right one differs from it in more than len(clients) - coded places: none is
     # as near to what up to A liars have changed.
     most = max(0, min(job.max_liars, len(clients) - coded - job.max_liars))
-    wrong = _wrong(flat, alpha, coded=coded, p=p, most=most)
-    if wrong is None:
+    wrong = ReedSolomon(points=alpha, dimension=coded, p=p).wrong(flat)
+    if wrong is None or len(wrong) > most:
         raise TooManyFaultsError(
             f"centres: shares of clients {', '.join(map(str, clients))} do not agree, and which are wrong "
             f"cannot be told"
@@ -211,17 +207,3 @@ def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int
     kept = [at for at in range(len(clients)) if at not in wrong][:coded]
     basis = lagrange_basis([alpha[at] for at in kept], points.beta[: job.ell], p)
     return recover(reduce(words[kept], p), basis, p).reshape(job.ell * job.width, job.k)
-
-
-def _wrong(words: Floats, alpha: list[int], *, coded: int, p: int, most: int) -> set[int] | None:
-    """Positions of wrong shares; None when they are not told apart, or are more than may lie."""
-    code = ReedSolomon(points=alpha, dimension=coded, p=p)
-    if code.contains(words):
-        return set()
-    wrong: set[int] = set()
-    for word in words.T:
-        found = code.errors(word)
-        if found is None:
-            return None
-        wrong.update(found)
-    return wrong if len(wrong) <= most else None

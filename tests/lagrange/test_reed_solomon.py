@@ -37,6 +37,15 @@ def test_two_points_of_a_line_and_one_wrong_are_located_by_hand():
     assert code.errors(np.array([5.0, 8.0, 9.0, 14.0])) == (2,)
 
 
+def test_wrong_values_of_several_words_are_located_together_by_hand():
+    code = ReedSolomon(points=[1, 2, 3, 4], dimension=2, p=17)
+    right, first, third = [5.0, 8.0, 11.0, 14.0], [6.0, 8.0, 11.0, 14.0], [5.0, 8.0, 9.0, 14.0]
+    assert code.wrong(reduce(np.array([right, right]).T, 17)) == set()
+    assert code.wrong(reduce(np.array([right, third, first]).T, 17)) == {0, 2}
+    # No three of the last word are on a line: it is near no codeword.
+    assert code.wrong(reduce(np.array([third, [5.0, 8.0, 9.0, 13.0]]).T, 17)) is None
+
+
 @tries()
 @given(st.data())
 def test_as_many_errors_as_the_code_corrects_are_located_at_the_primes_and_points_in_use(data):
