@@ -19,12 +19,12 @@ _LABEL = b"secfc attempt 1"
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """An attempt at a run's questions.
+    """An attempt at a run's questions, from round `since` on.
 
     Comparers are the job's: dealer, first and second evaluator, then reserves in their order. `lost` are
     those that compare no more, in the order in which they were replaced. A reserve that was lost before it
-    could take a place is among them, as if it had taken it. `since` is the round of the first question.
-    MessageError when one of `lost` does not compare, or no reserve is left for it.
+    could take a place is among them, as if it had. MessageError when one of `lost` does not compare, or no
+    reserve is left.
     """
 
     comparers: tuple[int, ...]

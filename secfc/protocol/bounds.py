@@ -38,10 +38,7 @@ def most_witness_bytes(job: Job) -> int:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a job's values as they are encoded, in bytes where nothing else is said.
-
-    The layout is that of the rows as planned, once they are known.
-    """
+    """Bounds of a job's values as they are encoded, in bytes where nothing else is said; of planned rows."""
 
     job: Job
     layout: Layout | None = None

@@ -33,11 +33,7 @@ class CheckValues:
         self._last |= values
 
     def of(self, challenge: Challenge, *, transcript: bytes, left_out: Collection[int]) -> dict[int, bytes]:
-        """The values of a challenge, by client.
-
-        MessageError when they are not those of all clients that are in, or the seed does not follow from
-        them.
-        """
+        """The values of a challenge, by client: of all that are in, as its seed follows from them."""
         given, count = challenge.values, self._n if self.told else 0
         if len(given) != COIN_BYTES * count:
             raise MessageError(f"Challenge: {len(given)} bytes of clients' values, {count} are needed")

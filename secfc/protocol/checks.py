@@ -25,10 +25,7 @@ UNION_IS_OPEN = (
 
 
 class ShareChecks:
-    """All checks of a run's shares, of the `planned` clients that the run began with.
-
-    `secret` gives the seeds where clients tell no values.
-    """
+    """All checks of a run's shares, of the `planned` clients that it began with; `secret` may give seeds."""
 
     def __init__(self, plan: SharePlan, *, secret: MaskSource, planned: int) -> None:
         self._plan, self._job, self._secret, self._planned = plan, plan.job, secret, planned
@@ -51,10 +48,9 @@ class ShareChecks:
         return self.recipients | self.dealers
 
     def begin(self, layout: Layout, members: Collection[int], values: bytes) -> list[Message]:
-        """Everybody holds all rows of this layout: challenge the members to combine what they hold.
+        """Everybody holds all these rows: challenge the members to combine them, by values that were told.
 
-        Where clients told values, the seed follows from these. Raises TooManyFaultsError when too few are
-        left to confirm a seed to each other.
+        TooManyFaultsError when too few are left to confirm a seed to each other.
         """
         self._require(members)
         return self._challenge(0, columns_of(layout, self._plan.parts), members, values)
@@ -78,11 +74,7 @@ class ShareChecks:
         return (oldest if self.by_part else 1) if self._open[oldest].awaits_report_of(client) else 0
 
     def drop(self, client: int, members: Collection[int]) -> list[Message]:
-        """Wait for nothing from a client that was left out; what this causes.
-
-        Raises TooManyFaultsError when others have not reported, and too few are left to confirm the seed to
-        them.
-        """
+        """Wait for nothing from a client that was left out; while others report, raises as `begin`."""
         inquiry = self._open[0]
         inquiry.drop(client)
         if any(inquiry.awaits_report_of(j) for j in members):

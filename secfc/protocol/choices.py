@@ -131,11 +131,7 @@ def label_search(
     values: Mapping[int, bytes],
     start: Labels | None,
 ) -> LabelSearch:
-    """The search of a job over the `m` rows that are in, the same at every party.
-
-    `start` are given sets, shape (m,), when ``job.init`` is "labels"; `values` are of the coin, where one is
-    tossed.
-    """
+    """The search of a job over the `m` rows that are in, the same at every party; `start` are given sets."""
     seed = toss(transcript, values, left_out) if job.tosses else job.seed
     return LabelSearch(
         m=m,

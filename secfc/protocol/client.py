@@ -142,8 +142,8 @@ class Client:
         """Take a message, return those it causes.
 
         A MessageError refuses the message and leaves the client unchanged. Any other error ends the run for
-        this client, which refuses all messages from then on: LimitError for what its limits forbid,
-        CheatError when the server gave others something else.
+        this client: LimitError for what its limits forbid, CheatError when the server gave others something
+        else.
         """
         check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
         try:

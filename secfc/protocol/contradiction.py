@@ -29,9 +29,9 @@ class Contradiction:
     second: Proof
 
     def check(self, roster: Roster) -> Envelope:
-        """Raise SealError unless the roster's server signed both and they contradict each other.
+        """The header of the second proof.
 
-        Returns the header of the second.
+        SealError unless the roster's server signed both and they contradict each other.
         """
         headers = []
         for proof in (self.first, self.second):

@@ -43,7 +43,7 @@ def residue_error(
 class Weights:
     """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
 
-    With a segment, from 0, they are of this one alone, instead of the sum over all.
+    They are of one segment, from 0, or of the sum over all.
     """
 
     def __init__(self, job: Job, segment: int | None = None) -> None:
@@ -69,10 +69,9 @@ class Weights:
 
 
 class Decoder:
-    """Decodes scaled squared distances from the answers of R clients.
+    """Decodes scaled squared distances from R clients' answers.
 
-    `weights` gives what answers of R clients, ascending, are multiplied by before they are added, (primes,
-    R).
+    `weights` gives what answers of these clients, ascending, are multiplied by, (primes, R).
     """
 
     def __init__(self, weights: Callable[[tuple[int, ...]], Floats], kernels: Kernels) -> None:
@@ -82,9 +81,8 @@ class Decoder:
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
 
-        Of exactly R packed answers, (P, k, 3 * rows) by client, rows `start` to `stop`: reduced residues, (P,
-        k, stop - start), in a buffer that the next call writes to. Raises ResidueError, which names the
-        client.
+        Of exactly R packed answers, (P, k, 3 * rows), rows `start` to `stop`: reduced residues, (P, k, stop -
+        start), in a buffer that the next call writes to.
         """
         responders = tuple(sorted(answers))
         weights = self._weights(responders)

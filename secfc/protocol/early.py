@@ -4,14 +4,11 @@ from collections import Counter
 from dataclasses import replace
 
 from secfc.errors import MessageError
-from secfc.field.packing import packed_bytes
-from secfc.field.primes import PRIMES
 from secfc.params import Job
-from secfc.protocol.bounds import MOST_DEALT_BYTES
-from secfc.protocol.dealing import proof_bytes
+from secfc.protocol.bounds import MOST_DEALT_BYTES, Bounds
 from secfc.protocol.messages import Share, UnionDeal
 from secfc.protocol.turns import turn_error
-from secfc.row_layout import WINDOW, most_share_bytes
+from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES, Sealed
 
 
@@ -45,9 +42,7 @@ class EarlyShares:
         """As `EarlyDeals.hold`; where liars are tolerated, one that is too large counts as one that cannot be
         read.
         """
-        most = most_share_bytes(len(PRIMES) * job.width) + proof_bytes(job, len(PRIMES)) + TAG_BYTES
-        if job.reveal_spread is not None:
-            most += packed_bytes((len(PRIMES), job.width, job.k))
+        most = Bounds(job).share + TAG_BYTES
         if len(message.sealed.payload) > most and job.max_liars:
             message = replace(message, sealed=Sealed(payload=b""))
         _check_next(message, self._known, most=most)

@@ -58,12 +58,10 @@ class Echoes:
         ]
 
     def take(self, message: Echo, *, complete: int) -> None:
-        """Take the proof of another client's challenge; no check from `complete` on can have begun.
+        """Take the proof of another client's challenge, its next; no check from `complete` on can have begun.
 
         It is dropped when the check is over, or the server did not sign it and liars are tolerated.
-        MessageError when it is not the next one of its sender, its sender did not seal it, or the server did
-        not sign what it shows and nobody may lie. CheatError, with evidence, when the server signed another
-        seed for the sender.
+        CheatError, with evidence, when the server signed another seed for the sender.
         """
         sender, sealed, check = message.sender, message.sealed.payload, message.round
         if sender not in self._channels:

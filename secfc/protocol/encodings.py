@@ -174,18 +174,23 @@ def residues(most: Most) -> Encoding:
     )
 
 
-def clients(most: Most) -> Encoding:
-    """How many, then their numbers. `most` is how many there can be."""
+def _series(one: struct.Struct, most: Most) -> Encoding:
+    """How many, then these. `most` is how many there can be."""
 
     def unpack(reader: Reader, k: int) -> tuple[int, ...]:
         (count,) = reader.unpack(_CLIENT)
-        return tuple(client for (client,) in _CLIENT.iter_unpack(reader.take(_CLIENT.size * count)))
+        return tuple(value for (value,) in one.iter_unpack(reader.take(one.size * count)))
 
     return Encoding(
-        lambda value, k: b"".join(map(_CLIENT.pack, (len(value), *value))),
+        lambda value, k: _CLIENT.pack(len(value)) + b"".join(map(one.pack, value)),
         unpack,
-        lambda of: _CLIENT.size * (1 + most(of)),
+        lambda of: _CLIENT.size + one.size * most(of),
     )
+
+
+def clients(most: Most) -> Encoding:
+    """Numbers of clients."""
+    return _series(_CLIENT, most)
 
 
 def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
@@ -203,17 +208,8 @@ SIGNATURES = Encoding(
 """All that is left: none or those of both evaluators, and of both who recheck."""
 
 
-def _unpack_draws(reader: Reader, k: int) -> tuple[int, ...]:
-    (count,) = reader.unpack(_CLIENT)
-    return tuple(one for (one,) in _COUNT.iter_unpack(reader.take(_COUNT.size * count)))
-
-
-DRAWS = Encoding(
-    lambda value, k: _CLIENT.pack(len(value)) + b"".join(map(_COUNT.pack, value)),
-    _unpack_draws,
-    lambda of: _CLIENT.size + _COUNT.size * candidates_of(of.job.k),
-)
-"""How many, then random numbers below 2**32."""
+DRAWS = _series(_COUNT, lambda of: candidates_of(of.job.k))
+"""Random numbers below 2**32."""
 
 
 def numbers(most: Most) -> Encoding:
@@ -294,10 +290,6 @@ def _introduction_of(data: bytes) -> Introduction:
     )
 
 
-def _unpack_introduction(reader: Reader) -> Introduction:
-    return _introduction_of(bytes(reader.take(_INTRODUCTION.size)))
-
-
 _NOBODY = bytes(_INTRODUCTION.size)
 """All zeros, which no client can sign, stand for one that sent no Hello."""
 
@@ -314,7 +306,7 @@ def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, 
 
 INTRODUCTION = Encoding(
     lambda value, k: _pack_introduction(value),
-    lambda reader, k: _unpack_introduction(reader),
+    lambda reader, k: _introduction_of(bytes(reader.take(_INTRODUCTION.size))),
     lambda of: _INTRODUCTION.size,
 )
 INTRODUCTIONS = Encoding(

@@ -47,9 +47,8 @@ def check_endorsed(
     """Refuse a question, or result, that does not follow from what was opened, as both evaluators sign.
 
     A result that parties are told was rechecked, where the job says so. `question` is the `question_digest`
-    of the sets and draws, or labels, in the message, without responders; the evaluators of `attempt` sign.
-    What this party itself signed last, `own`, need not be verified. Returns what the evaluators said of it;
-    MessageError when it has no two signatures, or one is not the evaluator's.
+    of the sets and draws, or labels, without responders. What this party signed last, `own`, need not be
+    verified. Returns what the evaluators said of it.
     """
     again = job.recheckers[1:] if isinstance(message, Finish) else ()
     signed, needed = len(message.endorsements), len(attempt.evaluators) + len(again)
@@ -100,9 +99,6 @@ def _verify(
 def result_said(
     message: Finish | RecheckRequest, question: bytes, said: Said, *, session: Session, attempt: Attempt
 ) -> bytes:
-    """What evaluators sign of a result, and those who recheck it.
-
-    `question` is the `question_digest` of the labels in it; the evaluators of `attempt` signed the result.
-    """
+    """What evaluators, and those who recheck it, sign of a result, of the `question_digest` of its labels."""
     ended = message.n_iter, message.converged, message.inertia
     return endorsed(session, said, question, round_=0, attempt=attempt, ended=ended)

@@ -107,11 +107,7 @@ class Gathering:
         self.expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
 
     def expects(self, message: CodedDistances) -> bool:
-        """Whether an answer is of use; False when it is late or its sender was found out.
-
-        MessageError when it is not the next one of its sender, nor the first of this round, or was not asked
-        for yet.
-        """
+        """Whether an answer, its sender's next or the first of this round, is of use: not late, no liar's."""
         sender = message.sender
         if sender not in self.members:
             return False

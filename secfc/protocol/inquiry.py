@@ -5,23 +5,13 @@ from collections.abc import Collection, Sequence
 from secfc.errors import MessageError, SealError
 from secfc.field.packing import packed_bytes
 from secfc.protocol.context import SharePlan
-from secfc.protocol.dealing import (
-    Column,
-    Reports,
-    check_report,
-    combined_payload,
-    covers_of,
-)
+from secfc.protocol.dealing import Column, Reports, check_report, combined_payload, covers_of
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
 
 
 class Inquiry:
-    """Who lied about shares.
-
-    Coefficients follow from the seed; `columns` are the parts of shares that are checked. `round_` is that of
-    the check: 0 for that of all shares at once.
-    """
+    """Who lied about these parts of shares, by coefficients of the seed; `round_` is 0 for all at once."""
 
     def __init__(self, plan: SharePlan, *, seed: bytes, columns: Sequence[Column], round_: int = 0) -> None:
         self._plan, self._job, self._primes, self._transcript = plan, plan.job, plan.primes, plan.transcript
@@ -52,7 +42,7 @@ class Inquiry:
         self._open = {pair: part for pair, part in self._open.items() if client != pair[1]}
 
     def take_report(self, message: Report) -> None:
-        """Keep a client's report; MessageError when it is a second one, malformed or not signed."""
+        """Keep a client's report: one of each, of the right shape, and signed."""
         sender, residues = message.sender, message.residues
         if sender in self._reports:
             raise MessageError(f"Report: a second one from client {sender}")
@@ -67,10 +57,7 @@ class Inquiry:
         self._reports[sender] = SignedReport(client=sender, residues=residues, signature=message.signature)
 
     def compare(self) -> list[Message]:
-        """All reports are here: ask those whose evidence decides for it, once.
-
-        TooManyFaultsError when there are too few reports to tell, or they disagree and nobody may lie.
-        """
+        """All reports are here: ask those whose evidence decides, once; raises as `Reports.findings`."""
         if self._compared is not None:
             return []
         residues = {client: report.residues for client, report in self._reports.items()}
@@ -91,7 +78,7 @@ class Inquiry:
         ]
 
     def take_evidence(self, message: Evidence) -> None:
-        """Find out who of dealer and recipient lied; MessageError when nobody asked for this.
+        """Find out who of dealer and recipient lied, by evidence that was asked for.
 
         A client takes no share that its dealer has not signed, so one that shows such bytes lies.
         """

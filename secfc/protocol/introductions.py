@@ -23,10 +23,7 @@ class Introductions:
         return client in self._hellos
 
     def take(self, message: Hello) -> None:
-        """Keep a client's introduction.
-
-        MessageError when it is a second one, for another job or roster, or not signed for what it says.
-        """
+        """Keep a client's introduction: its first, for this job and roster, and signed for what it says."""
         introduction = message.introduction
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")

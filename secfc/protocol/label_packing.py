@@ -21,10 +21,7 @@ Octets = NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedLabels:
-    """Labels as they were received: a label of one bit takes 32 times as much once it is unpacked.
-
-    MessageError when a label is too large, or bits behind the last one are not zero.
-    """
+    """Labels as they were received, checked: one of one bit takes 32 times as much once it is unpacked."""
 
     payload: Packed = field(repr=False)  # `packed_size` bytes
     size: int  # labels

@@ -181,10 +181,7 @@ class ClientLabels(ClientCoded):
         self._first = search
 
     def _attempt_of(self, message: Assignment | Finish) -> Attempt:
-        """The attempt that a message is of: the present one, or one that follows when comparers are lost.
-
-        MessageError when it has lost others, or is of rounds that were before it.
-        """
+        """The attempt of a message: the present, or one that follows with others lost; else MessageError."""
         kind, now = type(message).__name__, self._attempt
         if (message.lost, message.since) == (now.lost, now.since):
             return now

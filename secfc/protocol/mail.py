@@ -57,11 +57,7 @@ class Mail:
         return f"Mail(held={sum(map(len, self._held.values()))})"
 
     def hold(self, message: RoundMessage) -> None:
-        """Open a message and keep it behind the others of its sender.
-
-        MessageError when its sender does not send this to this client, did not seal it, sent a later one
-        before, or is too many messages ahead.
-        """
+        """Open a message that its sender sends to this client, next and not too far ahead, and keep it."""
         kind, sender = type(message), message.sender
         if sender not in self._channels or sender not in self._senders[kind]:
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")

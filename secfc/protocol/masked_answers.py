@@ -27,10 +27,7 @@ class Liars:
 
 
 class MaskedAnswers:
-    """Answers by part and client, of members, the clients that are in.
-
-    `weights` gives what a part is decoded by. `liars` are kept from round to round.
-    """
+    """Answers by part and client, decoded by `weights`; `liars` are kept from round to round."""
 
     def __init__(
         self,
@@ -63,10 +60,7 @@ class MaskedAnswers:
         return self._members - self._liars.found - self._unfit
 
     def take(self, client: int, part: int, residues: PackedResidues) -> list[tuple[int, PackedResidues]]:
-        """Keep an answer; parts of which enough answers agree now, and what they decode to, in their order.
-
-        TooManyFaultsError when they never will.
-        """
+        """Keep an answer; parts of which enough agree now, decoded, in order; TooManyFaultsError if never."""
         if part < self._head or client not in self._candidates:
             return []
         self._require()  # the server may have left out too many

@@ -44,11 +44,10 @@ def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
 
 
 class PairwiseMasks:
-    """One client's masks for the answer of one round, taken from start to end, once.
+    """One client's masks for the answer of one round, taken from start to end, once; `responders` ascend.
 
-    `responders` ascend; masks hold against `t` colluding clients. `question` is the digest of all that the
-    server asked in this round. It goes into the keys: masks cancel only among clients that were asked the
-    same.
+    The digest of all that the server asked, `question`, goes into the keys: masks cancel only among clients
+    that were asked the same.
     """
 
     def __init__(

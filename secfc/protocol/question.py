@@ -53,9 +53,8 @@ def endorsed(
 ) -> bytes:
     """What both evaluators sign: that a question or the result follows from what they opened.
 
-    `question` is the `question_digest` of the question's sets and draws, or of the result's labels, without
-    responders; `round_` is that of the question, 0 of the result. `ended` is of the result: iterations,
-    whether it converged, and the inertia where it is opened.
+    `question` is the `question_digest` of sets and draws, or of the result's labels, without responders; the
+    result's round is 0, and `ended` is how: iterations, whether it converged, the inertia if opened.
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)

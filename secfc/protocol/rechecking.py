@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.kernels import Kernels
 from secfc.kmeans.coded_distance import CodedPoints
@@ -24,7 +24,7 @@ from secfc.protocol.endorsing import check_endorsed, result_said
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import SERVER, Coin, Endorsement, Message, Recheck, RecheckRequest
 from secfc.protocol.question import Said, question_digest
-from secfc.protocol.recheck import ChosenParts, Past
+from secfc.protocol.recheck import Past
 from secfc.protocol.recheck_round import RecheckAsked, RecheckRound
 from secfc.protocol.signed import value_statement
 from secfc.protocol.trio_round import Kept
@@ -77,11 +77,7 @@ class Rechecking:
         return self._told is not None or self.round is not None
 
     def tell(self, message: RecheckRequest, labels: Labels, *, count: int, attempt: Attempt) -> list[Message]:
-        """At one who rechecks: its value, once all labels of the `count` questions asked are fixed.
-
-        `labels`, shape (m,), are those in the message. MessageError when it does not recheck, was told a
-        result before, or this is none.
-        """
+        """At one who rechecks, once: its value, when all labels of the `count` questions asked are fixed."""
         job, session, number = self._job, self._context.session, self._context.number
         if number not in job.recheckers:
             raise MessageError(f"RecheckRequest: to client {number}, which rechecks nothing")
@@ -107,11 +103,7 @@ class Rechecking:
         return [Coin(run=session.run, sender=number, recipient=SERVER, value=value, signature=signature)]
 
     def begin(self, message: Recheck, *, count: int, round_: int) -> list[Message]:
-        """Begin the round, the one behind that of the last of `count` questions, `round_`.
-
-        MessageError when it is of another round or result, a second one, or has values that nobody is
-        committed to; SealError when they were told of another result.
-        """
+        """Begin the round behind that of the last of `count` questions, `round_`, of the result as told."""
         job, peers, session = self._job, self._peers, self._context.session
         if not job.recheckers or self.round is not None or message.round != round_ + 1:
             raise MessageError(f"Recheck: of round {message.round} after {round_}, or not awaited")
@@ -139,7 +131,7 @@ class Rechecking:
                 self.past.labels(question, told.last, told.labels)[rows]
                 for question, rows in zip(parts.questions, parts.chosen, strict=True)
             )
-        sizes = self._sizes(parts)
+        sizes = {one: set_sizes(self.past.sets(one), job.k) for one in set(parts.questions)}
         m = self._parts.layout.m
         asked = RecheckAsked(
             round=message.round,
@@ -167,10 +159,6 @@ class Rechecking:
     def _own_secret(self) -> bytes:
         """What the dealer's masks of its own answer follow from."""
         return self._context.masks.octets(KEY_BYTES)
-
-    def _sizes(self, parts: ChosenParts) -> dict[int, Ints]:
-        """Of the sets of each question that has chosen rows."""
-        return {number: set_sizes(self.past.sets(number), self._job.k) for number in set(parts.questions)}
 
     def sign(self) -> list[Message]:
         """At an evaluator of these, once all labels are as they were told: sign the result."""

@@ -132,10 +132,9 @@ class Server:
     def receive(self, message: Message) -> list[Message]:
         """Take a message, return those it causes.
 
-        A MessageError refuses it and leaves the server unchanged. Other errors: ParameterError when the rows
-        do not fit the job, TooManyFaultsError when the answers do not agree and no more are to come,
-        RangeError when a round's distances are larger than the public bound allows; nothing that depends on
-        them is sent.
+        A MessageError refuses it and leaves the server unchanged. TooManyFaultsError when the answers do not
+        agree and no more are to come, RangeError when a round's distances are larger than the public bound
+        allows: nothing that depends on them is sent.
         """
         gathering, sender = self.gathering, message.sender
         late = sender in gathering.left_out or (isinstance(message, Coin) and sender in gathering.absent)

@@ -47,9 +47,8 @@ def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[
         values[:free] = masks.uniform(p, (free, size))
         if free < job.n:
             nodes = [*points.beta[: job.ell], *points.alpha[:free]]
-            basis = lagrange_basis(nodes, points.alpha[free:], p)[
-                :, job.ell :
-            ]  # zeros at the beta add nothing
+            # Zeros at the beta add nothing.
+            basis = lagrange_basis(nodes, points.alpha[free:], p)[:, job.ell :]
             values[free:] = matmul(np.ascontiguousarray(basis), values[:free], p)
         for share, residues in zip(values, packed, strict=True):
             residues.planes()[index] = pack(share.reshape(job.width, job.k), p)

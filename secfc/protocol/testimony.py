@@ -23,10 +23,7 @@ Combine = Callable[[Column, int, Floats], Floats]
 
 
 class Testimony:
-    """One client's covers, and the signatures of those who dealt them, for one check of shares.
-
-    `round_` is that of the check: 0 for that of all shares at once.
-    """
+    """One client's covers, and their dealers' signatures, for the check of a round, 0 for all shares."""
 
     def __init__(self, plan: SharePlan, *, number: int, identity: Identity, round_: int = 0) -> None:
         self._plan, self._job, self._number, self._primes = plan, plan.job, number, plan.primes
@@ -113,7 +110,6 @@ class Testimony:
 
         What others report decides, and they sign it: a server cannot ask for shares of its choice. While at
         most t others lie, an honest client's report differs from R + A others' only about a dealer that lies.
-        MessageError when the reports are not those of this check, or they do not dispute the own one.
         """
         if self._said is None or self._shown:
             raise MessageError("Dispute: before a report, or a second one")

@@ -69,11 +69,9 @@ def _no_more(kind: type[Message]) -> int:
 def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: Most = _no_more) -> Message:
     """The message of these bytes; residues, labels and sealed bytes in it keep a view of them.
 
-    The session's server must have signed what the server sends: that is verified before the body is read. The
-    session is None where nothing of a server is taken. What is larger than `most`, bytes of the largest
-    message of a type that the recipient takes, is refused unread. MessageError for everything that `encode`
-    would not have written; SealError for a message in the server's name that it did not sign for this
-    agreement and recipient.
+    What is larger than `most` allows is refused unread. The session's server must have signed what the server
+    sends: that is verified before the body is read; None where nothing of a server is taken. MessageError for
+    everything that `encode` would not have written, SealError for what the server did not sign.
     """
     reader = Reader(memoryview(data))
     kind, run, sender, recipient, round_ = _read_header(reader)

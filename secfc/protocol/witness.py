@@ -95,8 +95,7 @@ class Witnesses:
     def take(self, message: Witness) -> None:
         """Compare what another client shows, or keep it until its round is here.
 
-        MessageError when its sender did not seal it, or it is malformed, or not after the last one of that
-        client. CheatError, with evidence, when the server gave another client something else.
+        CheatError, with evidence, when the server gave another client something else.
         """
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender not in self._channels:
