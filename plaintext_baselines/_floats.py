@@ -60,16 +60,8 @@ class Floats:
 
     def __init__(self, pool: FloatArray, n_clusters: int) -> None:
         self.n_clusters = n_clusters
-        self._frame = Frame(pool)
-        self._rows = self._frame.enter(pool)
-
-    def enter(self, centres: FloatArray) -> FloatArray:
-        """Bring centres in the data's units into this arithmetic's."""
-        return self._frame.enter(centres)
-
-    def leave(self, centres: FloatArray) -> FloatArray:
-        """Bring centres back into the data's units."""
-        return self._frame.leave(centres)
+        self.frame = Frame(pool)
+        self._rows = self.frame.enter(pool)
 
     def settled(self, tol: float, old: FloatArray, new: FloatArray) -> bool:
         """Whether the squared movement of all centres is at most `tol` times the columns' mean variance."""
@@ -84,7 +76,7 @@ class Floats:
         return assign(self._rows, centres)
 
     def inertia(self, centres: FloatArray, assignment: NearestCentres) -> float:
-        return self._frame.leave_square(float(assignment.distances.sum()))
+        return self.frame.leave_square(float(assignment.distances.sum()))
 
     def farthest(self, centres: FloatArray, assignment: NearestCentres, count: int) -> list[int]:
         order = np.argsort(-assignment.distances, kind="stable")[:count]

@@ -1,5 +1,7 @@
 """The synthetic datasets of the papers, with the papers' parameters, already spread among parties.
 
+Each `random_state` is an integer, or None for another draw every time.
+
 References
 ----------
 - SecFC: S. Li et al., *Secure federated clustering*, sections 5.1 and 5.2.
@@ -69,7 +71,6 @@ def secfc_blobs(
     n_parties, n_rows : int, optional
         Needed for other numbers of clusters.
     n_features : int
-    random_state : int
     """
     if n_clusters not in SECFC_SETTINGS and (n_parties is None or n_rows is None):
         raise ValueError(
@@ -133,7 +134,6 @@ def fkm_grid(
         Five, as the figures and the published data have it; the text says four.
     locations : ndarray of shape (n_parties, 2), float64, optional
         Places of the parties. None: drawn uniformly from (-12.5, 12.5)^2, the text's field.
-    random_state : None or int
     """
     rng = np.random.default_rng(random_state)
     rows, labels, centers = _grid(noise, points_per_cluster, rng)
@@ -219,7 +219,6 @@ def ffcm_unequal(*, balanced: bool = False, sigma: float = 0.5, random_state: An
         of the first two clusters and none of the third.
     sigma : float
         Standard deviation. The paper gives none; 0.5 agrees with the SSEs of Table 2.
-    random_state : None or int
     """
     counts = [[333] * 3, [333] * 3, [333] * 3 if balanced else [500, 500, 0]]
     return _gaussians([[-2, -2], [0, 0], [2, 2]], counts, sigma, random_state)
@@ -244,7 +243,6 @@ def ffcm_absent(*, sizes: Sequence[int] = (1000, 1000, 1000), random_state: Any 
     ----------
     sizes : sequence of 3 int
         Rows of the parties: (100, 1000, 100), (100, 1000, 1000), (1000, 100, 100) or (1000, 1000, 1000).
-    random_state : None or int
     """
     if len(sizes) != 3:
         raise ValueError(f"sizes must be the rows of 3 parties, got {len(sizes)}")
@@ -276,7 +274,6 @@ def g2(
     sigma : float
         10, 20, ..., 100.
     n_parties, n_rows : int
-    random_state : None or int
     """
     rng = np.random.default_rng(random_state)
     centers = np.full((2, n_features), [[500.0], [600.0]])

@@ -87,9 +87,9 @@ class Lloyd(PooledClusterer):
             sets = starting_sets(arithmetic, self.init, data, self.random_state)
             first = arithmetic.means(sets)
         else:
-            sets, first = None, arithmetic.enter(centres)
+            sets, first = None, arithmetic.frame.enter(centres)
         settled = partial(arithmetic.settled, self.tol) if self.tol > 0 else None
         rounds = run_rounds(arithmetic, first, self.max_iter, sets, settled)
 
-        self.cluster_centers_ = arithmetic.leave(rounds.centres)
+        self.cluster_centers_ = arithmetic.frame.leave(rounds.centres)
         self._keep(rounds, data)

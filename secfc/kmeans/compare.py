@@ -57,6 +57,31 @@ class Quotients:
     sizes: Ints
     tolerance: float
 
+    def exact(self, rows: Ints, wanted: Bools) -> Objects:
+        """Squared distances of the wanted (centre, row) pairs, elsewhere inf."""
+        h, r = np.nonzero(wanted)
+        exact = np.full(wanted.shape, inf, dtype=object)
+        exact[h, r] = rationals(self.radix.integers(self.digits[:, h, rows[r]]), self.sizes[h])
+        return exact
+
+    def core(self, labels: Labels) -> Bools:
+        """Rows for which 9 d(own) <= d(other) for every other centre."""
+        every, tolerance = np.arange(labels.size), self.tolerance
+        own = self.value[labels, every] * CORE_FACTOR
+        other = self.value.copy()
+        other[labels, every] = np.inf
+        closest = other.min(axis=0)
+        core: Bools = own <= closest
+        finite = np.isfinite(closest)
+        doubtful = np.flatnonzero(finite)[np.abs(own - closest)[finite] <= (closest * tolerance)[finite]]
+        if doubtful.size:
+            rivals = other[:, doubtful] <= closest[doubtful] * (1 + tolerance)
+            mine = np.zeros_like(rivals)
+            mine[labels[doubtful], np.arange(doubtful.size)] = True
+            nearest_rival = self.exact(doubtful, rivals).min(axis=0)
+            core[doubtful] = CORE_FACTOR * self.exact(doubtful, mine).min(axis=0) <= nearest_rival
+        return core
+
 
 def quotients(distances: SquaredDistances, kernels: Kernels) -> Quotients:
     """Decode scaled squared distances and divide them by |S_h|^2; at least one set is not empty."""
@@ -105,7 +130,7 @@ class Nearest:
     near_ties : int
         Rows that floats could not decide.
     value : ndarray of shape (k, rows), float64
-        Squared distances, inf to empty sets; valid until the next call.
+        As of `Quotients`.
     """
 
     labels: Labels = field(repr=False)
@@ -118,47 +143,12 @@ class Nearest:
 def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:
     """Exact argmin over the centres of each row, ties to the lowest index; if asked for, the 3:1 rule."""
     digits, value, labels = found.digits, found.value, found.labels
-    exact = _Exact(found)
     contested = np.flatnonzero(found.doubt)
     if contested.size:
         some = value[:, contested]
         near = some <= some.min(axis=0) * (1 + found.tolerance)
-        labels[contested] = exact.distances(contested, near).argmin(axis=0)
+        labels[contested] = found.exact(contested, near).argmin(axis=0)
     picked = labels.astype(np.intp) * labels.size + np.arange(labels.size)
     own = np.take(digits.reshape(digits.shape[0], -1), picked, axis=1)
-    core = exact.core(labels) if with_core else np.zeros(labels.size, dtype=np.bool_)
+    core = found.core(labels) if with_core else np.zeros(labels.size, dtype=np.bool_)
     return Nearest(labels=labels, own=own, core=core, near_ties=contested.size, value=value)
-
-
-@dataclass(frozen=True)
-class _Exact:
-    """Quotients to be told apart exactly."""
-
-    found: Quotients
-
-    def distances(self, rows: Ints, wanted: Bools) -> Objects:
-        """Squared distances of the wanted (centre, row) pairs, elsewhere inf."""
-        h, r = np.nonzero(wanted)
-        exact = np.full(wanted.shape, inf, dtype=object)
-        exact[h, r] = rationals(
-            self.found.radix.integers(self.found.digits[:, h, rows[r]]), self.found.sizes[h]
-        )
-        return exact
-
-    def core(self, labels: Labels) -> Bools:
-        """Rows for which 9 d(own) <= d(other) for every other centre."""
-        every, tolerance = np.arange(labels.size), self.found.tolerance
-        own = self.found.value[labels, every] * CORE_FACTOR
-        other = self.found.value.copy()
-        other[labels, every] = np.inf
-        closest = other.min(axis=0)
-        core: Bools = own <= closest
-        finite = np.isfinite(closest)
-        doubtful = np.flatnonzero(finite)[np.abs(own - closest)[finite] <= (closest * tolerance)[finite]]
-        if doubtful.size:
-            rivals = other[:, doubtful] <= closest[doubtful] * (1 + tolerance)
-            mine = np.zeros_like(rivals)
-            mine[labels[doubtful], np.arange(doubtful.size)] = True
-            nearest_rival = self.distances(doubtful, rivals).min(axis=0)
-            core[doubtful] = CORE_FACTOR * self.distances(doubtful, mine).min(axis=0) <= nearest_rival
-        return core

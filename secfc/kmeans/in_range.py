@@ -18,14 +18,8 @@ from secfc.row_layout import Layout
 class RangeCheck:
     """Compares the distances of a round, some rows at a time, with what the public bound allows.
 
-    Parameters
-    ----------
-    radius : int
-        No quantised row of an honest client has a larger norm.
-    layout : Layout
-    max_liars : int
-        Clients that may lie about answers and are found out. 0: answers are not checked, so a wrong one may
-        be the reason, and nobody is named.
+    No quantised row of an honest client has a norm above `radius`. `max_liars` clients may lie about answers
+    and are found out; 0: answers are not checked, so a wrong one may be the reason, and nobody is named.
     """
 
     def __init__(self, *, radius: int, layout: Layout, max_liars: int) -> None:

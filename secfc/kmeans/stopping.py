@@ -24,13 +24,8 @@ class After(Enum):
 class Iterated:
     """What an iteration changed.
 
-    Attributes
-    ----------
-    moved : int
-        Rows whose label it changed; in the first iteration all, unless no set changes.
-    after : After
-    converged : bool
-        Whether so few labels or no set changed that it was the last; False where `max_iter` alone ends it.
+    `moved` rows have another label; in the first iteration all, unless no set changes. `converged` is whether
+    so few labels or no set changed that it was the last; False where `max_iter` alone ends it.
     """
 
     moved: int

@@ -57,25 +57,27 @@ class Sharer:
         job, b = self._job, rows.shape[0]
         segments = split(quantise(rows, job.exponent), job.ell)
         values = np.empty((job.ell + job.t, job.width, b))
-        packed = [PackedResidues.empty((len(self._primes), job.width, b)) for _ in range(job.n)]
-        planes = [one.planes() for one in packed]
-        out = np.empty((job.n, job.width, 3 * b), dtype=np.uint8)
-        for index, p in enumerate(self._primes):
+
+        def coded(p: int) -> Floats:
             values[: job.ell] = reduce(segments, p)
             values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
-            self._encoders[index](values, p, out)
-            for plane, share in zip(planes, out, strict=True):
-                plane[index] = share
-        return packed
+            return values
+
+        return self._encoded(coded, job.width, b)
 
     def cover(self, count: int) -> list[PackedResidues]:
         """Every client's shares, shape (P, count, 1), of polynomials that are uniform altogether."""
-        job = self._job
-        packed = [PackedResidues.empty((len(self._primes), count, 1)) for _ in range(job.n)]
+        shape = self._job.ell + self._job.t, count, 1
+        return self._encoded(lambda p: self._masks.uniform(p, shape), count, 1)
+
+    def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
+        """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
+        n = self._job.n
+        packed = [PackedResidues.empty((len(self._primes), width, rows)) for _ in range(n)]
         planes = [one.planes() for one in packed]
-        out = np.empty((job.n, count, 3), dtype=np.uint8)
+        out = np.empty((n, width, 3 * rows), dtype=np.uint8)
         for index, p in enumerate(self._primes):
-            self._encoders[index](self._masks.uniform(p, (job.ell + job.t, count, 1)), p, out)
+            self._encoders[index](coded(p), p, out)
             for plane, share in zip(planes, out, strict=True):
                 plane[index] = share
         return packed

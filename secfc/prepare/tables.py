@@ -4,7 +4,7 @@ Everything that is wrong is told at once, with the column and the first row, so 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,8 +61,8 @@ class Checked:
         def under(values: Mapping[str, _V]) -> dict[str, _V]:
             return {names.get(name, name): value for name, value in values.items()}
 
-        return Checked(
-            rows=self.rows,
+        return replace(
+            self,
             numbers=under(self.numbers),
             categories=under(self.categories),
             clipped=under(self.clipped),
@@ -135,13 +135,9 @@ def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[st
     unknown = [one for one in dict.fromkeys(found) if one not in agreed and one not in others]
     extra = [f"column {one!r} is not in the schema; leave it out by name" for one in unknown]
     return [
-        (code, text)
-        for code, texts in (
-            (Code.MISSING_COLUMN, missing),
-            (Code.REPEATED_COLUMN, repeated),
-            (Code.EXTRA_COLUMN, extra),
-        )
-        for text in texts
+        *((Code.MISSING_COLUMN, text) for text in missing),
+        *((Code.REPEATED_COLUMN, text) for text in repeated),
+        *((Code.EXTRA_COLUMN, text) for text in extra),
     ]
 
 
@@ -157,10 +153,8 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         numbers, bad = _parsed(values)
         if bad.any():
-            tell(
-                Code.NOT_A_NUMBER,
-                f"{where} is not numeric: it has {_rows(bad, 'values that are no numbers')}",
-            )
+            bad_rows = _rows(bad, "values that are no numbers")
+            tell(Code.NOT_A_NUMBER, f"{where} is not numeric: it has {bad_rows}")
             return
     elif _is_numeric(values.type) or pa.types.is_null(values.type):
         numbers = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
@@ -176,10 +170,8 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
         tell(Code.MISSING_VALUE, f"{where} has {_rows(infinite, 'infinite values')}")
     if outside.any() and not column.clip:
         unit = f" {column.unit}" if column.unit else ""
-        tell(
-            Code.OUT_OF_RANGE,
-            f"{where} has {_rows(outside, f'values outside {low:g} to {high:g}{unit}')}; check the unit",
-        )
+        outer_rows = _rows(outside, f"values outside {low:g} to {high:g}{unit}")
+        tell(Code.OUT_OF_RANGE, f"{where} has {outer_rows}; check the unit")
     done.numbers[column.name] = np.where(missing, np.nan, np.clip(numbers, low, high))
     _count(done, column, missing=int(missing.sum()), clipped=int(outside.sum()))
 
@@ -204,10 +196,8 @@ def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tel
         agreed = {one.casefold() for one in column.categories}
         in_case = sum(texts[row].casefold() in agreed for row in np.flatnonzero(unknown))  # type: ignore[union-attr]
         hint = f"; {in_case} differ from one in upper and lower case alone" if in_case else ""
-        tell(
-            Code.UNKNOWN_CATEGORY,
-            f"{where} has {_rows(unknown, 'values outside the agreed categories')}{hint}",
-        )
+        unknown_rows = _rows(unknown, "values outside the agreed categories")
+        tell(Code.UNKNOWN_CATEGORY, f"{where} has {unknown_rows}{hint}")
     if missing.any() and column.missing == "refuse":
         tell(Code.MISSING_VALUE, f"{where} misses {_rows(missing, 'values')}")
     done.categories[column.name] = found

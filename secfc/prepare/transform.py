@@ -123,30 +123,25 @@ class Preparation:
         restored = np.array(rows, dtype=np.float64)
         position = {name: at for at, name in enumerate(self.names)}
         for column in self.schema.columns:
-            if not column.categories:
+            if not column.categories and column.scale != "none":
                 at = position[column.name]
-                restored[:, at] = self._unscaled(rows[:, at], column)
+                zero, unit = self._zero_and_unit(column)
+                restored[:, at] = zero + rows[:, at] * unit
         return restored
 
-    def _scaled(self, values: Any, column: Column) -> Any:
-        low, high = column.range
-        match column.scale:
-            case "min-max":
-                return (values - low) / (high - low)
-            case "standardise":
-                known = self.statistics[column.name]
-                return (values - known.mean) / (known.deviation or 1.0)
-        return values
+    def _zero_and_unit(self, column: Column) -> tuple[float, float]:
+        """What becomes 0 of a column that is scaled, and what length becomes 1."""
+        if column.scale == "min-max":
+            low, high = column.range
+            return low, high - low
+        known = self.statistics[column.name]
+        return known.mean, known.deviation or 1.0
 
-    def _unscaled(self, values: Any, column: Column) -> Any:
-        low, high = column.range
-        match column.scale:
-            case "min-max":
-                return low + values * (high - low)
-            case "standardise":
-                known = self.statistics[column.name]
-                return known.mean + values * (known.deviation or 1.0)
-        return values
+    def _scaled(self, values: Any, column: Column) -> Any:
+        if column.scale == "none":
+            return values
+        zero, unit = self._zero_and_unit(column)
+        return (values - zero) / unit
 
 
 def sums_of(table: Checked, schema: Schema) -> list[Sums]:

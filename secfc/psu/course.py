@@ -70,7 +70,7 @@ class Course:
         )
 
     def take_verdict(self, unique: bool) -> None:
-        """Go on after a check, whether every ID is there and held once; DuplicateIdError at last."""
+        """Go on after a check, whether every ID is there and held once; DuplicateIdError after the last."""
         if unique:
             self.finished = True
         elif self._attempt < ATTEMPTS:

@@ -16,12 +16,8 @@ OVERFULL = -1
 class Found:
     """What a table held.
 
-    Attributes
-    ----------
-    counts : ndarray of shape (bins,), int64
-        Poles in each bin; -1 for one that held too many, whose IDs go to the next table.
-    poles : ndarray of shape (sum of counts,), uint64
-        By bin, ascending in each.
+    `counts`, shape (bins,), are the poles in each bin; -1 for one that held too many, whose IDs go to the
+    next table. `poles`, shape (sum of counts,), are by bin, ascending in each.
     """
 
     counts: Ints = field(repr=False)

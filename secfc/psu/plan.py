@@ -46,12 +46,8 @@ def salt_of(transcript: bytes) -> bytes:
 class UnionPlan:
     """Public parameters of a union; n, t and ell are those of `secfc.params.Job`.
 
-    Parameters
-    ----------
-    cap : int
-        IDs of all clients together, at most. What is sent depends on it and not on how many each holds.
-    salt : bytes of length 16
-        Different for every run (`salt_of`).
+    Up to `cap` IDs of all clients together: what is sent depends on it and not on how many each holds. The
+    salt, 16 bytes, is different for every run (`salt_of`).
     """
 
     n: int

@@ -161,7 +161,7 @@ class UnionClient(_Role):
         return dealt
 
     def take(self, sender: int, part: int, values: Elements) -> None:
-        """Take what another client dealt; MessageError for another size, no field or a second time."""
+        """Take what another client dealt; nothing changes with a MessageError, such as for a second time."""
         if not 0 <= part < self.parts:
             raise MessageError(f"part {part} from client {sender}, the stage has {self.parts}")
         check_elements(values, self.dealt_size(part), sender)

@@ -29,7 +29,10 @@ Poly = list[int]
 
 
 def poles(series: Sequence[int], most: int) -> Poly | None:
-    """The poles, ascending, by 2 `most` terms of their series; None where these are not few simple ones."""
+    """The poles, ascending, by 2 `most` terms of their series, most < 2**12.
+
+    None where there are not `most` or fewer simple ones in the field.
+    """
     connection, length = recurrence(series)
     if length > most or (length and connection[length] == 0):
         return None

@@ -25,14 +25,10 @@ _MAX_INT_BITS = 2048
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Tokens of a party's IDs, two field elements each.
+    """Tokens of a party's IDs, two field elements `u`, `v` each.
 
-    Attributes
-    ----------
-    u, v : ndarray of shape (m_j,), uint64
-        Below p = 2**61 - 1. For whoever lacks the key they are as good as uniform and independent.
-    check : bytes of length 8
-        A hash of key and salt, by which clients see that they have the same.
+    For whoever lacks the key they are as good as uniform and independent. `check`, 8 bytes, is a hash of key
+    and salt, by which clients see that they have the same.
     """
 
     u: Elements = field(repr=False)
@@ -56,12 +52,8 @@ def check_key(key: object) -> bytes:
 class RowIds:
     """A party's IDs before a run's salt is known: a keyed digest of each, and the key.
 
-    Attributes
-    ----------
-    digests : ndarray of shape (m_j, 32), uint8
-        In the order of the IDs, all different. They do not depend on the run and never leave the party.
-    key : bytes of length 32
-        Shared by the clients, unknown to the server.
+    `digests`, shape (m_j, 32), uint8, are in the order of the IDs, all different. They do not depend on the
+    run and never leave the party. The key, 32 bytes, is shared by the clients and unknown to the server.
     """
 
     digests: NDArray[np.uint8] = field(repr=False)

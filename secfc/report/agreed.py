@@ -30,18 +30,9 @@ def write_agreed_report(
 ) -> Path:
     """Write the page of an agreed job's run: what all parties know of it, and whether its statements hold.
 
-    Parameters
-    ----------
-    summary : Summary
-        What the coordinator tells in it is not signed, and the page says so.
-    agreement : Agreement
-        The reader's own.
-    path : path
-        Written whole or not at all; a file there is replaced.
-    name : str
-        What errors call the summary.
-    site : Site, optional
-        Whose copy it is: its own labels of the run are read from its folder of results.
+    What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
+    The agreement is the reader's own. With a site it is that site's copy: its own labels of the run are read
+    from its folder of results. The page is written whole or not at all, over a file there.
 
     Raises
     ------

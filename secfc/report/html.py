@@ -29,18 +29,10 @@ if TYPE_CHECKING:
 class Figures:
     """What there is to show of a run with a result; `n_iter` to `near_ties` are those of `secfc.Result`.
 
-    Attributes
-    ----------
-    sizes, counts : list of int
-        Rows of each cluster, and of each party; the latter None with membership privacy.
-    part : list of str
-        What each party failed to do; empty for one that took part to the end.
-    convergence, distances : Chart or None
-        Where the inertia of iterations is known; for the server's copy.
-    own : list of int or None
-        Rows of each cluster of the party whose copy it is.
-    revealed : list of dict
-        As `Result.cluster_report` gives them; empty but in the copy of a party that they were revealed to.
+    `sizes` are rows of each cluster, `own` those of the party whose copy it is; `counts` are rows of each
+    party, None with membership privacy. `part` tells of each party what it failed to do. `convergence` is
+    there where the inertia of iterations is known, `distances` in the server's copy, and `revealed`, as
+    `Result.cluster_report` gives them, in the copy of a party that clusters were revealed to.
     """
 
     n_iter: int
@@ -60,24 +52,10 @@ class Figures:
 class Page:
     """What a page shows, wherever it is from.
 
-    Attributes
-    ----------
-    run : str
-        The run's identifier.
-    names : list of str
-        Of the parties.
-    figures : Figures or None
-        None of a run without a result.
-    phases : sequence
-        Costs, of `PhaseCost`'s attributes.
-    title, ended : str or None
-        Of an agreed job; how a run without a result ended.
-    party : int or None
-        Whose copy it is.
-    lost : dict of str to str
-        Parties that were lost and why.
-    findings : list of Finding or None
-        What an audit of the summary found.
+    `run` is the run's identifier, `names` are of the parties, `phases` have `PhaseCost`'s attributes. A run
+    without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `party` is
+    whose copy it is, `lost` are parties that were lost and why, `findings` are what an audit of the summary
+    found.
     """
 
     job: Job

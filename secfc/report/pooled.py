@@ -20,14 +20,8 @@ if TYPE_CHECKING:
 class PooledComparison:
     """Lloyd's algorithm in float64 on the pooled rows, and how far a run from the same start agrees.
 
-    Attributes
-    ----------
-    same : int
-        Rows with equal labels, of the `rows` of the parties that are in.
-    labels : ndarray of shape (rows,), int32
-        What the pooled rows have, party by party.
-    seconds : float
-        Wall-clock seconds it took.
+    `same` of the `rows` of the parties that are in have equal labels; `labels`, party by party, shape
+    (rows,), are those of the pooled rows.
     """
 
     same: int

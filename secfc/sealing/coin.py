@@ -77,12 +77,8 @@ def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[in
 
     What follows from it is about the rows of clients that are not left out.
     """
-    digest = hashlib.sha256(_TOSS + transcript)
-    for party, value in sorted(values.items()):
-        digest.update(_NUMBER.pack(party) + value)
-    for client in sorted(left_out):
-        digest.update(_NUMBER.pack(client))
-    return int.from_bytes(digest.digest(), "little")
+    out = b"".join(map(_NUMBER.pack, sorted(left_out)))
+    return int.from_bytes(hashlib.sha256(_TOSS + transcript + _told(values) + out).digest(), "little")
 
 
 def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
@@ -95,7 +91,8 @@ def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
 
 def recheck_seed(about: bytes, values: Mapping[int, bytes]) -> bytes:
     """What the choice of labels that are rechecked follows from, 32 bytes."""
-    digest = hashlib.sha256(_RECHECK_TOSS + about)
-    for party, value in sorted(values.items()):
-        digest.update(_NUMBER.pack(party) + value)
-    return digest.digest()
+    return hashlib.sha256(_RECHECK_TOSS + about + _told(values)).digest()
+
+
+def _told(values: Mapping[int, bytes]) -> bytes:
+    return b"".join(_NUMBER.pack(party) + value for party, value in sorted(values.items()))

@@ -69,15 +69,12 @@ class Introduction:
     Parameters
     ----------
     rows : int
-        Rows it holds.
     start : bytes of length 32
         Digest of its start labels (`start_digest`).
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
-    commitment : bytes of length 32
-        To its value of a coin (`secfc.sealing.coin`).
-    checks : bytes of length 32
-        Likewise to its first value of a check of shares.
+    commitment, checks : bytes of length 32
+        To its value of a coin, and to its first of a check of shares (`secfc.sealing.coin`).
     signature : bytes of length 64
         Of its identity, over all of this, the session and its number.
     """
@@ -139,18 +136,9 @@ class Handshake:
     """One client's side: an ephemeral key of its own, made for this run and dropped with this object.
 
     A key made elsewhere is used by one client in one run only: its channels' nonces repeat for the same
-    messages alone.
-
-    Parameters
-    ----------
-    identity : Identity
-        Whose public key the roster has at this number; else ParameterError.
-    start : ndarray of shape (rows,), integer, or None
-        Start labels.
-    ephemeral : bytes of length 32, optional
-        The private key; a fresh one by default. A client that is started again passes that of its log.
-    checks : int
-        How many there can be.
+    messages alone. A client that is started again passes, as `ephemeral`, the private key of its log.
+    `checks` is how many checks of shares there can be. ParameterError where the roster has another key than
+    the identity's.
 
     Attributes
     ----------

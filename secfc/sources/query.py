@@ -56,15 +56,9 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A query, in place of a file.
+    """One SELECT in place of a file; a .csv or .parquet file is the table ``data``.
 
-    Parameters
-    ----------
-    origin : Origin
-    query : str
-        One SELECT; its columns become the table's. A text or .parquet file is the table ``data``.
-    name : str
-        What errors and label files call it when it is asked of a server; a file is called by its path.
+    `name` is what errors and label files call it when it is asked of a server; a file is called by its path.
     """
 
     origin: Origin

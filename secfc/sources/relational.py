@@ -42,12 +42,8 @@ def check_url(url: str) -> None:
 def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
     """What PostgreSQL answers one SELECT, through a cursor of the server's in a read-only transaction.
 
-    Parameters
-    ----------
-    url : str
-        ``postgresql://host/database``; user and password are the driver's to find (PGUSER, PGPASSWORD, ...).
-    name : str
-        What errors call the database.
+    The URL is ``postgresql://host/database``; user and password are the driver's to find (PGUSER, PGPASSWORD,
+    ...).
 
     Raises
     ------
