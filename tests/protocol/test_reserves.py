@@ -350,9 +350,7 @@ def assert_follows_from_the_coin(net):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("kind", UNSEEDED)
-@pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize("silent", [Hello, Ready, Coin])
+@pytest.mark.parametrize(("kind", "place", "silent"), crossed(UNSEEDED, range(4), [Hello, Ready, Coin]))
 def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, kind, place, silent):
     """It never comes, or is lost while rows are shared, or does not say that it is there when it is asked."""
     net = of(seed=None, **UNSEEDED[kind])
