@@ -24,6 +24,8 @@ from secfc.protocol.messages import (
     Report,
     Share,
 )
+from secfc.protocol.phases.server_coin import ServerCoin
+from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.signed import value_statement
 from secfc.protocol.states import State
 from secfc.sealing.coin import toss
@@ -73,6 +75,14 @@ def of_round(net, round_, recipient):
 def coin_of(net, left_out=()):
     values = {j: net.clients[j].phase._peers.coin for j in net.job.comparers}
     return toss(net.transcript, values, left_out)
+
+
+def test_the_server_still_says_who_lied_about_shares(net, monkeypatch):
+    monkeypatch.setattr(ServerShare, "cheats", (3,))
+    monkeypatch.setattr(ServerShare, "unread", property(lambda self: ((3, 6),), lambda self, found: None))
+    net.hold(CoinRequest, recipient=net.job.comparers[0])
+    assert isinstance(net.server.phase, ServerCoin)
+    assert (net.server.faults.cheats, net.server.faults.unread) == ((3,), ((3, 6),))
 
 
 def digest(*pieces):

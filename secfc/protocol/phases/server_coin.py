@@ -28,6 +28,7 @@ class ServerCoin(ServerPhase):
     def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
         super().__init__(context, introductions, planned=shared.planned)
         self.layout = shared.planned.without(context.gathering.left_out)
+        self.unread, self._cheats = shared.unread, shared.cheats
         self._shared, self._told = shared, dict[int, bytes]()
         self._asked, self._there = set[int](), set[int]()
         self._tossing: tuple[int, ...] = ()  # once they are asked for their values

@@ -53,6 +53,7 @@ class ServerPhase(ABC):
     """
 
     unread: tuple[Pair, ...] = ()  # in which nobody can tell who lies
+    _cheats: tuple[int, ...] = ()
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
 
@@ -92,7 +93,7 @@ class ServerPhase(ABC):
     @property
     def cheats(self) -> tuple[int, ...]:
         """Clients that lied about shares."""
-        return ()
+        return self._cheats
 
     @property
     def progress(self) -> Progress:

@@ -66,7 +66,7 @@ class ServerRecheck(ServerPhase):
         exclude: Callable[[Endorsement, Endorsement], None],
     ) -> None:
         super().__init__(context, introductions, planned=planned)
-        self.unread = ended.unread
+        self.unread, self._cheats = ended.unread, ended.cheats
         self.layout, self._ended, self._finish, self._exclude = layout, ended, finish, exclude
         job = self._job = context.job
         self._who = Attempt(comparers=job.recheckers, since=context.gathering.round + 1)
@@ -115,11 +115,6 @@ class ServerRecheck(ServerPhase):
     def counted_from(self) -> int:
         """See `ServerPhase`."""
         return self._who.since
-
-    @property
-    def cheats(self) -> tuple[int, ...]:
-        """Clients that lied about shares."""
-        return self._ended.cheats
 
     @property
     def progress(self) -> Progress:

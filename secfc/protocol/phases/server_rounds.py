@@ -32,11 +32,6 @@ class ServerRounds(ServerPhase):
         return State.ITERATE if self.outcome is None else State.DONE
 
     @property
-    def cheats(self) -> tuple[int, ...]:
-        """Clients that lied about shares."""
-        return self._cheats
-
-    @property
     def progress(self) -> Progress:
         """Where the search stands."""
         return Progress(

@@ -121,7 +121,7 @@ def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, m
     monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
     code = """
         import dataclasses
-        import secfc.drivers.simulated as process
+        import secfc.drivers.taking as process
         real = process.encode
 
         def forged(message, *, k):
