@@ -77,7 +77,8 @@ def coin_of(net, left_out=()):
     return toss(net.transcript, values, left_out)
 
 
-def test_the_server_still_says_who_lied_about_shares(net, monkeypatch):
+def test_the_server_still_says_who_lied_about_shares(monkeypatch):
+    net = wire()
     monkeypatch.setattr(ServerShare, "cheats", (3,))
     monkeypatch.setattr(ServerShare, "unread", property(lambda self: ((3, 6),), lambda self, found: None))
     net.hold(CoinRequest, recipient=net.job.comparers[0])
