@@ -74,16 +74,11 @@ def chosen_columns(
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
     rows, told = np.empty((table.num_rows, len(chosen))), table.schema.metadata or {}
     codes = [name for name in told.get(CODES, b"").decode().split("\n") if name]
-    named = not columns and not (isinstance(path, Path) and kind_of(path) == ".npy")
+    in_silence = not columns and not (isinstance(path, Path) and kind_of(path) == ".npy")
     for at, name in enumerate(chosen):
         rows[:, at] = _numbers(table.column(name), path, name)
-        if named and (name in codes or _are_row_numbers(rows[:, at])):
-            why = "leading zeros" if name in codes else "whole numbers one after the other"
-            raise DataError(
-                f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all "
-                "columns with --columns",
-                code=Code.EXTRA_COLUMN,
-            )
+        if in_silence:
+            _check_no_identifier(rows[:, at], path, name, is_code=name in codes)
     return Table(
         path=path,
         columns=chosen,
@@ -241,6 +236,17 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     raise DataError(
         f"{path}: unknown file type {kind!r}; {', '.join(READERS)} are read", code=Code.UNREADABLE_FILE
     )
+
+
+def _check_no_identifier(values: Floats, path: Path | Query, name: str, *, is_code: bool) -> None:
+    """Raise DataError for a column that looks like one, and that nobody has named to be clustered."""
+    if is_code or _are_row_numbers(values):
+        why = "leading zeros" if is_code else "whole numbers one after the other"
+        raise DataError(
+            f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all "
+            "columns with --columns",
+            code=Code.EXTRA_COLUMN,
+        )
 
 
 def _are_row_numbers(values: Floats) -> bool:

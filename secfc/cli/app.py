@@ -11,7 +11,7 @@ from secfc.cli.flare import flare
 from secfc.cli.grouped import grouped
 from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
-from secfc.cli.options import Choosing, Files, Queries, Revealing, Running, Urls
+from secfc.cli.options import ONE_FILE_PER_PARTY, Choosing, Files, Queries, Revealing, Running, Urls
 from secfc.cli.prepare import prepare
 from secfc.options import OPENED
 
@@ -119,10 +119,7 @@ def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 
 )
 @grouped
 def choose_k(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."),
-    ],
+    files: Annotated[list[Path], ONE_FILE_PER_PARTY],
     first: Annotated[int, typer.Option("--from", help="Least number of clusters.")] = 2,
     last: Annotated[int, typer.Option("--to", help="Greatest number of clusters.")] = 10,
     plot: Annotated[

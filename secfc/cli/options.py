@@ -26,10 +26,10 @@ from secfc.options import (
 Options = TypeVar("Options", bound=Execution)
 REFUSED = "What every party refuses"  # a heading of the help
 
-Files = Annotated[
-    list[Path] | None,
-    typer.Argument(help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."),
-]
+ONE_FILE_PER_PARTY = typer.Argument(
+    help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."
+)
+Files = Annotated[list[Path] | None, ONE_FILE_PER_PARTY]
 Urls = Annotated[
     list[str] | None,
     typer.Option(

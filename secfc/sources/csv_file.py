@@ -75,17 +75,17 @@ def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
     OSError
         When the file cannot be read at all.
     """
-    dialect = _apart_from_decimals(path)
+    head, encoding = _head(path)
+    dialect = Dialect(separator=_separator(path, head), encoding=encoding)
     try:
-        dialect = dialect_of(path)
-        table = parse_csv(path, as_text, dialect)
+        table, dialect = _with_decimals(path, as_text, dialect)
         _ = table.column_names  # the reader decodes names only now
     except (pa.ArrowInvalid, UnicodeDecodeError):
         # The reader's own text can quote the file.
         raise DataError(
             f"{path}: not a readable {kind_of(path)} file{_why(path, dialect)}", code=Code.UNREADABLE_FILE
         ) from None
-    codes = "\n".join(_columns_of_codes(path, dialect))
+    codes = "\n".join(_columns_of_codes(head, dialect.separator))
     return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect), CODES: codes})
 
 
@@ -107,19 +107,25 @@ def _opened(path: Path) -> pa.NativeFile:
 
 
 def dialect_of(path: Path) -> Dialect:
-    """How a file is written. Beside commas between values, numbers have points."""
-    dialect = _apart_from_decimals(path)
-    if dialect.separator == ",":
-        return dialect
-    return dialect._replace(decimal=_decimal(parse_csv(path, (), dialect)))
-
-
-def _apart_from_decimals(path: Path) -> Dialect:
-    """Its encoding, UTF-16 by its mark, and the separator that gives every line as many values as the header.
-
-    Commas come first, in a .tsv file tabs. Where none fits, it is what the header has most of.
-    """
+    """How a file is written."""
     head, encoding = _head(path)
+    return _with_decimals(path, (), Dialect(separator=_separator(path, head), encoding=encoding))[1]
+
+
+def _with_decimals(path: Path, as_text: Sequence[str], dialect: Dialect) -> tuple[pa.Table, Dialect]:
+    """The table, and its decimal mark: beside commas between values, numbers have points."""
+    table = parse_csv(path, as_text, dialect)
+    if dialect.separator == "," or not _has_decimal_commas(table):
+        return table, dialect
+    dialect = dialect._replace(decimal=",")
+    return parse_csv(path, as_text, dialect), dialect
+
+
+def _separator(path: Path, head: str) -> str:
+    """What gives every line as many values as the header: commas first, in a .tsv file tabs.
+
+    Where nothing does, it is what the header has most of.
+    """
     marks = sorted(_SEPARATORS, key=lambda mark: (mark == "\t") != kind_of(path).startswith(".tsv"))
     counts = {}
     for mark in marks:
@@ -127,12 +133,12 @@ def _apart_from_decimals(path: Path) -> Dialect:
             rows = [len(row) for row in _rows(head, mark)]
             counts[mark] = rows[0] if rows else 1
             if counts[mark] > 1 and len(set(rows)) == 1:
-                return Dialect(separator=mark, encoding=encoding)
-    return Dialect(separator=max(counts, key=lambda mark: counts[mark], default=","), encoding=encoding)
+                return mark
+    return max(counts, key=lambda mark: counts[mark], default=",")
 
 
 def _head(path: Path) -> tuple[str, str]:
-    """The lines at the beginning of a file, and its encoding."""
+    """The lines at the beginning of a file, and its encoding: UTF-16 by its mark, else UTF-8."""
     with _opened(path) as file:
         head = file.read(_HEAD)
     utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -148,10 +154,10 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
     return (row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
 
 
-def _columns_of_codes(path: Path, dialect: Dialect) -> list[str]:
+def _columns_of_codes(head: str, separator: str) -> list[str]:
     """Columns that have numbers with leading zeros at the file's beginning."""
     with suppress(csv.Error):
-        names, *rows = _rows(_head(path)[0], dialect.separator)
+        names, *rows = _rows(head, separator)
         return [
             name
             for name, values in zip(names, zip_longest(*rows, fillvalue=""), strict=False)
@@ -160,15 +166,15 @@ def _columns_of_codes(path: Path, dialect: Dialect) -> list[str]:
     return []
 
 
-def _decimal(table: pa.Table) -> str:
-    """A comma, if some column that is no number with a point is one with commas, in every row."""
+def _has_decimal_commas(table: pa.Table) -> bool:
+    """Whether some column of texts is one of numbers with commas, in every row."""
     for column in table.columns:
         if pa.types.is_string(column.type):
             values = column.filter(pc.invert(pc.fill_null(pc.is_in(column, value_set=_NO_VALUES), True)))
             commas = pc.match_substring(values, ",")
             if pc.any(commas).as_py() and pc.all(pc.match_substring_regex(values, _WITH_COMMAS)).as_py():
-                return ","
-    return "."
+                return True
+    return False
 
 
 def _why(path: Path, dialect: Dialect) -> str:

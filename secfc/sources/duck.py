@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from secfc.codes import Code
-from secfc.errors import DataError, ParameterError
+from secfc.errors import DataError
+from secfc.sources import missing
 from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
 from secfc.sources.csv_file import Dialect, dialect_of
 
@@ -75,10 +76,7 @@ def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bo
     try:
         import duckdb  # noqa: PLC0415 - only who asks it needs it
     except ImportError:
-        raise ParameterError(
-            "DuckDB is needed for queries of files, pip install '.[duckdb]' in a checkout of secfc",
-            code=Code.DATABASE,
-        ) from None
+        raise missing("DuckDB", "queries of files", "duckdb", code=Code.DATABASE) from None
     try:
         connection = duckdb.connect(place, read_only=read_only, config=_CLOSED)
     except duckdb.Error as error:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
+from secfc.sources import missing
 from secfc.sources.blocks import BLOCK_ROWS, Columns
 
 if TYPE_CHECKING:
@@ -56,10 +57,7 @@ def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
     try:
         import psycopg  # noqa: F401, PLC0415
     except ImportError:
-        raise ParameterError(
-            "psycopg is needed for PostgreSQL, pip install '.[sql]' in a checkout of secfc",
-            code=Code.DATABASE,
-        ) from None
+        raise missing("psycopg", "PostgreSQL", "sql", code=Code.DATABASE) from None
     waits = "connect_timeout" in parsed.query or "PGCONNECT_TIMEOUT" in os.environ
     arguments = {} if waits else {"connect_timeout": _PATIENCE_SECONDS}
     engine = _engine(parsed.set(drivername="postgresql+psycopg"), connect_args=arguments)
@@ -91,10 +89,7 @@ def _sqlalchemy() -> Any:
     try:
         import sqlalchemy  # noqa: PLC0415 - only who asks a database needs it
     except ImportError:
-        raise ParameterError(
-            "SQLAlchemy is needed for databases, pip install '.[sql]' in a checkout of secfc",
-            code=Code.DATABASE,
-        ) from None
+        raise missing("SQLAlchemy", "databases", "sql", code=Code.DATABASE) from None
     return sqlalchemy
 
 

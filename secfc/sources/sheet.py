@@ -7,7 +7,8 @@ from zipfile import BadZipFile
 import pyarrow as pa
 
 from secfc.codes import Code
-from secfc.errors import DataError, ParameterError
+from secfc.errors import DataError
+from secfc.sources import missing
 from secfc.sources.blocks import Columns
 
 
@@ -20,9 +21,7 @@ def read_sheet(path: Path) -> pa.Table:
     try:
         from openpyxl import load_workbook  # noqa: PLC0415 - only who reads workbooks needs it
     except ImportError:
-        raise ParameterError(
-            "openpyxl is needed for .xlsx files, pip install '.[excel]' in a checkout of secfc"
-        ) from None
+        raise missing("openpyxl", ".xlsx files", "excel") from None
     try:
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError):
