@@ -214,7 +214,7 @@ def engines(
         str, typer.Option(help="Drivers, separated by commas: in-process, multiprocess, flare.")
     ] = "in-process,multiprocess,flare",
 ) -> None:
-    """The same job through each driver: in one process, a process per party, NVIDIA FLARE (secfc[flare])."""
+    """The same job through each driver: in one process, a process per party, NVIDIA FLARE (extra flare)."""
     from benchmarks.costs.engines import measure_engines
 
     measure_engines(_several(only), quick=quick, as_json=as_json)

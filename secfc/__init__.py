@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from secfc.errors import (
     AgreementError,
+    ColumnWarning,
     ConvergenceWarning,
     DataError,
     DuplicateIdError,
@@ -50,6 +51,7 @@ __all__ = [
     "AgreementError",
     "Candidate",
     "Choice",
+    "ColumnWarning",
     "ConvergenceWarning",
     "DataError",
     "DuplicateIdError",

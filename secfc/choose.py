@@ -226,8 +226,8 @@ class _Choose(ChooseOptions):
 
     parties: Sequence[Any]
     ks: Sequence[int]
-    t: int = again(Threshold, "t")
-    ell: int = again(Threshold, "ell")
+    t: int | None = again(Threshold, "t")
+    ell: int | None = again(Threshold, "ell")
 
 
 @called_with(_Choose)
@@ -270,7 +270,7 @@ def choose_k(call: _Choose) -> Choice:
 
 
 def choose_members(
-    members: list[Party], options: ChooseOptions, *, ks: Sequence[int], t: int, ell: int
+    members: list[Party], options: ChooseOptions, *, ks: Sequence[int], t: int | None, ell: int | None
 ) -> Choice:
     """`choose_k` for parties that have names of their own."""
     try:

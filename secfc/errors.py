@@ -23,7 +23,7 @@ party where the error arose. Other parties get the type, a code and public numbe
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from secfc.codes import Code
 
@@ -60,6 +60,19 @@ class SecFCError(Exception):
         self.clients = tuple(clients)
         self.round = round_
         self.party = party
+
+
+E = TypeVar("E", bound=SecFCError)
+_MOST_LINES = 50
+
+
+def all_of(errors: Sequence[E], *, before: str = "") -> E:
+    """One error with the texts of several, `before` each, and the type and code of the first."""
+    lines = [line for error in errors for line in str(error).split("\n")]
+    lines = [line if line.startswith(" ") else before + line for line in lines]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"{len(lines) - _MOST_LINES} more lines"]
+    return type(errors[0])("\n".join(lines), code=errors[0].code)
 
 
 class ParameterError(SecFCError, ValueError):
@@ -155,6 +168,10 @@ class DuplicateIdError(UnionError):
     """An ID is held by two parties, or twice by one; the text never shows the ID."""
 
     default = Code.DUPLICATE_ID
+
+
+class ColumnWarning(UserWarning):
+    """Columns that the first party lacks were left out; the text names them."""
 
 
 class ConvergenceWarning(UserWarning):

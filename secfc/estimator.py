@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secfc.array_types import Floats, Labels
@@ -117,7 +117,6 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     labels_: list[Any]
     n_iter_: int
     converged_: bool
-    cluster_centers_: Floats
     n_features_in_: int
     feature_names_in_: Any
     result_: Result
@@ -155,14 +154,10 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         seed = _seed(self.random_state)
         result = run(parties, self.n_clusters, ids=ids, id_key=id_key, seed=seed, **given)
         self.n_features_in_ = members[0].rows.shape[1]
-        self._set_names(parties)
+        self._set_names(parties, members[0].columns)
         self.result_ = result
         self.labels_ = result.labels
         self.n_iter_ = result.n_iter
-        if hasattr(self, "cluster_centers_"):
-            del self.cluster_centers_
-        if result.cluster_centers is not None:
-            self.cluster_centers_ = result.cluster_centers
         self.converged_ = result.converged
         self._counts = [member.rows.shape[0] for member in members]
         return self
@@ -176,35 +171,50 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         AttributeError
             Before a fit, or where nobody knows it.
         """
-        if not hasattr(self, "result_"):
-            raise AttributeError(f"{type(self).__name__} has no inertia_ before fit")
-        if self.result_.inertia is None:
-            raise AttributeError(
-                "inertia_: with disclosure='labels' it is opened with reveal_inertia=True alone, which every "
-                "party must consent to"
-            )
-        return self.result_.inertia
+        known: float = self._opened("inertia_", "inertia", "with disclosure='labels' by reveal_inertia=True")
+        return known
 
-    @available_if(lambda self: hasattr(self, "cluster_centers_"))  # type: ignore[untyped-decorator]
-    def predict(self, X: ArrayLike) -> Labels:
-        """The nearest centre of each row, where the centres were revealed.
-
-        It is computed here, from the centres, in float64; no other party takes part.
-
-        Parameters
-        ----------
-        X : array of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m,), int32
+    @property
+    def cluster_centers_(self) -> Floats:
+        """Centres of the final clusters, shape (n_clusters, d); nan for a cluster without rows.
 
         Raises
         ------
+        AttributeError
+            Before a fit, or where they were not opened.
+        """
+        known: Floats = self._opened("cluster_centers_", "cluster_centers", "by reveal_centres")
+        return known
+
+    @property
+    def predict(self) -> Callable[[ArrayLike], Labels]:
+        """The nearest centre of each row of an array of shape (m, d), as an ndarray of shape (m,), int32.
+
+        It is computed here, from the centres, in float64; no other party takes part. Without centres there
+        is `predict_parties`.
+
+        Raises
+        ------
+        AttributeError
+            Before a fit, or where the centres were not opened.
         DataError
             When the rows cannot be used.
         """
-        (member,) = as_parties([X])
+        self._opened("predict", "cluster_centers", "by reveal_centres; predict_parties needs none")
+        return self._predict
+
+    def _opened(self, name: str, of_result: str, how: str) -> Any:
+        """What a result has if all consented; AttributeError tells how it would be opened."""
+        if not hasattr(self, "result_"):
+            raise NotFittedError(f"{type(self).__name__} has no {name} before fit")
+        found = getattr(self.result_, of_result)
+        if found is None:
+            what = of_result.replace("_", " ")
+            raise AttributeError(f"{name}: {what} not opened; every party must consent: {how}")
+        return found
+
+    def _predict(self, X: ArrayLike) -> Labels:
+        (member,) = as_parties([X], ["X"], columns=tuple(getattr(self, "feature_names_in_", ())))
         if member.rows.shape[1] != self.n_features_in_:
             raise DataError(f"X: {member.rows.shape[1]} columns, the fit had {self.n_features_in_}")
         filled = np.flatnonzero(~np.isnan(self.cluster_centers_[:, 0]))
@@ -280,12 +290,12 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
                 f"{self._counts} of {self.n_features_in_} columns; only the rows of the fit are known"
             )
 
-    def _set_names(self, parties: Sequence[Any]) -> None:
+    def _set_names(self, parties: Sequence[Any], columns: Sequence[str]) -> None:
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        columns = getattr(parties[0], "columns", None)
-        if columns is not None and all(isinstance(name, str) for name in columns):
-            self.feature_names_in_ = np.array(list(columns), dtype=object)
+        named = [getattr(party, "columns", [None]) for party in parties]
+        if all(isinstance(name, str) for names in named for name in names):
+            self.feature_names_in_ = np.array(columns, dtype=object)
 
 
 def _seed(random_state: Any) -> int | None:

@@ -1,8 +1,9 @@
 """Keystreams of keys that two parties share, and uniform residues from them."""
 
 import time
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -58,43 +59,69 @@ def draw(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, ke
     word that is, so what is left is uniform below p, in each place independently.
     """
     stream.update_into(ZEROS[: words.size], words.data)
+    _replace(stream, words, count, p, kernels)
+
+
+def _replace(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, kernels: Kernels) -> None:
+    """As `draw`, of words that are drawn."""
     spare = words[BYTES_PER_RESIDUE * count :]
     while not kernels.redraw(words, count, p):
         stream.update_into(ZEROS[: spare.size], spare.data)
+
+
+@lru_cache(maxsize=32)
+def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
+    """Where the words of each prime begin, bytes, and where the last end."""
+    sizes = (BYTES_PER_RESIDUE * (count + spare_words(count, p)) for p in primes)
+    return tuple(accumulate(sizes, initial=0))
 
 
 class ResidueStream(Guarded):
     """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
 
     Two parties with the same key take the same numbers of residues at a time, modulo the same primes: each
-    time spare words are drawn.
+    time spare words are drawn. Those of all primes are drawn at once where they are few.
     """
 
     def __init__(self, key: bytes, kernels: Kernels) -> None:
         super().__init__()
         self._stream, self._kernels = keystream(key), kernels
 
-    def fill(self, out: NDArray[np.uint8], p: int) -> None:
-        """Write the next residues modulo p, packed, to an array of shape (3 * count,)."""
-        for part, words in self._blocks(out, p):
+    def fill(self, out: NDArray[np.uint8], primes: Sequence[int]) -> None:
+        """Write the next residues modulo each prime, packed, to a contiguous array, (P, ..., 3 * count)."""
+        for part, words, _ in self._blocks(out, primes):
             part[...] = words[: part.size]
 
-    def add(self, packed: NDArray[np.uint8], p: int) -> None:
-        """Add the next residues modulo p to packed ones below p, shape (3 * count,), in place."""
-        for part, words in self._blocks(packed, p):
+    def add(self, packed: NDArray[np.uint8], primes: Sequence[int]) -> None:
+        """Add the next residues modulo each prime to packed ones below it, likewise, in place."""
+        for part, words, p in self._blocks(packed, primes):
             self._kernels.add_masks(part, words[np.newaxis], _ADDED, p)
 
     def _blocks(
-        self, packed: NDArray[np.uint8], p: int
-    ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
-        """Pieces of an array, and words for each."""
+        self, packed: NDArray[np.uint8], primes: Sequence[int]
+    ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8], int]]:
+        """Pieces of an array, words for each, and its prime."""
         self.check_process()
-        for low in range(0, packed.size, _BLOCK_BYTES):
-            part = packed[low : low + _BLOCK_BYTES]
-            count = part.size // BYTES_PER_RESIDUE
-            words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, p)), dtype=np.uint8)
-            draw(self._stream, words, count, p, self._kernels)
-            yield part, words
+        if not packed.flags.c_contiguous:
+            raise ValueError("the array is not contiguous")  # a copy would be written to
+        planes = packed.reshape(len(primes), -1)
+        count = planes.shape[1] // BYTES_PER_RESIDUE
+        ends = _ends(count, tuple(primes))
+        if ends[-1] <= len(ZEROS):
+            every = np.empty(ends[-1], dtype=np.uint8)
+            self._stream.update_into(ZEROS[: ends[-1]], every.data)
+            for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
+                words = every[low:high]
+                _replace(self._stream, words, count, p, self._kernels)
+                yield plane, words, p
+            return
+        for plane, p in zip(planes, primes, strict=True):
+            for low in range(0, plane.size, _BLOCK_BYTES):
+                part = plane[low : low + _BLOCK_BYTES]
+                count = part.size // BYTES_PER_RESIDUE
+                words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, p)), dtype=np.uint8)
+                draw(self._stream, words, count, p, self._kernels)
+                yield part, words, p
 
 
 class BitStream(Guarded):

@@ -97,20 +97,22 @@ def shared(given: object, kind: type) -> dict[str, Any]:
 class Threshold:
     """How many may collude, and what that costs. In calls these come after the number of clusters."""
 
-    t: int = option(
-        4,
-        "int",
-        "Clients that may collude and still learn nothing about other clients' rows.",
+    t: int | None = option(
+        None,
+        "int, optional",
+        "Clients that may collude and still learn nothing about other clients' rows. By default 4 where "
+        "there are eleven clients or more, else the largest number, up to 4, that leaves a client to spare "
+        "where one can be left.",
         least=1,
-        help="Colluding parties that learn nothing.",
+        help="Colluding parties that learn nothing; 4 by default, fewer of less than eleven.",
     )
-    ell: int = option(
-        2,
-        "int",
+    ell: int | None = option(
+        None,
+        "int, optional",
         "Segments a row is split in: more make shares and iterations cheaper and need more clients. At least "
-        "2(ell + t) - 1 clients are needed.",
+        "2(ell + t) - 1 clients are needed. By default 2 where there are eleven clients or more, else 1.",
         least=1,
-        help="Segments of a row; 2(ell + t) - 1 parties are needed.",
+        help="Segments of a row; 2(ell + t) - 1 parties are needed. 2 by default, 1 of less than eleven.",
     )
 
 

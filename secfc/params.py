@@ -101,6 +101,26 @@ def recovery_threshold(t: int, ell: int) -> int:
     return 2 * (ell + t) - 1
 
 
+ELEVEN = 11
+"""Clients that t = 4 and ell = 2 take."""
+
+
+def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int = 0) -> tuple[int, int]:
+    """T and ell where None is given for one or both: 4 and 2 for eleven clients or more.
+
+    Below, ell is 1 and t the largest number, up to 4, that leaves a client to spare where one can be left.
+    """
+    room = n - 2 * max_liars if isinstance(max_liars, int) else n
+    if ell is None:  # what is given is checked later
+        ell = 2 if room >= ELEVEN and (not isinstance(t, int) or recovery_threshold(t, 2) <= room) else 1
+    if t is None:
+        if not isinstance(ell, int):
+            return 1, ell
+        most, with_spare = (room + 1) // 2 - ell, room // 2 - ell
+        t = max(1, min(4, most if room >= ELEVEN or with_spare < 1 else with_spare))
+    return t, ell
+
+
 def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
     """The (t, ell) with R <= n nearest to those asked for: keep t, keep ell, or lower both."""
     room = (n + 1) // 2
@@ -301,6 +321,11 @@ class Job(AgreedClustering):
             raise ParameterError(
                 f"reveal_spread: what hides sums of squares is not checked for lies, max_liars=0 is needed; "
                 f"{self.max_liars} was given"
+            )
+        if self.tol_moved:
+            raise ParameterError(
+                "reveal_spread: with tol_moved > 0 the inertia is about means that rows have left, and with "
+                f"spreads it tells more of these rows; {self.tol_moved!r} was given"
             )
         if self.ids_cap is not None:
             raise ParameterError("reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)")

@@ -1,6 +1,7 @@
 """What users hand over as parties: arrays, frames or sparse matrices, made into checked float64 rows."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
-from secfc.errors import DataError, ParameterError
+from secfc.column_names import left_out, normal_all
+from secfc.errors import ColumnWarning, DataError, ParameterError
 from secfc.rows import check_finite
 
 
@@ -30,8 +32,10 @@ class Party:
         return pd.Series(labels, index=self.frame.index, name="label")
 
 
-def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> list[Party]:
-    """Check and convert every party's rows.
+def as_parties(
+    parties: Sequence[Any], names: Sequence[str] | None = None, *, columns: Sequence[str] = ()
+) -> list[Party]:
+    """Check and convert every party's rows, with columns of DataFrames matched by name, as in a fit before.
 
     Raises ParameterError or DataError with the party, and the column or row where there is one; never a
     value.
@@ -45,21 +49,20 @@ def as_parties(parties: Sequence[Any], names: Sequence[str] | None = None) -> li
     if not parties:
         raise ParameterError("parties: the list is empty")
     names = names or [f"parties[{j}]" for j in range(len(parties))]
-    arrays = [_as_array(party, name) for party, name in zip(parties, names, strict=True)]
-    _check_columns(parties, names)
+    chosen = _columns(parties, names, columns)
+    arrays = [_as_array(*one) for one in zip(parties, names, chosen, strict=True)]
     widths = [array.shape[1] for array in arrays if array is not None]
     if not widths:
         raise ParameterError("parties: no party has a row or a column")
     members = []
-    for name, given, array in zip(names, parties, arrays, strict=True):
+    for name, given, array, named in zip(names, parties, arrays, chosen, strict=True):
         rows = np.zeros((0, widths[0])) if array is None else array
         if rows.shape[1] != widths[0]:
             first = names[next(j for j, one in enumerate(arrays) if one is not None)]
             raise DataError(f"{name}: {rows.shape[1]} columns, {first} has {widths[0]}")
         check_finite(rows, name=name, d=widths[0])
         frame = given if _is_frame(given) and hasattr(given, "index") else None
-        columns = tuple(map(str, given.columns)) if _is_frame(given) else ()
-        members.append(Party(name=name, rows=rows, frame=frame, columns=columns))
+        members.append(Party(name=name, rows=rows, frame=frame, columns=tuple(named)))
     return members
 
 
@@ -67,10 +70,10 @@ def _is_frame(party: Any) -> bool:
     return hasattr(party, "columns") and hasattr(party, "to_numpy")
 
 
-def _as_array(party: Any, name: str) -> Floats | None:
+def _as_array(party: Any, name: str, columns: Mapping[str, int]) -> Floats | None:
     """The rows as a contiguous float64 array, None for an empty list or an array of shape (0,)."""
     if _is_frame(party):
-        return _from_frame(party, name)
+        return _from_frame(party, name, list(columns.values()))
     if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
         raise DataError(
             f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)",
@@ -97,13 +100,12 @@ def _as_array(party: Any, name: str) -> Floats | None:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _from_frame(frame: Any, name: str) -> Floats:
-    """The columns of a DataFrame as float64; a missing value becomes NaN, which is refused later."""
-    if len(frame.columns) == 0:
-        raise DataError(f"{name}: it has no columns")
-    rows = np.empty((len(frame), len(frame.columns)))
-    for at, column in enumerate(frame.columns):
-        values = frame.iloc[:, at] if hasattr(frame, "iloc") else frame[column]
+def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
+    """Columns of a DataFrame as float64; a missing value becomes NaN, which is refused later."""
+    rows = np.empty((len(frame), len(positions)))
+    for at, position in enumerate(positions):
+        column = frame.columns[position]
+        values = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[column]
         kind = getattr(values.dtype, "kind", None)  # pandas' own extension types have one, polars' do not
         if kind is None:
             values = values.to_numpy()
@@ -117,16 +119,50 @@ def _from_frame(frame: Any, name: str) -> Floats:
     return rows
 
 
-def _check_columns(parties: Sequence[Any], names: Sequence[str]) -> None:
-    """DataFrames must agree on their columns, in order: rows are clustered by position."""
-    frames = [
-        (name, list(party.columns)) for name, party in zip(names, parties, strict=True) if _is_frame(party)
-    ]
-    for name, columns in frames[1:]:
-        first, expected = frames[0]
-        if columns == expected:
-            continue
+def _columns(parties: Sequence[Any], names: Sequence[str], fitted: Sequence[str]) -> list[dict[str, int]]:
+    """Names and positions of each DataFrame's columns in the order of the first, or of a fit; {} for arrays.
+
+    Names that are no texts, such as numbers from 0, are places and must be alike. ColumnWarning tells which
+    columns are not clustered.
+    """
+    members = list(zip(parties, names, strict=True))
+    frames = [at for at, party in enumerate(parties) if _is_frame(party)]
+    found: list[dict[str, int]] = [{} for _ in parties]
+    for at in frames:
+        given = list(parties[at].columns)
+        if not given:
+            raise DataError(f"{names[at]}: it has no columns")
+        if not all(isinstance(name, str) for name in given):
+            _check_places(parties, names, frames)
+            return [
+                _positions(list(map(str, one.columns)), by) if _is_frame(one) else {} for one, by in members
+            ]
+        found[at] = _positions(normal_all(given), names[at])
+    if not frames:
+        return found
+    held: list[tuple[str, Collection[str]]] = [("the fit", fitted)] if fitted else []
+    held += [(names[at], found[at]) for at in frames]
+    if told := left_out(held):
+        warnings.warn(told, ColumnWarning, stacklevel=4)
+    return [{name: one[name] for name in held[0][1]} if one else one for one in found]
+
+
+def _positions(columns: Sequence[str], party: str) -> dict[str, int]:
+    """Where each column stands."""
+    found: dict[str, int] = {}
+    for place, name in enumerate(columns):
+        if name in found:
+            raise DataError(f"{party}: two columns have the name {name!r}", code=Code.REPEATED_COLUMN)
+        found[name] = place
+    return found
+
+
+def _check_places(parties: Sequence[Any], names: Sequence[str], frames: Sequence[int]) -> None:
+    first = frames[0]
+    for at in frames[1:]:
+        columns, expected = list(parties[at].columns), list(parties[first].columns)
         if len(columns) != len(expected):
-            raise DataError(f"{name}: {len(columns)} columns, {first} has {len(expected)}")
-        at = next(i for i, (a, b) in enumerate(zip(columns, expected, strict=True)) if a != b)
-        raise DataError(f"{name}: column {at} is {columns[at]!r}, in {first} it is {expected[at]!r}")
+            raise DataError(f"{names[at]}: {len(columns)} columns, {names[first]} has {len(expected)}")
+        for place, (one, other) in enumerate(zip(columns, expected, strict=True)):
+            if one != other:
+                raise DataError(f"{names[at]}: column {place} is {one!r}, in {names[first]} it is {other!r}")

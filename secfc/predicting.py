@@ -55,8 +55,8 @@ class _Predict(PredictOptions):
     labels: Sequence[Any]
     new_rows: Sequence[Any]
     k: int
-    t: int = again(Threshold, "t")
-    ell: int = again(Threshold, "ell")
+    t: int | None = again(Threshold, "t")
+    ell: int | None = again(Threshold, "ell")
 
 
 @called_with(_Predict)
@@ -122,8 +122,8 @@ def predict_members(
     options: PredictOptions,
     *,
     k: int,
-    t: int,
-    ell: int,
+    t: int | None,
+    ell: int | None,
 ) -> Prediction:
     """`predict` for parties, with their old rows and with their new ones, that have names of their own."""
     check_positive("k", k)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from secfc.codes import Code
 from secfc.comparing.bounded import ANDED, NUMBERS, VALUES, most_bounded_bytes
@@ -162,6 +162,9 @@ class Parts:
         return slice(part * self.answer, min((part + 1) * self.answer, self.layout.m))
 
 
+RANGE_GROUPS = 32
+"""Groups of clients whose rows are summed together at most: each client answers about every group."""
+
 RANGE_ROWS = 1 << 16
 """Rows of a part of what shows that rows are within the bound: the dealer sends some MiB about them."""
 
@@ -178,14 +181,27 @@ class RangeParts(Parts):
         return cls(share=RANGE_ROWS, answer=RANGE_ROWS, layout=layout, segments=job.ell)
 
     @cached_property
-    def owners(self) -> tuple[int, ...]:
-        """Clients that have rows, ascending; 0 for all where rows are common."""
+    def owners(self) -> list[tuple[int, ...]]:
+        """Clients that have rows, ascending, each by itself; nobody for all where rows are common."""
         counts = self.layout.counts
-        return (0,) if self.layout.common else tuple(j for j, count in enumerate(counts, 1) if count)
+        return [()] if self.layout.common else [(j,) for j, count in enumerate(counts, 1) if count]
 
-    def owned(self, owner: int) -> slice:
-        """An owner's rows."""
-        return self.layout.rows(owner) if owner else slice(0, self.layout.m)
+    @cached_property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The same clients, by whose rows are summed together."""
+        size = -(-len(self.owners) // RANGE_GROUPS)
+        starts = range(0, len(self.owners), size)
+        return [tuple(chain(*self.owners[start : start + size])) for start in starts]
+
+    def owned(self, owners: tuple[int, ...]) -> slice:
+        """Rows of clients that follow each other; of nobody all."""
+        if not owners:
+            return slice(0, self.layout.m)
+        return slice(self.layout.rows(owners[0]).start, self.layout.rows(owners[-1]).stop)
+
+    def whose(self, part: int) -> list[tuple[int, ...]]:
+        """Whose sums, or norms, a part is about."""
+        return self.groups if part < self.segments else self.owners
 
     def _answers(self) -> int:
         return self.segments + super()._answers()
@@ -193,24 +209,27 @@ class RangeParts(Parts):
     def answer_rows(self, part: int) -> slice:
         """Residues, of each prime, of a part: those of an owner's sums, or rows."""
         if part < self.segments:
-            return slice(0, len(self.owners) * VALUES)
+            return slice(0, len(self.groups) * VALUES)
         return super().answer_rows(part - self.segments)
 
     def numbers(self, part: int) -> list[int]:
-        """How many numbers a part makes of each owner."""
+        """How many numbers a part makes of each of these."""
         if part < self.segments:
-            return [NUMBERS] * len(self.owners)
+            return [NUMBERS] * len(self.groups)
         rows, owned = self.answer_rows(part), [self.owned(owner) for owner in self.owners]
         return [max(0, min(rows.stop, own.stop) - max(rows.start, own.start)) for own in owned]
 
 
 def most_range_residues(job: Job, rows: int) -> int:
     """Residues, of each prime, that no part of a `RangeParts` exceeds, of so many rows in all."""
-    return max(job.n * VALUES, min(rows, RANGE_ROWS)) if job.disclosure == "labels" else 0
+    return max(min(job.n, RANGE_GROUPS) * VALUES, min(rows, RANGE_ROWS)) if job.disclosure == "labels" else 0
 
 
 @cache
 def most_range_bytes(clients: int, rows: int, primes: int) -> int:
     """Bytes that the dealer sends at most about a part of a `RangeParts`."""
-    sums, squares = clients * -(-NUMBERS // ANDED), min(rows, RANGE_ROWS) // ANDED + clients
+    sums, squares = (
+        min(clients, RANGE_GROUPS) * -(-NUMBERS // ANDED),
+        min(rows, RANGE_ROWS) // ANDED + clients,
+    )
     return most_bounded_bytes(max(sums, squares), primes)

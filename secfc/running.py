@@ -21,6 +21,7 @@ from secfc.errors import (
     LimitError,
     ParameterError,
     PrecisionWarning,
+    PrivacyWarning,
     ThresholdError,
 )
 from secfc.kmeans.sets import set_sizes
@@ -29,11 +30,13 @@ from secfc.membership import Membership, membership
 from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
 from secfc.params import (
     COMPARERS,
+    ELEVEN,
     MAX_COMPARERS,
     Job,
     Start,
     check_choice,
     check_seed,
+    default_threshold,
     fitting,
     recovery_threshold,
 )
@@ -58,8 +61,8 @@ class _Run(RunOptions):
 
     parties: Sequence[Any]
     k: int
-    t: int = again(Threshold, "t")
-    ell: int = again(Threshold, "ell")
+    t: int | None = again(Threshold, "t")
+    ell: int | None = again(Threshold, "ell")
 
 
 @called_with(_Run)
@@ -95,7 +98,8 @@ def run(call: _Run) -> Result:
         When the bound is taken from the data and one row, or columns far from 0, make it so large that most
         rows are rounded to few different values.
     PrivacyWarning
-        When segments are so narrow that the server sees distances of single columns.
+        When segments are so narrow that the server sees distances of single columns, and when t or ell
+        follows from how few parties there are.
 
     References
     ----------
@@ -112,6 +116,8 @@ def run(call: _Run) -> Result:
     try:
         return run_parties(as_parties(call.parties), call, k=call.k, t=call.t, ell=call.ell)
     except ThresholdError as error:
+        if call.t is None or call.ell is None:
+            raise
         n = len(call.parties)
         fits = fitting(n, call.t, call.ell)
         if not fits or n >= recovery_threshold(call.t, call.ell):
@@ -120,7 +126,9 @@ def run(call: _Run) -> Result:
         raise ThresholdError(f"{error}: {fit}") from None
 
 
-def run_parties(members: list[Party], options: RunOptions, *, k: int, t: int, ell: int) -> Result:
+def run_parties(
+    members: list[Party], options: RunOptions, *, k: int, t: int | None, ell: int | None
+) -> Result:
     """`run` for parties that have names of their own."""
     outcome, job, held = run_outcome(members, options, k=k, t=t, ell=ell)
     return _result(outcome, members, job, held)
@@ -134,6 +142,9 @@ def run_outcome(
     `parameters` are of the job, beside the options: k, t, ell, and `compared` or `predict`.
     """
     check_choice("driver", options.driver, get_args(Driver))
+    given = parameters["t"], parameters["ell"]
+    t, ell = default_threshold(len(members), *given, max_liars=options.max_liars)
+    parameters |= {"t": t, "ell": ell}
     seed, progress = options.seed, options.progress
     seed = int(seed) if isinstance(seed, np.integer) else seed
     check_seed(seed)
@@ -157,6 +168,10 @@ def run_outcome(
     ):
         text = few_steps(setup.rows, names=setup.names, precision=setup.job.precision)
         warnings.warn(PrecisionWarning(text), stacklevel=_CALLER)
+    if None in given and len(members) < ELEVEN:
+        chosen = f"{len(members)} parties: t = {t} and ell = {ell} by default"
+        promised = PrivacyWarning(f"{chosen}; up to {t} of them together learn nothing")
+        warnings.warn(promised, stacklevel=_CALLER)
     warning = setup.job.privacy_warning()
     if warning is not None:
         warnings.warn(warning, stacklevel=_CALLER)

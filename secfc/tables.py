@@ -1,8 +1,10 @@
 """A party's file or query: rows from CSV, Parquet, .npy or a database, and labels back beside it."""
 
+import warnings
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,15 @@ import pyarrow.parquet
 
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
-from secfc.errors import DataError
+from secfc.column_names import are_names, left_out, normal, normal_all
+from secfc.errors import ColumnWarning, DataError, all_of
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by their ending
+_WITH_HEADER = (*TEXTS, ".xlsx")  # whose first line has names, or what stands there
 _FEWEST_NUMBERED = 10  # fewer rows may have such values by chance
 
 
@@ -45,7 +49,9 @@ def read_table(
     Raises DataError with the file and the column; never a value.
     """
     table = load_table(path, as_text=[id_column] if id_column else [])
-    return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column)
+    return chosen_columns(
+        table, path=path, columns=columns, drop=drop, id_column=id_column, named=bool(columns)
+    )
 
 
 def chosen_columns(
@@ -55,44 +61,73 @@ def chosen_columns(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    named: bool = True,
 ) -> Table:
     """The columns of a table that are clustered.
 
     These are `columns` in this order, positions ("0", "1") for .npy, by default all but those to `drop` and
-    `id_column`, which is written beside the labels. Raises DataError with the file and the column; never a
-    value.
+    `id_column`, which is written beside the labels. With `ranges` values of each lie in its range. Unless
+    somebody `named` the columns, one that looks like an identifier is refused. Raises
+    DataError with the file and, for everything that is wrong, the column; never a value.
     """
-    for name in (*columns, *drop, *([id_column] if id_column else [])):
-        if name not in table.column_names:
-            raise no_column(path, name, table)
-    for name in table.column_names:
-        if table.column_names.count(name) > 1:
-            raise DataError(f"{path}: two columns have the name {name!r}", code=Code.REPEATED_COLUMN)
-    left_out = {*drop, *([id_column] if id_column else [])}
-    chosen = tuple(name for name in (columns or table.column_names) if name not in left_out)
+    columns, drop = normal_all(columns), normal_all(drop)
+    id_column = normal(id_column) if id_column else None
+    found, ids = table.column_names, [id_column] if id_column else []
+    counts = Counter(found)
+    wrong: list[DataError] = []
+    missing = [name for name in dict.fromkeys((*columns, *drop, *ids)) if name not in counts]
+    if missing:
+        wrong.append(no_column(path, missing, table))
+    wrong += [
+        DataError(f"{path}: two columns have the name {name!r}", code=Code.REPEATED_COLUMN)
+        for name, count in counts.items()
+        if count > 1
+    ]
+    wrong += [
+        DataError(f"{path}: column {name!r} is chosen twice", code=Code.REPEATED_COLUMN)
+        for name, count in Counter(columns).items()
+        if count > 1
+    ]
+    chosen = tuple(name for name in (columns or found) if name not in {*drop, *ids})
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
     rows, told = np.empty((table.num_rows, len(chosen))), table.schema.metadata or {}
     codes = [name for name in told.get(CODES, b"").decode().split("\n") if name]
-    in_silence = not columns and not (isinstance(path, Path) and kind_of(path) == ".npy")
+    in_silence = not named and not _has_places(path)
     for at, name in enumerate(chosen):
-        rows[:, at] = _numbers(table.column(name), path, name)
-        if in_silence:
-            _check_no_identifier(rows[:, at], path, name, is_code=name in codes)
+        if counts[name] != 1:
+            continue
+        try:
+            rows[:, at] = _numbers(table.column(name), path, name)
+            if in_silence:
+                _check_no_identifier(rows[:, at], path, name, is_code=name in codes)
+            if ranges is not None:
+                _check_range(rows[:, at], ranges[name], path, name)
+        except DataError as error:
+            wrong.append(error)
+    if wrong:
+        raise all_of(wrong)
     return Table(
         path=path,
         columns=chosen,
         rows=rows,
         ids=table.column(id_column) if id_column else None,
         id_name=id_column or "row",
-        written=told.get(WRITTEN, b"").decode(),
+        written=written_of(table),
     )
 
 
-def no_column(path: Path | Query | str, name: str, table: pa.Table) -> DataError:
-    """The error of a column that a table does not have."""
-    found = ", ".join(table.column_names)
-    return DataError(f"{path}: no column {name!r}; it has {found}", code=Code.MISSING_COLUMN)
+def written_of(table: pa.Table) -> str:
+    """How the text file of a table is written, if not as usual."""
+    told: bytes = (table.schema.metadata or {}).get(WRITTEN, b"")
+    return told.decode()
+
+
+def no_column(path: Path | Query | str, names: Sequence[str], table: pa.Table) -> DataError:
+    """The error of columns that a table does not have."""
+    missing, found = ", ".join(map(repr, names)), ", ".join(table.column_names)
+    return DataError(f"{path}: no column {missing}; it has {found}", code=Code.MISSING_COLUMN)
 
 
 def read_tables(
@@ -102,39 +137,45 @@ def read_tables(
     drop: Sequence[str] = (),
     id_column: str | None = None,
 ) -> list[Table]:
-    """Read every party's file with the columns of the first one, in its order.
+    """Read every party's file: by default the columns of the first one, in its order.
 
-    Raises DataError also when a file has a column that the first one lacks.
+    ColumnWarning tells which others there are; DataError that a file lacks one of the first.
     """
+    drop = normal_all(drop)
+    not_clustered = {*drop, *([normal(id_column)] if id_column else [])}
     loaded = [load_table(path, as_text=[id_column] if id_column else []) for path in paths]
     for name in drop:
         if not any(name in table.column_names for table in loaded):
-            raise no_column(paths[0], name, loaded[0])
+            raise no_column(paths[0], [name], loaded[0])
+    chosen = list(columns)
+    if not columns:
+        held = [[name for name in table.column_names if name not in not_clustered] for table in loaded]
+        if any(map(_has_places, paths)):
+            _check_places(paths, held)
+        chosen, named = held[0], [(str(path), names) for path, names in zip(paths, held, strict=True)]
+        if told := left_out(named, hint="; --drop leaves columns out"):
+            warnings.warn(told, ColumnWarning, stacklevel=2)
     tables: list[Table] = []
     for at, path in enumerate(paths):
-        left_out = [name for name in drop if name in loaded[at].column_names]
-        table = chosen_columns(loaded[at], path=path, columns=columns, drop=left_out, id_column=id_column)
+        dropped = [name for name in drop if name in loaded[at].column_names]
+        tables.append(
+            chosen_columns(
+                loaded[at], path=path, columns=chosen, drop=dropped, id_column=id_column, named=bool(columns)
+            )
+        )
         loaded[at] = None  # its memory is free before the next one is converted
-        tables.append(_in_order_of(tables[0], table) if tables else table)
     return tables
 
 
-def _in_order_of(first: Table, table: Table) -> Table:
-    """The columns of the first party, in its order."""
-    for name in table.columns:
-        if name not in first.columns:
-            raise DataError(
-                f"{table.path}: column {name!r} is not in {first.path}; --drop leaves it out",
-                code=Code.EXTRA_COLUMN,
-            )
-    for name in first.columns:
-        if name not in table.columns:
-            raise DataError(
-                f"{table.path}: no column {name!r}, {first.path} has it; --drop leaves it out",
-                code=Code.MISSING_COLUMN,
-            )
-    order = [table.columns.index(name) for name in first.columns]
-    return replace(table, columns=first.columns, rows=np.ascontiguousarray(table.rows[:, order]))
+def _has_places(path: Path | Query) -> bool:
+    """Whether columns have no names but places."""
+    return isinstance(path, Path) and kind_of(path) == ".npy"
+
+
+def _check_places(paths: Sequence[Path | Query], held: Sequence[Sequence[str]]) -> None:
+    for path, names in zip(paths, held, strict=True):
+        if len(names) != len(held[0]):
+            raise DataError(f"{path}: {len(names)} columns, {paths[0]} has {len(held[0])}")
 
 
 def party_names(paths: Sequence[Path | Query]) -> list[str]:
@@ -209,10 +250,23 @@ def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
 
 
 def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
-    """All columns of a file or query; those `as_text` are read from a .csv file as they stand there.
+    """All columns of a file or query, their names in normal form (`secfc.column_names`).
 
-    So "007" stays apart from "7". Raises DataError with the file; never a value.
+    Those `as_text` are read from a .csv file as they stand there: "007" stays apart from "7". DataError names
+    the file, never a value.
     """
+    table = _loaded(path, as_text)
+    if isinstance(path, Path) and kind_of(path) in _WITH_HEADER and not are_names(table.column_names):
+        # They are not shown: they may be the values of the first row.
+        raise DataError(
+            f"{path}: its first line has numbers where names of columns are expected; a header is needed",
+            code=Code.UNREADABLE_FILE,
+        )
+    told = table.schema.metadata
+    return table.rename_columns(normal_all(table.column_names)).replace_schema_metadata(told)
+
+
+def _loaded(path: Path | Query, as_text: Sequence[str]) -> pa.Table:
     if isinstance(path, Query):
         return path.read()
     if not path.is_file():
@@ -238,9 +292,20 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     )
 
 
+def _check_range(values: Floats, ends: tuple[float, float], path: Path | Query, name: str) -> None:
+    low, high = ends
+    beyond = np.flatnonzero((values < low) | (values > high))
+    if beyond.size:
+        raise DataError(
+            f"{path}: column {name!r} has {beyond.size} values outside the job's range [{low!r}, {high!r}], "
+            f"the first in row {beyond[0]}",
+            code=Code.OUT_OF_RANGE,
+        )
+
+
 def _check_no_identifier(values: Floats, path: Path | Query, name: str, *, is_code: bool) -> None:
     """Raise DataError for a column that looks like one, and that nobody has named to be clustered."""
-    if is_code or _are_row_numbers(values):
+    if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "whole numbers one after the other"
         raise DataError(
             f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all "
@@ -249,7 +314,7 @@ def _check_no_identifier(values: Floats, path: Path | Query, name: str, *, is_co
         )
 
 
-def _are_row_numbers(values: Floats) -> bool:
+def are_row_numbers(values: Floats) -> bool:
     """Whether values are some whole number and all that follow it, each once, in any order."""
     if values.size < _FEWEST_NUMBERED or np.ptp(values) != values.size - 1:
         return False

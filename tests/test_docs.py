@@ -161,3 +161,47 @@ def test_files_that_contributing_and_security_name_exist(name):
         assert (ROOT / first).exists(), first
         for other in others:
             assert (ROOT / other).exists() or (ROOT / "secfc" / other).exists(), other
+
+
+INSTALLS_ANOTHERS = re.compile(
+    r"(?:install|add|uvx|pipx run)(?: -\S+)* ['\"]?secfc(?=[\[\s'\"=<>~@]|$)|\bsecfc\[[a-z]+[,\]]",
+    flags=re.MULTILINE,
+)
+
+
+def test_nobody_is_told_to_install_the_project_that_has_our_name_on_the_public_index():
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"] == "secfc-kmeans"
+    texts = [ROOT / "pyproject.toml", *ROOT.glob("*.md"), *ROOT.glob(".ci/*")]
+    for folder, pattern in (
+        ("docs", "*.md"),
+        *((one, "*.py") for one in ("secfc", "plaintext_baselines", "benchmarks")),
+    ):
+        texts += (ROOT / folder).rglob(pattern)
+    found = [path.name for path in texts if INSTALLS_ANOTHERS.search(path.read_text())]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install secfc",
+        'pip install "secfc[flare]"',
+        "uv add --dev secfc",
+        "pip install 'secfc>=0.1'",
+        "secfc[flare]",
+    ],
+)
+def test_such_texts_would_be_found(text):
+    assert INSTALLS_ANOTHERS.search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install . && secfc demo",
+        "pip install '.[flare]' in a checkout of secfc",
+        "pip install secfc-kmeans",
+    ],
+)
+def test_others_are_none(text):
+    assert not INSTALLS_ANOTHERS.search(text)

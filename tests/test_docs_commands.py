@@ -23,7 +23,7 @@ PAGES_WITH_A_TEST = {
 }
 RUN_ELSEWHERE = {
     "secfc demo": "tests/test_cli.py",
-    "secfc flare poc": "tests/drivers/flare/test_flare_poc.py",  # needs NVIDIA FLARE
+    "secfc consortium rehearse": "tests/drivers/flare/test_rehearsal.py",  # needs NVIDIA FLARE
     # Minutes, or files that are not part of the project:
     "python -m benchmarks reproduce secfc-table2": "tests/reproduce/test_reproduce.py",
     "python -m benchmarks reproduce fkm-figure3": "tests/reproduce/test_reproduce.py",

@@ -159,3 +159,22 @@ def test_names_of_columns_are_kept():
     assert fitted.feature_names_in_.tolist() == ["age", "dose"]
     assert [part.index.equals(frame.index) for part, frame in zip(fitted.labels_, frames, strict=True)]
     assert not hasattr(fitted.fit(PARTIES), "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("cluster_centers_", r"^cluster_centers_: cluster centers not opened; .*: by reveal_centres$"),
+        (
+            "predict",
+            r"^predict: cluster centers not opened; .*: by reveal_centres; predict_parties needs none$",
+        ),
+        ("inertia_", r"^inertia_: inertia not opened; .* by reveal_inertia=True$"),
+    ],
+)
+def test_what_was_not_opened_names_the_option_that_opens_it(name, option):
+    fresh = secfc.SecureKMeans(2, t=1, ell=1, disclosure="labels", random_state=1)
+    with pytest.raises(NotFittedError, match=f"^SecureKMeans has no {name} before fit$"):
+        getattr(fresh, name)
+    with pytest.raises(AttributeError, match=option):
+        getattr(fresh.fit(PARTIES), name)

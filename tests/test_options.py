@@ -24,8 +24,8 @@ from secfc.options import (
 )
 
 DEFAULTS = {
-    "t": 4,
-    "ell": 2,
+    "t": None,
+    "ell": None,
     "init": "random",
     "n_init": 1,
     "max_iter": 300,
@@ -228,4 +228,4 @@ def test_an_option_that_is_declared_again_keeps_what_is_not_changed():
 def test_shared_values_are_those_of_fields_that_an_object_has():
     assert shared(Few(size=2), RunOptions) == {}
     assert shared(Call("a"), Few) == {"size": 4}
-    assert shared(SecureKMeans(t=3), Threshold) == {"t": 3, "ell": 2}
+    assert shared(SecureKMeans(t=3), Threshold) == {"t": 3, "ell": None}

@@ -240,9 +240,9 @@ def test_what_cannot_be_used_is_named_and_nothing_is_sent(changes, kind, text, m
 
 def test_frames_of_other_columns_are_refused():
     old = [pd.DataFrame({"age": [float(j)], "dose": [1.0]}) for j in range(3)]
-    new = [pd.DataFrame({"dose": [float(j)], "age": [1.0]}) for j in range(3)]
+    new = [pd.DataFrame({"dose": [float(j)], "height": [1.0]}) for j in range(3)]
     with pytest.raises(
-        secfc.DataError, match=r"^new_rows\[0\]: column 0 is 'dose', in parties\[0\] it is 'age'$"
+        secfc.DataError, match=r"^new_rows\[0\]: no column 'age', parties\[0\] has it; it has"
     ):
         predicted(old, [[0], [0], [0]], new, 1)
 

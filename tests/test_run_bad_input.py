@@ -10,7 +10,7 @@ from support.sweeps import crossed
 
 import secfc
 from secfc import DataError, ParameterError, ThresholdError
-from secfc.drivers import pipes
+from secfc.drivers.processes import ForkServer
 
 SOME = np.arange(8.0).reshape(4, 2)
 GOOD = [SOME, SOME + 1, SOME + 2]
@@ -108,13 +108,17 @@ ROWS = {
     ),
     "frame of other columns": (
         frames(FRAME.rename(columns={"dose": "height"})),
-        "parties[1]: column 1 is 'height', in parties[0] it is 'dose'",
+        "parties[1]: no column 'dose', parties[0] has it; it has 'height', which parties[0] lacks",
     ),
-    "frame of another order": (
-        frames(FRAME[["dose", "age"]]),
-        "parties[1]: column 0 is 'dose', in parties[0] it is 'age'",
+    "frame of fewer columns": (frames(FRAME[["age"]]), "parties[1]: no column 'dose', parties[0] has it"),
+    "frame of equal names": (
+        frames(FRAME.rename(columns={"dose": " age"})),
+        "parties[1]: two columns have the name 'age'",
     ),
-    "frame of more columns": (frames(FRAME.assign(sex=0)), "parties[1]: 3 columns, parties[0] has 2"),
+    "frame of other places": (
+        {"parties": [FRAME.set_axis([0, 1], axis=1), FRAME.set_axis([1, 0], axis=1), FRAME]},
+        "parties[1]: column 0 is 1, in parties[0] it is 0",
+    ),
     "above the bound": (
         {"parties": [SOME, 9 * SOME, SOME], "bound": 20},
         "parties[1]: 3 rows have a norm above the bound 20.0, the first is row 1",
@@ -348,10 +352,10 @@ def test_rows_on_the_bound_are_accepted():
 
 @pytest.mark.parametrize("arguments", [second(with_value(np.nan)), {"k": 13}, {"t": 4}, {"seed": -1}])
 def test_bad_input_starts_no_process(monkeypatch, arguments):
-    def start(module):
+    def start(forks):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     error_of(arguments | {"driver": "multiprocess"})
 
 

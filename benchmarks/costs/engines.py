@@ -1,7 +1,7 @@
 """What the engine of a run costs: in one process, a process per party, NVIDIA FLARE with mutual TLS.
 
 The same job, data and seed go through each driver, one after the other: the roles do the same work, and
-what differs is the engine. Needs secfc[flare]; loopback only. With n = 11 and two helpers, FLARE starts 28
+what differs is the engine. Needs the extra flare; loopback only. With n = 11 and two helpers, FLARE starts 28
 processes.
 """
 
@@ -147,11 +147,11 @@ def in_process(case: EngineCase) -> dict[str, Any]:
 
 def multiprocess(case: EngineCase) -> dict[str, Any]:
     """A process per party over pipes."""
-    import psutil  # noqa: PLC0415 - of secfc[flare]
+    import psutil  # noqa: PLC0415 - of the extra flare
 
     def pids() -> dict[int, str]:
-        children = psutil.Process().children()
-        return {os.getpid(): "server"} | {child.pid: "client" for child in children}
+        forked = [one.pid for server in psutil.Process().children() for one in server.children()]
+        return {os.getpid(): "server"} | dict.fromkeys(forked, "client")
 
     timeline, look = watch()
     with peaks(pids) as memory:
@@ -161,7 +161,7 @@ def multiprocess(case: EngineCase) -> dict[str, Any]:
 
 def flare(case: EngineCase) -> dict[str, Any]:
     """A FLARE server and sites."""
-    from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of secfc[flare]
+    from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of the extra flare
     from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
 
     setup = setup_of(case)
@@ -232,12 +232,12 @@ def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
 
 def roles(federation: "Federation") -> dict[int, str]:
     """FLARE's processes: a parent at each party, and one for the job."""
-    from secfc.drivers.flare.federation import SERVER  # noqa: PLC0415 - of secfc[flare]
+    from secfc.drivers.flare.kits import SERVER  # noqa: PLC0415 - of the extra flare
 
     found = {}
     for name in (SERVER, *federation.sites):
         side = "server" if name == SERVER else "site"
-        for at, pid in enumerate(federation.pids(name)):
+        for at, pid in enumerate(federation.parties[name].pids):
             found[pid] = f"{side} {'parent' if at == 0 else 'job'}"
     return found
 

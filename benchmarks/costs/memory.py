@@ -35,7 +35,7 @@ _LIST_EVERY = 10
 """Samples between two looks for new processes: those start once."""
 
 _BLOCK_ROWS = 1 << 14
-_PROCESS = b"secfc.drivers.party_process"
+_PROCESS = b"secfc.drivers.fork_server"
 _IDLE = "import secfc.drivers.party_process; print(open('/proc/self/status').read())"
 
 CASES = (
@@ -162,19 +162,20 @@ def _anonymous_of(process: str) -> int:
 
 
 def _party_processes() -> list[tuple[int, int]]:
-    """Start time and identifier of this process's children that are parties."""
-    found = []
+    """Start time and identifier of the processes that this process's fork servers have forked."""
+    found: dict[int, tuple[int, int]] = {}  # parent and start time
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
         try:
             # Fields after the command, which is in parentheses: state, parent, ... start time (the 20th).
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid() and _PROCESS in (folder / "cmdline").read_bytes():
-                found.append((int(fields[19]), int(folder.name)))
+            if _PROCESS in (folder / "cmdline").read_bytes():
+                found[int(folder.name)] = int(fields[1]), int(fields[19])
         except OSError:
             continue  # it has ended
-    return found
+    servers = [one for one, (parent, _) in found.items() if parent == os.getpid()]
+    return [(begun, one) for one, (parent, begun) in found.items() if parent in servers]
 
 
 def write_rows(path: Path, case: Case, *, seed: int = 0) -> Floats:

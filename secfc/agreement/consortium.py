@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import Field
 
 from secfc.agreement.keys import key_bytes, key_text, key_words
-from secfc.agreement.toml_file import FileSchema, TomlFile, read_text
+from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml, read_text
 from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
@@ -63,11 +63,10 @@ class Member:
 
     def to_toml(self, table: str = "[[party]]") -> str:
         """Its entry in a roster file."""
-        # A JSON text of these characters is a TOML text too: both escape quotes and backslashes alike.
-        lines = [table, f"name = {json.dumps(self.name)}"]
+        lines = [table, f"name = {as_toml(self.name)}"]
         if self.organisation:
-            lines.append(f"organisation = {json.dumps(self.organisation, ensure_ascii=False)}")
-        return "\n".join([*lines, f"key = {json.dumps(key_text(self.key))}", ""])
+            lines.append(f"organisation = {as_toml(self.organisation)}")
+        return "\n".join([*lines, f"key = {as_toml(key_text(self.key))}", ""])
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
 
 def read_roster(path: Path) -> Consortium:
     """The parties in a roster or public key file; ParameterError with file, line and party."""
-    return _parsed(TomlFile(path))
+    return roster_of(TomlFile(path))
 
 
 def add_members(
@@ -218,16 +217,28 @@ def add_members(
         read_roster(path)
         text = read_text(path)
     text += "" if text.endswith("\n") else "\n"
-    entries = [] if coordinator is None else [coordinator.to_toml("[coordinator]")]
-    entries += [member.to_toml() for member in members]
-    entries += [helper.to_toml("[[helper]]") for helper in helpers]
-    text += "".join(f"\n{entry}" for entry in entries)
-    consortium = _parsed(TomlFile(path, text))
+    text += _entries(members, coordinator, helpers)
+    consortium = roster_of(TomlFile(path, text))
     replace_text(path, text)
     return consortium
 
 
-def _parsed(file: TomlFile) -> Consortium:
+def roster_text(
+    members: Sequence[Member], coordinator: Member | None = None, helpers: Sequence[Member] = ()
+) -> str:
+    """A roster file of these parties."""
+    return _HEAD + _entries(members, coordinator, helpers)
+
+
+def _entries(members: Sequence[Member], coordinator: Member | None, helpers: Sequence[Member]) -> str:
+    entries = [] if coordinator is None else [coordinator.to_toml("[coordinator]")]
+    entries += [member.to_toml() for member in members]
+    entries += [helper.to_toml("[[helper]]") for helper in helpers]
+    return "".join(f"\n{entry}" for entry in entries)
+
+
+def roster_of(file: TomlFile) -> Consortium:
+    """The parties of a roster file that is read; ParameterError with file, line and party."""
     consortium, wrong = consortium_of(file.check(RosterSchema))
     if wrong:
         texts = sorted((file.line(*keys), text) for keys, text in wrong)

@@ -15,8 +15,9 @@ from typing import Any
 from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
-from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
+from secfc.agreement.toml_file import FileSchema, TomlFile, check_values, number
 from secfc.codes import Code
+from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import MAX_ROWS, AgreedClustering
@@ -41,6 +42,8 @@ class ClusteringSchema(FileSchema):
     k: int
     t: int
     ell: int
+    compared: list[int] = Field(default=[])
+    predict: bool = Job.predict
     init: Start = Job.init
     comparers: list[str] = Field(default=[])
     recheck: list[str] = Field(default=[])
@@ -159,7 +162,7 @@ def agreement_of(text: str, *, name: str) -> Agreement:
         return ParameterError(f"{name}: {text}")
 
     try:
-        values = json.loads(text)
+        values = json.loads(text, parse_float=number)
     except (ValueError, RecursionError):
         raise fault("not JSON") from None
     if not isinstance(values, dict) or not isinstance(values.get("job"), dict):
@@ -192,6 +195,9 @@ def _agreement(
         raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
     columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers", "recheck"})
+    values["compared"] = tuple(schema.clustering.compared)
+    if schema.clustering.predict:
+        values |= _of_prediction(schema.clustering, fault)
     reveal_to, comparers, recheckers = (
         _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
         for name in ("reveal_centres", "comparers", "recheck")
@@ -246,6 +252,16 @@ def _agreement(
     )
 
 
+def _of_prediction(schema: ClusteringSchema, fault: Fault) -> dict[str, Any]:
+    """Parameters that every prediction has; a job file that gives others of its own is refused."""
+    fixed = {"init": "labels", "max_iter": 1}
+    for name, value in fixed.items():
+        default = ClusteringSchema.model_fields[name].default
+        if getattr(schema, name) not in (value, default):
+            raise fault(f"clustering.{name}: a prediction has {value!r}", "clustering", name)
+    return fixed
+
+
 def _numbers(parties: list[str], consortium: Consortium, fault: Fault, *, name: str) -> tuple[int, ...]:
     """Client numbers of the parties that a parameter names."""
     keys = ("clustering", name)
@@ -279,7 +295,9 @@ def _columns(
                 "columns",
                 name,
             )
-        columns[name] = values[0], values[1]
+        if normal(name) in columns:
+            raise fault(f"columns: two have the name {normal(name)!r}", "columns", name)
+        columns[normal(name)] = values[0], values[1]
     return columns, list(columns.values())
 
 

@@ -1,25 +1,27 @@
 """A site's rows, read from its own file or database and checked against the ranges that the job promises."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from secfc.agreement.job_file import Agreement, Range
+from secfc.agreement.job_file import Agreement
 from secfc.agreement.site_file import Site
 from secfc.array_types import Labels
 from secfc.codes import Code
-from secfc.errors import DataError, ParameterError
+from secfc.errors import DataError, ParameterError, SecFCError, all_of
 from secfc.journal.beginning import as_bytes
 from secfc.journal.disk import Buffer
-from secfc.params import MAX_CLUSTERS
+from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
-from secfc.tables import Table, chosen_columns, load_table, no_column
+from secfc.tables import Table, chosen_columns, load_table, no_column, written_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,8 @@ class SiteRows:
     ids: list[str] | None = field(default=None, repr=False)  # for a job with membership privacy
     # What the rows are made of, where a job prepares, until its means are known; the table has none then.
     unprepared: Checked | None = field(default=None, repr=False)
+    # Where a job prepares: how many values were missing or clipped, by column.
+    mended: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def content(self) -> list[Buffer]:
         """All of it, as bytes: equal for equal content."""
@@ -56,15 +60,19 @@ class SiteRows:
 def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     """The site's rows, columns in the job's order and under the job's names; none of a helper.
 
-    Of a job that prepares, what they are made of, checked against the schema. Raises DataError with the site,
-    the column and the first row that does not fit its range or its categories, never a value; ParameterError
-    when the site file and the job do not fit, or what it takes to ask the site's database is not there.
+    Of a job that prepares, what they are made of, checked against the schema. Raises DataError with the site
+    and, for everything that is wrong, a line with the column, how many rows do not fit and the first of them,
+    never a value; ParameterError when the site file and the job do not fit, or what it takes to ask the
+    site's database is not there.
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job
     if source is None:  # a helper
         return SiteRows(table=Table(path=site.path, columns=(), rows=np.empty((0, job.d))))
     columns = [source.columns.get(column, column) for column in agreement.inputs]
+    if len(set(columns)) < len(columns):
+        text = "data.columns: two columns of the job are one column here"
+        raise DataError(f"{name}: {site.path}: {text}", code=Code.REPEATED_COLUMN)
     for key, column in (("id", source.id_column), ("start", source.start_column)):
         if column in columns:
             raise DataError(
@@ -72,24 +80,39 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
             )
     hidden = job.ids_cap is not None
     as_text = [] if source.id_column is None else [source.id_column]
-    start = ids = unprepared = None
+    given, wrong = dict[str, Any](), list[SecFCError]()
+
+    def put(name: str, made: Callable[[], object]) -> None:
+        try:
+            given[name] = made()
+        except (DataError, ParameterError) as error:
+            wrong.append(error)
+
     try:
-        if agreement.preparation is None:
-            loaded = load_table(source.rows, as_text=as_text)
-            table = chosen_columns(loaded, path=source.rows, columns=columns, id_column=source.id_column)
-        else:
-            loaded = load_table(source.rows, as_text=[*columns, *as_text])
-            table, unprepared = _unprepared(loaded, site, agreement.preparation)
-        if source.start_column is not None:
-            start = _start_labels(loaded, source.start_column, str(source.rows))
-        if hidden and table.ids is not None:
-            ids = _texts(table.ids, str(source.rows), table.id_name)
+        names = columns if agreement.preparation is not None else []
+        loaded = load_table(source.rows, as_text=[*names, *as_text])
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}", code=error.code) from None
-    found = SiteRows(table=table, start=start, ids=ids, unprepared=unprepared)
     if agreement.preparation is None:
-        _check_ranges(table, dict(zip(columns, agreement.columns.values(), strict=True)), name=name)
-    elif not agreement.opened:
+        ranges = dict(zip(columns, agreement.columns.values(), strict=True))
+        chosen = partial(chosen_columns, path=source.rows, columns=columns, id_column=source.id_column)
+        put("table", lambda: chosen(loaded, ranges=ranges))
+    else:
+        schema = agreement.preparation
+        put("unprepared", lambda: _unprepared(loaded, site, schema))
+    if source.start_column is not None:
+        start = source.start_column
+        put("start", lambda: _start_labels(loaded, start, str(source.rows), job))
+    if hidden and source.id_column is not None and loaded.column_names.count(source.id_column) == 1:
+        ids = source.id_column
+        put("ids", lambda: _texts(loaded.column(ids), str(source.rows), ids))
+    if wrong:
+        raise all_of(wrong, before=f"{name}: ")
+    if agreement.preparation is None:
+        return SiteRows(**given)
+    table, unprepared = given.pop("unprepared")
+    found = SiteRows(table=table, unprepared=unprepared, mended=unprepared.mended, **given)
+    if not agreement.opened:
         return found.prepared(Preparation(schema=agreement.preparation, statistics={}), name=name)
     return found
 
@@ -99,44 +122,43 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
     assert site.source is not None
     source, path = site.source, site.source.rows
     agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
-    if len(agreed) < len(schema.columns):
-        raise DataError(
-            f"{site.path}: data.columns: two columns of the schema are one column here",
-            code=Code.REPEATED_COLUMN,
-        )
     own = Schema(columns=tuple(replace(column, name=name) for name, column in agreed.items()))
     others = [] if source.id_column is None else [source.id_column]
-    found = loaded.column_names
-    if source.id_column is not None and found.count(source.id_column) > 1:
-        raise DataError(f"{path}: two columns have the name {source.id_column!r}", code=Code.REPEATED_COLUMN)
-    unused = [name for name in dict.fromkeys(found) if name not in agreed and name not in others]
-    unprepared = checked(loaded.drop_columns(unused), own, name=str(path), others=others)
+    unprepared = checked(loaded, own, name=str(path), others=others)
     table = Table(
         path=path,
         columns=(),
         rows=np.empty((loaded.num_rows, 0)),
         ids=None if source.id_column is None else loaded.column(source.id_column),
         id_name=source.id_column or "row",
+        written=written_of(loaded),
     )
     return table, unprepared.renamed({name: column.name for name, column in agreed.items()})
 
 
-def _start_labels(loaded: pa.Table, name: str, path: str) -> Labels:
-    """A column of start labels; the client's role checks that they fit the job."""
+def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:
+    """A column of start labels; of rows that are to be predicted it may be empty, or -1."""
     if name not in loaded.column_names:
-        raise no_column(path, name, loaded)
+        raise no_column(path, [name], loaded)
     column = loaded.column(name)
     if not len(column):
         return np.empty(0, dtype=np.int32)
+    if job.predict:
+        column = column.cast(pa.int64()) if pa.types.is_null(column.type) else column
+        column = pc.fill_null(column, pa.scalar(job.least_label, column.type))
     if not pa.types.is_integer(column.type) or column.null_count:
         raise DataError(
             f"{path}: column {name!r} of start labels is not one of integers ({column.type})",
             code=Code.BAD_LABELS,
         )
     given = column.to_numpy()
-    if given.min() < 0 or given.max() >= MAX_CLUSTERS:
+    beyond = np.flatnonzero((given < job.least_label) | (given >= job.k))
+    if beyond.size:
         raise DataError(
-            f"{path}: column {name!r} of start labels has some below 0 or above any k", code=Code.BAD_LABELS
+            f"{path}: column {name!r} of start labels has {beyond.size} below {job.least_label} or above "
+            f"k - 1 = {job.k - 1}, "
+            f"the first in row {beyond[0]}",
+            code=Code.BAD_LABELS,
         )
     labels: Labels = given.astype(np.int32)
     return labels
@@ -157,15 +179,3 @@ def _texts(column: pa.ChunkedArray, path: str, name: str) -> list[str]:
         )
     texts: list[str] = column.cast(pa.string()).to_pylist()
     return texts
-
-
-def _check_ranges(table: Table, ranges: Mapping[str, Range], *, name: str) -> None:
-    for at, (column, (low, high)) in enumerate(ranges.items()):
-        values = table.rows[:, at]
-        beyond = np.flatnonzero((values < low) | (values > high))
-        if beyond.size:
-            raise DataError(
-                f"{name}: {table.path}: column {column!r} has {beyond.size} values outside the job's range "
-                f"[{low!r}, {high!r}], the first in row {beyond[0]}",
-                code=Code.OUT_OF_RANGE,
-            )

@@ -97,11 +97,14 @@ def check_signed(agreement: Agreement, path: Path) -> None:
         )
 
 
-def read_signatures(path: Path) -> list[Signature]:
-    """The signatures in a file, none when there is no file; ParameterError with file and line."""
-    if not path.exists():
+def read_signatures(path: Path, text: str | None = None) -> list[Signature]:
+    """The signatures in a file, none when there is no file; ParameterError with file and line.
+
+    `text` is what is to stand in it, by default what does.
+    """
+    if text is None and not path.exists():
         return []
-    file = TomlFile(path)
+    file = TomlFile(path, text)
     signatures = []
     for at, one in enumerate(file.check(SignaturesSchema).signature):
         try:

@@ -8,12 +8,13 @@ from pydantic import Field
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
+from secfc.column_names import normal, normal_all
 from secfc.errors import LimitError, ParameterError
 from secfc.options import Disclosure
 from secfc.params import SMALLEST_SPREAD
 from secfc.sources.query import Origin, Query
 
-_CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics"}
+_CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
 """Limits without which a job reveals nothing."""
 
 
@@ -40,6 +41,7 @@ class OwnLimitsSchema(FileSchema):
     disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
     reveal_centres: list[str] = Field(default=[])
     reveal_inertia: bool = False
+    predict: bool = False
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     open_statistics: int | None = Field(default=None, ge=1)
     columns: list[str] | None = Field(default=None, min_length=1)
@@ -111,7 +113,7 @@ class Site:
         if not agreement.helps(self.party):
             broken += self._against_reveals(agreement)
         if refuses.columns is not None:
-            others = [column for column in agreement.inputs if column not in refuses.columns]
+            others = [column for column in agreement.inputs if column not in normal_all(refuses.columns)]
             if others:
                 allowed = ", ".join(refuses.columns)
                 broken.append(("columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"))
@@ -133,7 +135,10 @@ class Site:
             told = f"the job reveals centres to {', '.join(strangers)}"
             broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
         if job.reveal_inertia and not refuses.reveal_inertia:
-            broken.append(("reveal_inertia", "the job reveals the inertia; no consent was given"))
+            what = "the inertia of each k" if job.compared else "the inertia"
+            broken.append(("reveal_inertia", f"the job reveals {what}; no consent was given"))
+        if job.predict and not refuses.predict:
+            broken.append(("predict", "the job predicts the cluster of rows; no consent was given"))
         if job.reveal_spread is not None:
             told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
             if refuses.reveal_spread is None:
@@ -221,4 +226,6 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
         if (origin.kind == "file") != (key == "path"):
             raise fault("data: a file to query is its path, a database is a url", key)
         rows = Query(origin=origin, query=data.query, name="database")
-    return Source(rows=rows, id_column=data.id, start_column=data.start, columns=dict(data.columns))
+    id_column, start = (None if name is None else normal(name) for name in (data.id, data.start))
+    columns = {normal(theirs): normal(own) for theirs, own in data.columns.items()}
+    return Source(rows=rows, id_column=id_column, start_column=start, columns=columns)

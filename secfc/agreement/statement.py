@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import FileSchema, check_values, read_text
+from secfc.agreement.toml_file import FileSchema, check_values, read_json
 from secfc.errors import ParameterError
 from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
@@ -132,13 +132,7 @@ def read_summary(path: Path) -> Summary:
 
     Raises ParameterError with the file, and the line or key.
     """
-    try:
-        values = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ParameterError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except (ValueError, RecursionError):
-        raise ParameterError(f"{path}: not JSON that can be read") from None
-    summary = check_values(values, Summary, name=str(path))
+    summary = check_values(read_json(path), Summary, name=str(path))
     for at, one in enumerate(summary.statements):
         _checked(one, f"{path}: statements[{at + 1}]")
     return summary

@@ -5,6 +5,7 @@ its first lines alone are valid TOML, so the line of a key is found by parsing e
 file. That is done for faults only.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ Keys = tuple[str | int, ...]  # where a value stands: names of keys, and positio
 MAX_BYTES = 1 << 22  # larger files are refused unread: 4 MiB hold the ranges of 100,000 columns
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
 _FAULTS_SHOWN = 20
+_MOST_PARSED = 1 << 22  # characters of beginnings of a file that are parsed to find the lines of faults
 _NEEDED = {
     "missing": "is needed",
     "int_type": "an integer is needed",
@@ -53,8 +55,9 @@ class TomlFile:
     def __init__(self, path: Path, text: str | None = None) -> None:
         self.path = path
         self._text = read_text(path) if text is None else text
+        self._unparsed = _MOST_PARSED
         try:
-            self.values = tomllib.loads(self._text)
+            self.values = tomllib.loads(self._text, parse_float=number)
         except tomllib.TOMLDecodeError as error:
             found = _AT_LINE.search(str(error))
             line = int(found[1]) if found and found[1] else len(self._text.splitlines())
@@ -63,7 +66,10 @@ class TomlFile:
             raise ParameterError(f"{path}: not TOML that can be read", code=Code.UNREADABLE_FILE) from None
 
     def line(self, *keys: str | int) -> int:
-        """The line where a key's statement begins; of a key that is missing, its table's."""
+        """The line where a key's statement begins; of a key that is missing, its table's.
+
+        In a file that would take too long it is a line before.
+        """
         while keys and not _has(self.values, keys):
             keys = keys[:-1]
         if not keys:
@@ -71,17 +77,28 @@ class TomlFile:
         lines = self._text.splitlines(keepends=True)
         # Where a beginning of the file has the key, every longer one has it. `without` lines have not.
         without, candidates = 0, len(lines)
-        while candidates - without > 1:
+        while candidates - without > 1 and self._unparsed > 0:
             middle = (without + candidates) // 2
-            ends = (end for end in range(middle, candidates) if _values(lines[:end]) is not None)
-            end = next(ends, None)
+            found = ((end, self._beginning(lines[:end])) for end in range(middle, candidates))
+            end, values = next((one for one in found if one[1] is not None), (None, None))
             if end is None:  # all inside one list or text of several lines
                 candidates = middle
-            elif _has(_values(lines[:end]), keys):
+            elif _has(values, keys):
                 candidates = end
             else:
                 without = end
         return without + 1
+
+    def _beginning(self, lines: list[str]) -> dict[str, Any] | None:
+        """Values of a beginning of the file; None where it is not valid, or enough has been parsed."""
+        if self._unparsed <= 0:
+            return None
+        text = "".join(lines)
+        self._unparsed -= len(text)
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            return None
 
     def error(self, *keys: str | int, text: str) -> ParameterError:
         """A fault of the value under these keys."""
@@ -92,29 +109,49 @@ class TomlFile:
         try:
             return schema.model_validate(self.values)
         except ValidationError as error:
-            faults = [(one["loc"], fault_text(schema, one)) for one in _faults(error)]
+            found = _faults(error)
+            faults = [(one["loc"], fault_text(schema, one)) for one in found[:_FAULTS_SHOWN]]
             told = sorted((self.line(*keys), text) for keys, text in faults)
-            texts = [f"{self.path}:{line}: {text}" for line, text in told[:_FAULTS_SHOWN]]
-            if len(told) > _FAULTS_SHOWN:
-                texts.append(f"{self.path}: {len(told) - _FAULTS_SHOWN} more")
+            texts = [f"{self.path}:{line}: {text}" for line, text in told]
+            if len(found) > _FAULTS_SHOWN:
+                texts.append(f"{self.path}: {len(found) - _FAULTS_SHOWN} more")
             raise ParameterError("\n".join(texts)) from None
 
 
-def read_text(path: Path) -> str:
-    """A file of UTF-8 text; ParameterError names the file."""
+def read_text(path: Path, *, most: int = MAX_BYTES) -> str:
+    """A file of UTF-8 text of at most so many bytes; ParameterError names the file."""
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most + 1)
     except OSError as error:
         raise ParameterError(f"{path}: {error.strerror}", code=code_of_read(error)) from None
-    if len(data) > MAX_BYTES:
-        raise ParameterError(
-            f"{path}: at most {MAX_BYTES} bytes are read, it has more", code=Code.UNREADABLE_FILE
-        )
+    if len(data) > most:
+        raise ParameterError(f"{path}: at most {most} bytes are read, it has more", code=Code.UNREADABLE_FILE)
     try:
         return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ParameterError(f"{path}: not a text in UTF-8", code=Code.UNREADABLE_FILE) from None
+
+
+def number(text: str) -> float:
+    """The float that a text writes; of two zeros the positive one, so that equal numbers have one digest."""
+    return float(text) + 0.0
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file; ParameterError names the file, and the line where it is none."""
+    text = read_text(path)
+    try:
+        return json.loads(text, parse_float=number)
+    except json.JSONDecodeError as error:
+        raise ParameterError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise ParameterError(f"{path}: not JSON that can be read", code=Code.UNREADABLE_FILE) from None
+
+
+def as_toml(text: str) -> str:
+    """A text as a TOML file writes it in one line: as JSON does, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def check_values(values: object, schema: type[S], *, name: str) -> S:
@@ -176,13 +213,6 @@ def _possible(schema: type[FileSchema], keys: Keys) -> list[str]:
                 found = next(one for one in get_args(found) if one is not type(None))
             table = found
     return list(table.model_fields)
-
-
-def _values(lines: list[str]) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads("".join(lines))
-    except tomllib.TOMLDecodeError:
-        return None
 
 
 def _has(values: Any, keys: Sequence[str | int]) -> bool:

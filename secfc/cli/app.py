@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 import secfc
+from secfc.cli.consortium import consortium
 from secfc.cli.endings import PlainGroup
-from secfc.cli.flare import flare
 from secfc.cli.grouped import grouped
 from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
@@ -148,4 +148,4 @@ app.add_typer(roster, name="roster", rich_help_panel=_AGREE)
 app.command(name="ids-key", rich_help_panel=_AGREE, epilog="Example: secfc ids-key ids.key")(ids_key)
 app.add_typer(job, name="job", rich_help_panel=_AGREE)
 app.command(rich_help_panel=_AGREE, epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
-app.add_typer(flare, name="flare", rich_help_panel=_AGREE)
+app.add_typer(consortium, name="consortium", rich_help_panel=_AGREE)

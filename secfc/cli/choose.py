@@ -9,14 +9,14 @@ from rich.table import Table
 from secfc.choose import HEADINGS, Choice, choose_members
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.endings import told_how_to_go_on
-from secfc.cli.inputs import members_of, say_how_written
-from secfc.cli.options import Choosing, names_of
+from secfc.cli.inputs import members_of, tables_of
+from secfc.cli.options import Choosing
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.options import ChooseOptions
 from secfc.outputs import check_file
 from secfc.sources.query import Query
-from secfc.tables import party_names, read_tables, row_ids
+from secfc.tables import party_names, row_ids
 
 
 def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plot: Path | None) -> None:
@@ -26,10 +26,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     options.check()
     names = party_names(files)
     opened = consenting(options, names) | comparing(options, names)
-    tables = read_tables(
-        files, columns=names_of(options.columns), drop=names_of(options.drop), id_column=options.id_column
-    )
-    say_how_written(tables, quiet=options.quiet)
+    tables = tables_of(files, options)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         given = options.options(ChooseOptions, ids=ids, **opened)

@@ -7,7 +7,7 @@ from typing import Any
 from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.limits import Limits
-from secfc.params import COMPARERS
+from secfc.params import COMPARERS, default_threshold
 
 ALL = "all"
 HELPER = "helper"  # a party without rows, where `--comparers` and `--recheck` name parties
@@ -31,7 +31,8 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
     given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
     found, helpers = dict[str, Any](), 0
     # Without names for who compares the first of the helpers are those that compare by default.
-    if options.compared_by is None and options.t > 1:
+    t, _ = default_threshold(len(names), options.t, options.ell, max_liars=options.max_liars)
+    if options.compared_by is None and t > 1:
         helpers = COMPARERS - 1
     for option, said in given.items():
         if said is None:

@@ -10,15 +10,15 @@ from typing import Any
 import secfc
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
-from secfc.cli.inputs import label_names, members_of, say_how_written
-from secfc.cli.options import ClusteringFiles, Revealing, names_of
+from secfc.cli.inputs import label_names, members_of, tables_of
+from secfc.cli.options import ClusteringFiles, Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.options import RunOptions
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
-from secfc.tables import Table, party_names, read_tables, row_ids, write_centres, write_labels
+from secfc.tables import Table, party_names, row_ids, write_centres, write_labels
 
 SUMMARY, CENTRES, SPREADS = "summary.json", "centres.csv", "spreads.csv"
 
@@ -32,10 +32,7 @@ def run_files(
     options.check()
     names = party_names(files)
     opened = revealing(options, names) | comparing(options, names)
-    tables = read_tables(
-        files, columns=names_of(options.columns), drop=names_of(options.drop), id_column=options.id_column
-    )
-    say_how_written(tables, quiet=options.quiet)
+    tables = tables_of(files, options)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         given = options.options(RunOptions, ids=ids, **opened)

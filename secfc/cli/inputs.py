@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from secfc.cli.render import error_console
+from secfc.cli.options import ClusteringFiles, names_of
+from secfc.cli.render import error_console, our_warnings
 from secfc.errors import ParameterError
 from secfc.parties import Party, as_parties
 from secfc.sources.query import Origin, Query
-from secfc.tables import Table, party_names
+from secfc.tables import Table, party_names, read_tables
 
 
 def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
@@ -33,6 +34,15 @@ def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) 
             raise ParameterError(f"--from: number {at}: {error}") from None
         databases.append(Query(origin=origin, query=query, name=f"database-{at}"))
     return [*files, *databases]
+
+
+def tables_of(files: Sequence[Path | Query], options: ClusteringFiles) -> list[Table]:
+    """The tables of a command's files; what is left out of them and how they are written is said."""
+    columns, drop = names_of(options.columns), names_of(options.drop)
+    with our_warnings():
+        tables = read_tables(files, columns=columns, drop=drop, id_column=options.id_column)
+    say_how_written(tables, quiet=options.quiet)
+    return tables
 
 
 def say_how_written(tables: Sequence[Table], *, quiet: bool) -> None:

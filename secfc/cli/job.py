@@ -1,7 +1,6 @@
 """`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
 
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,11 +15,13 @@ from secfc.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
+    from secfc.agreement.check import Checked
     from secfc.agreement.job_file import Agreement
+    from secfc.agreement.site_file import Site
     from secfc.agreement.statement import SignedStatement
 
 job = typer.Typer(
-    help="A job that organisations agree on: show, sign, collect, verify, run.", no_args_is_help=True
+    help="A job that organisations agree on: show, check, sign, collect, verify, run.", no_args_is_help=True
 )
 
 _DOES_NOT_HOLD = 1
@@ -28,6 +29,9 @@ _DOES_NOT_HOLD = 1
 JobFile = Annotated[Path, typer.Argument(help="The job file.")]
 SiteFiles = Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")]
 SummaryFile = Annotated[Path | None, typer.Option(help="The summary to write; by default beside the job.")]
+OwnSite = Annotated[
+    Path, typer.Argument(help="Your site file: it names the job, your key, your rows and your limits.")
+]
 Report = Annotated[
     Path | None, typer.Option(help="Also write one self-contained HTML page of the run; a new file.")
 ]
@@ -35,6 +39,40 @@ CoordinatorKey = Annotated[
     Path | None,
     typer.Option("--key", help="The coordinator's private key; by default coordinator.key beside the job."),
 ]
+
+
+@job.command(
+    epilog="Example: secfc job new job.toml --title Readmissions -k 3 --column age=0:120 --column bmi=10:60"
+)
+def new(
+    file: Annotated[Path, typer.Argument(help="The job file to write; must not exist.")],
+    title: Annotated[str, typer.Option(prompt="Title", help="For people.")],
+    k: Annotated[int, typer.Option("-k", "--clusters", prompt="Clusters", help="Clusters.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column", help="NAME=LEAST:GREATEST, a column and the range of its values; repeatable."
+        ),
+    ] = None,
+    prepare: Annotated[
+        str | None, typer.Option(help="Instead: the file of a schema, such as schema.toml, beside the job.")
+    ] = None,
+    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 1,
+    ell: Annotated[int, typer.Option("--ell", help="Segments that rows are cut into.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of public choices; by default a coin is tossed.")
+    ] = None,
+    days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
+) -> None:
+    """Write a job file from answers or flags; more can be said in it (docs/agreeing-on-a-job.md)."""
+    from secfc.agreement.job_draft import write_job
+
+    if not columns and prepare is None:
+        columns = typer.prompt("Columns and ranges, such as age=0:120 bmi=10:60").split()
+    write_job(
+        file, title=title, columns=columns or [], prepare=prepare, days=days, k=k, t=t, ell=ell, seed=seed
+    )
+    console().print(f"{file}: read it, and agree on what else it should say", soft_wrap=True)
 
 
 @job.command(epilog="Example: secfc job show job.toml")
@@ -52,6 +90,9 @@ def show(file: JobFile) -> None:
     table.add_column(overflow="fold")
     most_rounds = agreement.limits.most_rounds or task.max_rounds
     few = f", until one changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+    start = f"{task.init}, {task.n_init} of them, seed {task.seed}"
+    if task.predict:
+        start = "a prediction: labels of the sites, which stay; rows without one get that of the nearest mean"
     shown = "not hidden: everybody learns which rows are whose"
     recipients = ", ".join(agreement.names[client - 1] for client in task.reveal_to)
     spreads = f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more"
@@ -59,8 +100,8 @@ def show(file: JobFile) -> None:
     for name, value in (
         ("digest", agreement.digest.hex()),
         ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
-        ("clusters", f"k = {task.k}"),
-        ("start", f"{task.init}, {task.n_init} of them, seed {task.seed}"),
+        ("clusters", f"k = {', '.join(map(str, task.compared or [task.k]))}"),
+        ("start", start),
         ("most iterations", f"{task.max_iter} of a start{few}; at most {most_rounds} rounds are answered"),
         ("smallest set", f"{agreement.limits.smallest_set} rows"),
         ("disclosure", task.disclosure),
@@ -81,27 +122,32 @@ def show(file: JobFile) -> None:
     _show_standing(standing(agreement, read_signatures(signatures_path(file))))
 
 
+@job.command(epilog="Example: secfc job check north.toml")
+def check(site: OwnSite) -> None:
+    """Check your rows against the job: everything that is wrong, by column and count, for your eyes."""
+    from secfc.agreement.check import check_site
+    from secfc.agreement.site_file import read_site
+
+    own = read_site(site)
+    show_checked(own, check_site(own))
+
+
 @job.command(epilog="Example: secfc job sign north.toml")
-def sign(
-    site: Annotated[Path, typer.Argument(help="Your site file: it names the job, your key and your limits.")],
-) -> None:
-    """Sign off a job, unless it breaks your limits or has expired; the signature is added beside the job."""
-    from secfc.agreement.job_file import read_job
-    from secfc.agreement.keys import read_key
+def sign(site: OwnSite) -> None:
+    """Sign off a job, if `secfc job check` finds nothing wrong; the signature is added beside the job."""
+    from secfc.agreement.check import check_site
     from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
     from secfc.agreement.site_file import read_site
 
     own = read_site(site)
-    agreement, identity = read_job(own.job), read_key(own.key)
-    agreement.consortium.number_of(own.party, identity.public, file=own.key)
-    own.check(agreement)
-    agreement.check_date(datetime.now(UTC).date())
-    signature = Signature(party=own.party, digest=agreement.digest, signature=sign_job(agreement, identity))
-    path = signatures_path(own.job)
-    found = collect(agreement, path, [signature])
+    found = check_site(own)
+    agreement, path = found.agreement, signatures_path(own.job)
+    signature = sign_job(agreement, found.identity)
+    signed = Signature(party=own.party, digest=agreement.digest, signature=signature)
+    standing = collect(agreement, path, [signed])
     console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True)
     console().print(f"{path}: hand it over", soft_wrap=True)
-    _show_standing(found)
+    _show_standing(standing)
 
 
 @job.command(name="collect", epilog="Example: secfc job collect job.toml from-south/job.signatures")
@@ -110,6 +156,11 @@ def collect_(
     others: Annotated[list[Path], typer.Argument(help="Files of signatures that others have sent.")],
 ) -> None:
     """Add signatures that others have sent to the file beside the job; wrong ones are refused."""
+    collect_files(file, others)
+
+
+def collect_files(file: Path, others: list[Path]) -> None:
+    """Add signatures in files of others to those beside a job, and show who has signed."""
     from secfc.agreement.job_file import read_job
     from secfc.agreement.signatures import collect, read_signatures, signatures_path
 
@@ -187,8 +238,17 @@ def run(
     for why in outcome.lost.values():
         out.print(f"lost: {why}", soft_wrap=True)
     out.print(threshold_line(agreement.job))
-    end = "converged" if outcome.converged else "stopped at max_iter"
-    out.print(f"{end} after {outcome.n_iter} iterations")
+    if agreement.job.predict:
+        out.print("rows without a label have that of the nearest mean")
+    else:
+        end = "converged" if outcome.converged else "stopped at max_iter"
+        out.print(f"{end} after {outcome.n_iter} iterations")
+    if len(outcome.found) > 1:
+        compared = ", ".join(str(one["k"]) for one in outcome.found)
+        out.print(
+            f"compared k = {compared}; the parties have the labels of {outcome.k}, measures are in {path}",
+            soft_wrap=True,
+        )
     faults_line(out, outcome.faults, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
     out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
@@ -222,7 +282,7 @@ def audit(
     if evidence is not None:
         if report is not None:
             raise ParameterError(f"--report: {summary} is evidence, and has no result")
-        _show_findings(audit_evidence(evidence, agreement))
+        show_findings(audit_evidence(evidence, agreement))
         return
     read = read_summary(summary)
     if report is not None:
@@ -230,7 +290,7 @@ def audit(
 
         own = None if site is None else read_site(site)
         write_agreed_report(read, agreement, report, name=str(summary), site=own)
-    _show_findings(audited(read, agreement))
+    show_findings(audited(read, agreement))
     _show_sent(agreement, read.statements)
 
 
@@ -243,7 +303,34 @@ def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> No
         write_agreed_report(read_summary(summary), agreement, report, name=str(summary))
 
 
-def _show_findings(findings: list["Finding"]) -> None:
+def show_checked(site: "Site", found: "Checked") -> None:
+    """Print what a site brings to its job: for its own eyes."""
+    agreement, rows, out = found.agreement, found.rows, console()
+    text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
+    if site.source is None:
+        out.print(f"{site.party}: a helper in {text}; it needs no rows", soft_wrap=True)
+        return
+    out.print(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}", soft_wrap=True)
+    if rows.table.written:
+        out.print(f"  the file has {rows.table.written}", soft_wrap=True)
+    if rows.mended is not None:
+        for what in ("missing", "clipped"):
+            for column, count in rows.mended[what].items():
+                out.print(f"  {count} values of {column!r} are {what}", soft_wrap=True)
+    if rows.unprepared is not None:
+        opened = ", ".join(agreement.opened)
+        out.print(f"  prepared in the run, once means are known of {opened}", soft_wrap=True)
+    elif rows.table.rows.size:
+        table = Table()
+        for heading in ("column", "least", "greatest", "the job's range"):
+            table.add_column(heading, justify="left" if heading == "column" else "right")
+        ends = zip(rows.table.rows.min(axis=0), rows.table.rows.max(axis=0), strict=True)
+        for (name, (low, high)), (least, most) in zip(agreement.columns.items(), ends, strict=True):
+            table.add_row(name, f"{least:g}", f"{most:g}", f"{low:g} to {high:g}")
+        out.print(table)
+
+
+def show_findings(findings: list["Finding"]) -> None:
     """Print what holds and what does not; end with status 1 unless all holds."""
     out = console()
     for finding in findings:

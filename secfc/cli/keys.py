@@ -37,7 +37,7 @@ def keygen(
     out = console()
     out.print(f"{file}: the private key; it stays with you", soft_wrap=True)
     out.print(f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True)
-    _read_out(member.words)
+    read_out(member.words)
 
 
 def ids_key(
@@ -53,7 +53,7 @@ def ids_key(
             f"{file}: hand it to the other parties as you would a password, never to the coordinator",
             soft_wrap=True,
         )
-    _read_out(ids_key_words(key))
+    read_out(ids_key_words(key))
 
 
 @roster.command(epilog="Example: secfc roster add roster.toml north.pub south.pub west.pub")
@@ -158,10 +158,10 @@ def _show(file: Path, before: int) -> None:
         table.add_row(number, name, "\n".join(in_lines(member.words)))
     out.print(table)
     out.print(f"words of the roster as it stands, {len(consortium.parties)} parties:")
-    _read_out(consortium.words)
+    read_out(consortium.words)
 
 
-def _read_out(words: str) -> None:
+def read_out(words: str) -> None:
     """Print words in lines, as they are read out."""
     from secfc.agreement.words import in_lines
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from secfc.cli.options import Dropped, Queries, Urls, names_of
+from secfc.cli.options import Queries, Urls
 from secfc.cli.render import console
 from secfc.errors import ParameterError
 
@@ -35,12 +35,14 @@ def prepare(
     t: Annotated[
         int, typer.Option("--t", help="Colluding parties that learn totals alone; 2t + 1 are needed.")
     ] = 4,
-    drop: Dropped = None,
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of row IDs: written beside the prepared columns.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only check the files; nothing is shared or written.")
+    ] = False,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Only print a schema to begin with, guessed from one file.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
@@ -51,27 +53,38 @@ def prepare(
     from secfc.prepare.files import check_files, prepare_by, prepare_files
     from secfc.prepare.summary import read_summary, summary_of
 
+    if draft:
+        _draft(sources(files or [], urls or [], queries or []))
+        return
     if (schema is None) == (by is None):
         raise ParameterError("--schema: name a schema, or the preparation of before with --by")
     if out is None and not check:
         raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
-    dropped = names_of(drop)
     parties = sources(files or [], urls or [], queries or [])
     agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by)).schema
     if check or out is None:
-        checked = check_files(parties, agreed, id_column=id_column, drop=dropped)
+        checked = check_files(parties, agreed, id_column=id_column)
         if not quiet:
             _show_files(parties, [rows.mended for _, rows in checked])
         return
     if by is not None:
-        done = prepare_by(parties, by, out=out, id_column=id_column, drop=dropped)
+        done = prepare_by(parties, by, out=out, id_column=id_column)
     else:
-        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column, drop=dropped)
+        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column)
     if as_json:
         print(json.dumps(summary_of(done.preparation), indent=2))
     elif not quiet:
         _show_files(parties, done.mended)
         _show(done, opened=by is None, t=t, id_column=id_column)
+
+
+def _draft(parties: "list[Path | Query]") -> None:
+    """Print a schema to begin with: a file of it is what the output is sent to."""
+    from secfc.prepare.draft import draft_schema
+
+    if len(parties) != 1:
+        raise ParameterError(f"--draft: of one file, {len(parties)} were given")
+    typer.echo(draft_schema(parties[0]), nl=False)
 
 
 def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:

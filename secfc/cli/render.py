@@ -11,11 +11,20 @@ from rich.console import Console
 from rich.table import Table
 
 from secfc.drivers.costs import Costs
-from secfc.errors import ConvergenceWarning, FaultWarning, ParameterError, PrecisionWarning, PrivacyWarning
+from secfc.errors import (
+    ColumnWarning,
+    ConvergenceWarning,
+    FaultWarning,
+    ParameterError,
+    PrecisionWarning,
+    PrivacyWarning,
+)
 from secfc.params import Job
 from secfc.progress_bar import plain_console
 from secfc.protocol.progress import Faults
 from secfc.report.sizes import bytes_text
+
+_OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, PrivacyWarning)
 
 
 def console() -> Console:
@@ -37,7 +46,7 @@ def our_warnings() -> Iterator[None]:
         python_shows = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, PrivacyWarning | PrecisionWarning | ConvergenceWarning | FaultWarning):
+            if issubclass(category, _OURS):
                 error_console().print(f"{category.__name__}:", style="yellow", end=" ")
                 error_console().print(str(message), soft_wrap=True)
             else:

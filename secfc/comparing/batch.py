@@ -285,7 +285,7 @@ def _bits(
 
 def _taken(signs: Words, plan: BatchPlan, negations: Words | None = None) -> Words:
     """What the ANDs take of the wires of pairs, shape (n, outputs * W)."""
-    found = np.take(signs.reshape(-1, plan.words), plan.bracket.inputs, axis=0)
+    found = signs.reshape(-1, plan.words).take(plan.bracket.inputs, axis=0)
     if negations is not None:
         found ^= negations
     return found.reshape(found.shape[0], -1)

@@ -40,7 +40,7 @@ NUMBERS = 2 * VALUES
 _SPREAD = 8
 """No sum with such coefficients is more than 8 times the norm of what is added, but with odds 2 e**-64."""
 
-_BLOCK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 12
 """Rows whose coefficients are drawn at a time: all clients draw the same."""
 
 
@@ -61,28 +61,33 @@ def bounded_residues(radius: int, rows: int, columns: int) -> int:
 
 def coded_sums(
     shares: Callable[[int, slice], Shares],
-    rows: slice,
+    owned: Sequence[slice],
     *,
     width: int,
     source: MaskSource,
     primes: Sequence[int],
 ) -> Floats:
-    """Random sums of shares of a client's rows, the same for all who have the same source.
+    """Random sums of shares of each client's rows, the same for all who have the same source.
 
-    They are canonical, shape (P, VALUES). `shares` gives those modulo the prime of an index, of some rows:
-    (width, rows), reduced residues. A segment has `width` columns. Coefficients are public.
+    They are canonical, shape (P, clients, VALUES). `shares` gives those modulo the prime of an index, of some
+    rows: (width, rows), reduced residues. `owned` are the rows of each client, one after the other. A segment
+    has `width` columns. Coefficients are public.
     """
-    totals, modulo = np.zeros((len(primes), width, SUMS)), np.array(primes, dtype=np.float64)[:, None, None]
-    for start in range(rows.start, rows.stop, _BLOCK_ROWS):
-        block = slice(start, min(start + _BLOCK_ROWS, rows.stop))
-        signs = _signs(source, (block.stop - block.start, SUMS))
-        # Below 2**24 times 2**14 rows, and 2**15 blocks of reduced residues: exact.
-        products = [shares(index, block).astype(np.float64) @ signs for index in range(len(primes))]
-        totals += reduce(np.stack(products), modulo)
-    signs = _signs(source, (SUMS, TESTS, width))
+    modulo = np.array(primes, dtype=np.float64)[:, None, None]
+    totals = np.zeros((len(owned), len(primes), width, SUMS))
+    for start in range(owned[0].start, owned[-1].stop, _BLOCK_ROWS):
+        stop = min(start + _BLOCK_ROWS, owned[-1].stop)
+        signs = _signs(source, (stop - start, SUMS))
+        held = np.array([shares(index, slice(start, stop)) for index in range(len(primes))], dtype=np.float64)
+        for at, own in enumerate(owned):
+            if own.start < stop and start < own.stop:
+                rows = slice(max(own.start, start) - start, min(own.stop, stop) - start)
+                totals[at] += held[..., rows] @ signs[rows]  # below 2**23 + 4 times 2**29 rows: exact
+    signs = _signs(source, (len(owned), SUMS, TESTS, width))
     # Below 2**24 times the columns of a segment, 2**28 at most.
-    values = np.einsum("scw,pws->psc", signs, reduce(totals, modulo))
-    return canonical(reduce(values, modulo), modulo).reshape(len(primes), VALUES)
+    values = signs @ reduce(totals, modulo).transpose(0, 3, 2, 1)  # (clients, SUMS, TESTS, P)
+    values = values.reshape(len(owned), VALUES, len(primes)).transpose(2, 0, 1)
+    return canonical(reduce(values, modulo), modulo)
 
 
 def within_sums(values: Floats, limits: Sequence[int] | None, primes: Sequence[int]) -> Floats:

@@ -8,11 +8,9 @@
 with the length (1) before phase and purpose.
 """
 
+import hmac
 import struct
 from functools import cache
-
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from secfc.errors import SecFCError
 from secfc.keystream import BitStream
@@ -35,7 +33,7 @@ class Keys:
     ) -> None:
         if len(secret) != KEY_BYTES:
             raise ValueError(f"secret: {len(secret)} bytes given, {KEY_BYTES} needed")
-        self._secret, self._run = secret, run
+        self._key = hmac.digest(run, secret, "sha256")  # the first step of HKDF (RFC 5869)
         self._info = _LABEL + _PLACE.pack(round_, attempt, part) + _framed(phase)
         self.used: dict[tuple[str, int], None] = {}
         """Purpose and index of every key so far, in order."""
@@ -55,7 +53,7 @@ class Keys:
             raise SecFCError(f"the key for {purpose} {index} was used: masks would repeat")
         self.used[purpose, index] = None
         info = self._info + _framed(purpose) + _INDEX.pack(index)
-        return HKDF(SHA256(), KEY_BYTES, self._run, info).derive(self._secret)
+        return hmac.digest(self._key, info + b"\1", "sha256")  # the second: of 32 bytes it takes one block
 
     def bits(self, purpose: str, index: int) -> BitStream:
         """The keystream of a use, as bits."""

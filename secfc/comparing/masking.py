@@ -41,15 +41,12 @@ class BearerMasks:
 
     def add(self, residues: PackedResidues) -> None:
         """Add the next masks to a part of an answer, in place; the dealer deals for the same parts."""
-        stream = self._stream()
-        for plane, p in zip(residues.planes(), self._primes, strict=True):
-            stream.add(plane.reshape(-1), p)
+        self._stream().add(residues.planes(), self._primes)
 
     def next(self, shape: tuple[int, int, int]) -> PackedResidues:
         """The next masks themselves, for a part of this shape."""
-        masks, stream = PackedResidues.empty(shape), self._stream()
-        for plane, p in zip(masks.planes(), self._primes, strict=True):
-            stream.fill(plane.reshape(-1), p)
+        masks = PackedResidues.empty(shape)
+        self._stream().fill(masks.planes(), self._primes)
         return masks
 
     def _stream(self) -> ResidueStream:

@@ -140,9 +140,7 @@ class Knockout:
     def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
         """The residues of a use, prime by prime."""
         drawn = np.empty((len(self._primes), columns, BYTES_PER_RESIDUE * self._pairs), dtype=np.uint8)
-        stream = ResidueStream(keys.key(purpose, 0), kernels)
-        for plane, p in zip(drawn, self._primes, strict=True):
-            stream.fill(plane.reshape(-1), p)
+        ResidueStream(keys.key(purpose, 0), kernels).fill(drawn, self._primes)
         return unpack(drawn)
 
 

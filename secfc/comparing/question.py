@@ -12,7 +12,7 @@ from secfc.comparing.widths import FEW, USUAL, GateWidths
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
-from secfc.field.residues import centred
+from secfc.field.residues import centre
 from secfc.kernels.interface import Differences
 from secfc.kmeans.compare import CORE_FACTOR
 from secfc.options import Link
@@ -82,7 +82,7 @@ class Question:
     @cached_property
     def candidates(self) -> Ints:
         """Centres that are compared, ascending."""
-        return np.flatnonzero(self.sizes)
+        return self.sizes.nonzero()[0]
 
     @cached_property
     def own(self) -> Labels:
@@ -101,7 +101,7 @@ class Question:
 
     def plans(self, bracket: Bracket, own: Labels) -> list[BatchPlan]:
         """Batches of rows with these own columns, in order."""
-        weights = np.take(self._weights, self.candidates, axis=1)
+        weights = self._weights.take(self.candidates, axis=1)
         return self._plans(bracket, self.candidates, weights, own, 0)
 
     @cached_property
@@ -117,7 +117,7 @@ class Question:
         for at, rows in enumerate(np.bincount(self.own, minlength=self.candidates.size)):
             columns = np.append(self.candidates[at], np.delete(self.candidates, at))
             # The champion is beaten if w_own D_b < 9 w_b D_own. It is the first, so ties are its.
-            weights = np.take(of_others, columns, axis=1)
+            weights = of_others.take(columns, axis=1)
             weights[:, 0] = self._weights[:, columns[0]]
             found += self._plans(bracket, columns, weights, np.zeros(rows, dtype=np.int32), start)
             start += int(rows)
@@ -148,8 +148,9 @@ class Question:
 
     def _doubled(self, factor: int) -> Floats:
         """Centred residues of 2 w times a factor, of all sets."""
-        doubled = [2 * factor * int(size) ** 2 for size in self.sizes]
-        return np.array([[float(centred(one, p)) for one in doubled] for p in self.primes])
+        primes = np.array(self.primes)[:, np.newaxis]
+        sizes = self.sizes % primes  # below 2**24, so products are below 2**53
+        return centre((2 * factor * sizes**2 % primes).astype(np.float64), primes)
 
     def winners(self, won: Bools, own: Labels) -> Labels:
         """Labels of rows of which these slots won, shape (slots, rows), one a row."""

@@ -44,7 +44,7 @@ class Dealer(GateDealer):
                 yield (self._deal(opening),), {}
                 return
             holds = yield from self._told_bits(opening, "rows", "little")
-            changed = np.flatnonzero(~holds[0])
+            changed = (~holds[0]).nonzero()[0]
             if not changed.size:
                 return
             masks, own = _rows_of(masks, changed), own[changed]
@@ -95,7 +95,7 @@ class Evaluator(GateEvaluator):
         else:
             labels = question.champions.copy()
             holds = yield from self._opened(_champion(question, masked))
-            changed = np.flatnonzero(~holds[0])
+            changed = (~holds[0]).nonzero()[0]
             if question.slots > 1:
                 self._tell(np.packbits(holds[0], bitorder="little").tobytes())
             masked, own = _rows_of(masked, changed), own[changed]
@@ -135,4 +135,4 @@ def _pairs(question: Question, own: Labels, residues: Bytes) -> Opening:
 
 def _rows_of(packed: Bytes, rows: Ints) -> Bytes:
     """Residues of some rows, shape (P, k, 3 * rows)."""
-    return np.take(triples(packed), rows, axis=2).view(np.uint8)
+    return triples(packed).take(rows, axis=2).view(np.uint8)

@@ -18,6 +18,7 @@ from secfc.drivers.coordinator import Coordinator, as_told
 from secfc.drivers.coordinator_log import CoordinatorLog, log_name
 from secfc.drivers.multiprocess import FOR_EVER
 from secfc.drivers.pipes import PartyProcess, Pipes
+from secfc.drivers.processes import ForkServer
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
@@ -58,7 +59,7 @@ def run_agreed(
         for client, path in enumerate(in_order(agreement, sites), start=1)
     }
     kept = _log(agreement, file.with_suffix(LOGS), resumable=resumable)
-    with kept as log, Pipes(processes, terms.names) as pipes:
+    with kept as log, Pipes(processes, terms.names, compiled=False) as pipes:
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
         coordinator = Coordinator(
             terms=terms,
@@ -108,11 +109,12 @@ def _log(agreement: Agreement, folder: Path, *, resumable: bool) -> Iterator[Coo
             folder.rmdir()
 
 
-def _start(terms: RunTerms, client: int, file: Path) -> PartyProcess:
+def _start(terms: RunTerms, client: int, file: Path, forks: ForkServer) -> PartyProcess:
     def give(stream: BinaryIO) -> None:
         framing.write_json(stream, {"site": str(file), "name": terms.names[client - 1]})
 
-    return PartyProcess(number=client, terms=terms, give=give, keeps=read_site(file).storage is not None)
+    keeps = read_site(file).storage is not None
+    return PartyProcess(forks, number=client, terms=terms, give=give, keeps=keeps)
 
 
 def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:

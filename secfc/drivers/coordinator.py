@@ -30,7 +30,7 @@ from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode, envelope
+from secfc.protocol.wire import decode, encode, envelope, envelope_of
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Identity
@@ -411,7 +411,7 @@ class Coordinator:
                 continue
             with self.meter.work(message.work, SERVER):
                 data = encode(message, k=self._job.k, signer=self._signer)
-            self.meter.sent(envelope(data), len(data))
+            self.meter.sent(envelope_of(message), len(data))
             self._conversations[message.recipient].put(data)
         self._mark()
         if not self._again:
@@ -440,7 +440,9 @@ class Coordinator:
             self._lose(other.client, other)
             return
         except TooManyFaultsError as failed:
-            told = replace(PublicError.of(failed), clients=tuple(sorted(self.lost)))
+            # A first evaluator names those whose answers it cannot use: they or it are at fault.
+            named = {j for j in error.clients if j <= self._job.n}
+            told = replace(PublicError.of(failed), clients=tuple(sorted(self.lost.keys() | named)))
             raise told.error(f"{failed}; {self._lost_names()}; the last: {text}") from None
         _LOG.warning("%s (phase %s); the run goes on without it", shown(text), phase)
         self._go_on(replies)

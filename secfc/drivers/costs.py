@@ -79,6 +79,7 @@ class Meter:
         self._started = time.perf_counter()
         self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
+        self._at: tuple[tuple[str, Role], float] | None = None  # whose seconds pass, and since when
         self._sent: list[tuple[str, MessageRecord]] = []
 
     @contextmanager
@@ -89,6 +90,19 @@ class Meter:
             yield
         finally:
             self.seconds[phase, role_of(party)] += self._clock() - before
+
+    def turn(self, phase: str | None = None, party: int = SERVER) -> None:
+        """CPU seconds are of this phase and role from now on, or of none.
+
+        The clock is read when others' turn ends: reading it takes longer than many a message.
+        """
+        key = None if phase is None else (phase, role_of(party))
+        if self._at is not None and key == self._at[0]:
+            return
+        now = self._clock()
+        if self._at is not None:
+            self.seconds[self._at[0]] += now - self._at[1]
+        self._at = None if key is None else (key, now)
 
     def sent(self, envelope: Envelope, size: int) -> None:
         """Count a message."""

@@ -14,7 +14,7 @@ from secfc.kernels import Kernels, choose
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
-from secfc.protocol.wire import Envelope, decode, encode, envelope
+from secfc.protocol.wire import Envelope, decode, encode, envelope_of
 from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -85,24 +85,27 @@ def run_in_process(
     def send(messages: list[Message]) -> None:
         for message in messages:
             data = encode(message, k=job.k, signer=signer)
-            header = envelope(data)
+            header = envelope_of(message)
             meter.sent(header, len(data))
             with_server = SERVER in (header.sender, header.recipient)
             (post if with_server else between).append((header, data))
 
     for client in clients:
-        with meter.work("identify", client.number):
-            send(client.start())
+        meter.turn("identify", client.number)
+        send(client.start())
     while waiting := between or post:
         header, data = waiting.popleft()
         started = time.perf_counter()
-        with meter.work(header.work, header.recipient):
-            role = roles[header.recipient]
-            send(role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes)))
+        meter.turn(header.work, header.recipient)
+        role = roles[header.recipient]
+        send(role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes)))
         if on_delivery is not None:
+            meter.turn()
             on_delivery(header, time.perf_counter() - started)
         if header.recipient == SERVER:
+            meter.turn()
             watch(server.progress)
+    meter.turn()
 
     received = {client.number: client.labels for client in clients if client.labels is not None}
     rows = {client.number: client.union_rows for client in clients if client.union_rows is not None}

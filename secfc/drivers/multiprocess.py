@@ -23,6 +23,7 @@ from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
 from secfc.kernels import choose
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
@@ -38,7 +39,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
 
     Raises a party's own error, TooManyFaultsError when too few clients' processes are left.
     """
-    _compile(setup)
+    compiled = _compile(setup)
     folder = None if setup.storage is None else run_folder(setup)
     if folder is None:
         run = secrets.token_bytes(RUN_ID_BYTES)
@@ -61,7 +62,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     }
     coordinator = None
     try:
-        with Pipes(processes, setup.parties) as pipes:
+        with Pipes(processes, setup.parties, compiled=compiled) as pipes:
             coordinator = Coordinator(
                 terms=terms,
                 run=run,
@@ -88,11 +89,12 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     return _outcome(setup, report, coordinator, pipes, run.hex())
 
 
-def _compile(setup: Setup) -> None:
-    """Compile here, once, if need be: the parties then read the code from the cache."""
-    choose(Layout(tuple(len(rows) for rows in setup.rows)).run_residues(setup.job))
+def _compile(setup: Setup) -> bool:
+    """Compile here, once, if need be: the parties then read the code from the cache. Whether there is any."""
+    chosen: list[object] = [choose(Layout(tuple(map(len, setup.rows))).run_residues(setup.job))]
     if setup.job.ids_cap is not None:
-        kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES)))
+        chosen.append(kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES))))
+    return any(not isinstance(one, VectorisedKernels) for one in chosen)
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:

@@ -168,6 +168,7 @@ class Participant(TakingPart):
                     reveal_centres=True,
                     reveal_inertia=True,
                     reveal_spread=self._job.reveal_spread,
+                    predict=True,
                 ),
                 start=rows.start,
                 prepared=bool(self.agreement.opened),

@@ -1,6 +1,5 @@
 """What a site has of the runs of a job: results, counted runs, logs of runs that have not ended."""
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +10,7 @@ from typing import Any
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import SignedStatement, statement_of
+from secfc.agreement.toml_file import read_json
 from secfc.codes import Code, code_of_write
 from secfc.errors import AgreementError, ParameterError, StorageError
 from secfc.journal.disk import sync_folder
@@ -50,7 +50,7 @@ class PastRuns:
         path = self._results / run.hex() / STATEMENT
         if not path.exists():
             return None
-        return statement_of(json.loads(path.read_text(encoding="utf-8")), name=self.name)
+        return statement_of(read_json(path), name=f"{self.name}: {path}")
 
     def reported(self, run: bytes) -> dict[str, Any]:
         """What the site reported of a run that has ended."""

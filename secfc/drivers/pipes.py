@@ -1,8 +1,8 @@
 """Pipes: the transport of calls between a coordinator and processes on this machine.
 
-Each party has a process of its own, a new interpreter and not a fork: it holds nothing but what is sent to
-it, works in notebooks and scripts alike, and cannot repeat another's masks. Calls go over its standard input
-and output, so nothing listens on a port.
+Each party has a process of its own. It is not forked from the caller's, but from one that has only imported
+(`secfc.drivers.fork_server`): it holds nothing but what is sent to it, works in notebooks and scripts alike,
+and cannot repeat another's masks. Calls go over its standard input and output: nothing listens on a port.
 """
 
 import json
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from secfc.codes import Code
 from secfc.drivers import framing
 from secfc.drivers.failures import as_error
-from secfc.drivers.processes import GRACE_SECONDS, how_it_ended, start_program
+from secfc.drivers.processes import GRACE_SECONDS, ForkServer, Process, how_it_ended
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import PartyError, SecFCError
@@ -37,8 +37,8 @@ class PartyProcess:
     the caller when the run was closed.
     """
 
-    def __init__(self, *, number: int, terms: RunTerms, give: Give, keeps: bool) -> None:
-        self._number, self._terms, self._give, self._keeps = number, terms, give, keeps
+    def __init__(self, forks: ForkServer, *, number: int, terms: RunTerms, give: Give, keeps: bool) -> None:
+        self._forks, self._number, self._terms, self._give, self._keeps = forks, number, terms, give, keeps
         self._name = terms.names[number - 1]
         self.result: dict[str, Any] = {}
         self.arrays: list[NDArray[Any]] = []
@@ -55,7 +55,7 @@ class PartyProcess:
         """Start a process, and a thread that gives it calls and takes answers."""
         self._calls: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
-        self.process = start_program("secfc.drivers.party_process")
+        self.process = self._forks.start()
         self._thread = threading.Thread(
             target=self._serve, args=(self.process, self._calls, self._answers), daemon=True
         )
@@ -120,7 +120,7 @@ class PartyProcess:
 
     def _serve(
         self,
-        process: "subprocess.Popen[bytes]",
+        process: Process,
         calls: "queue.SimpleQueue[bytes | None]",
         answers: "queue.SimpleQueue[bytes | Exception]",
     ) -> None:
@@ -186,14 +186,20 @@ class PartyProcess:
 class Pipes:
     """The processes of a run's clients, by what starts them; they have ended when the block does."""
 
-    def __init__(self, start: Mapping[int, Callable[[], PartyProcess]], names: Sequence[str]) -> None:
-        self._start, self._names = start, names
+    def __init__(
+        self,
+        start: Mapping[int, Callable[[ForkServer], PartyProcess]],
+        names: Sequence[str],
+        *,
+        compiled: bool,
+    ) -> None:
+        self._start, self._names, self._forks = start, names, ForkServer(compiled=compiled)
         self.processes: dict[int, PartyProcess] = {}
 
     def __enter__(self) -> Self:
         try:
             for client, start in self._start.items():
-                self.processes[client] = start()
+                self.processes[client] = start(self._forks)
         except BaseException:
             self._end(kindly=False)
             raise
@@ -216,6 +222,8 @@ class Pipes:
                 one.process.kill()
             self._wait()
             raise
+        finally:
+            self._forks.end()
 
     def _wait(self) -> None:
         until = time.monotonic() + GRACE_SECONDS

@@ -1,11 +1,19 @@
-"""How a process of a party is started, and how it ends."""
+"""How processes of parties are started, and how they end."""
 
 import os
+import select
+import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 import secfc
+from secfc.errors import PartyError
 
 GRACE_SECONDS = 5.0
 """How long a process may take to end by itself, before it is terminated, and again before it is killed."""
@@ -15,24 +23,159 @@ _ONE_THREAD = dict.fromkeys(
 )
 """The processes share the cores; threads of their own would only get in each other's way."""
 
+COMPILED = "compiled"  # argument of the fork server
+REQUEST = b"+"  # what it is asked with, beside descriptors
+NUMBER = struct.Struct("=q")  # what it tells: numbers of processes, exit statuses
+_UNKNOWN = 256  # no process has this exit status
+CAN_FORK = sys.platform == "linux"
+"""Elsewhere a library of the system may have threads, and a process with threads cannot be forked."""
 
-def start_program(module: str) -> subprocess.Popen[bytes]:
-    """A new interpreter that runs a module of this very secfc, in a session of its own: Ctrl-C is ours."""
+
+class ForkedProcess:
+    """A process of a party that a ForkServer has forked; used like `subprocess.Popen`."""
+
+    returncode: int | None = None
+
+    def __init__(self, *, pid: int, stdin: BinaryIO, stdout: BinaryIO, status: socket.socket) -> None:
+        self.pid, self.stdin, self.stdout, self._status = pid, stdin, stdout, status
+        self._told = select.poll()
+        self._told.register(status, select.POLLIN)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"ForkedProcess({self.pid})"
+
+    def poll(self) -> int | None:
+        """Its exit status, or minus the signal that ended it; None while it runs."""
+        with self._lock:
+            if self.returncode is None and self._told.poll(0):
+                told = self._status.recv(NUMBER.size, socket.MSG_WAITALL)
+                # Without a number the server was killed, and nobody learns the status.
+                self.returncode = NUMBER.unpack(told)[0] if told else _UNKNOWN
+                self._status.close()
+            return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status once it has ended; TimeoutExpired when it has not within the seconds given."""
+        if self.returncode is None:
+            self._told.poll(None if timeout is None else 1000 * timeout)
+        status = self.poll()
+        if status is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired(repr(self), timeout)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended: until `poll` has told so, no other process gets its number."""
+        if self.poll() is None:
+            with self._lock:
+                if self.returncode is None:
+                    os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+
+Process = ForkedProcess | subprocess.Popen[bytes]
+
+
+class ForkServer:
+    """What starts the processes of parties (`secfc.drivers.fork_server`); with the first, it starts itself.
+
+    `compiled`: whether compiled kernels are read before the first fork. Where nothing can be forked every
+    party has an interpreter of its own.
+    """
+
+    def __init__(self, *, compiled: bool = False) -> None:
+        self._arguments = [COMPILED] if compiled else []
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"ForkServer({', '.join(self._arguments)})"
+
+    def start(self) -> Process:
+        """A new process of `secfc.drivers.party_process`, in a session of its own: Ctrl-C is the driver's.
+
+        Raises PartyError when none can be started.
+        """
+        if not CAN_FORK:
+            return _program("party_process", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with self._lock:
+            try:
+                if self._server is None or self._server.poll() is not None:
+                    self._begin()
+                return self._fork()
+            except OSError as error:  # too many files are open, or the server has ended
+                raise PartyError(f"no process of a party can be started: {error.strerror}") from None
+
+    def _begin(self) -> None:
+        self._close()
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            self._server = _program(
+                "fork_server", *self._arguments, stdin=theirs.fileno(), stdout=subprocess.DEVNULL
+            )
+
+    def _fork(self) -> ForkedProcess:
+        assert self._control is not None
+        with ExitStack() as ours, ExitStack() as theirs:
+            stdin, to = os.pipe()
+            theirs.callback(os.close, stdin)
+            given = ours.enter_context(os.fdopen(to, "wb", -1))
+            back, stdout = os.pipe()
+            theirs.callback(os.close, stdout)
+            taken = ours.enter_context(os.fdopen(back, "rb", -1))
+            status, end = socket.socketpair()
+            ours.enter_context(status)
+            theirs.enter_context(end)
+            socket.send_fds(self._control, [REQUEST], [stdin, stdout, end.fileno()])
+            theirs.close()  # else its end would not be told
+            told = status.recv(NUMBER.size, socket.MSG_WAITALL)
+            if not told:
+                raise PartyError("the process that forks the parties has ended")
+            ours.pop_all()
+        return ForkedProcess(pid=NUMBER.unpack(told)[0], stdin=given, stdout=taken, status=status)
+
+    def end(self) -> None:
+        """End it, when the processes have ended."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        if self._server is not None:
+            how_it_ended(self._server)
+            self._server.kill()
+            self._server.wait()
+
+
+def _program(module: str, *arguments: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
+    """A new interpreter that runs a module of this very secfc, in a session of its own."""
     package = str(Path(secfc.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-P", "-m", f"secfc.drivers.{module}", *arguments],
+        stdin=stdin,
+        stdout=stdout,
         env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
         start_new_session=True,
     )
 
 
-def how_it_ended(process: subprocess.Popen[bytes]) -> str:
+def how_it_ended(process: Process) -> str:
     """A process's end in words."""
     try:
         status = process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         return "it still runs"
+    if status == _UNKNOWN:
+        return "nobody knows how"
     return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ class Figures:
     opened.
     """
 
+    k: int
     n_iter: int
     converged: bool
     inertia: float | None  # in the data's units squared
@@ -152,7 +154,15 @@ def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
         "near_ties": of.near_ties,
         "faults": asdict(of.faults),
         "counts": None if counts is None else list(counts),
-        "sizes": of.found[0]["sizes"],
+        "sizes": next(one["sizes"] for one in of.found if one["k"] == of.k),
+        "k": of.k,
+        "compared": [
+            {
+                key: None if isinstance(value, float) and not isfinite(value) else value
+                for key, value in one.items()
+            }
+            for one in (of.found if len(of.found) > 1 else [])
+        ],
     }
 
 
@@ -180,6 +190,7 @@ class ServerReport(Figures):
             start=clustering.start,
             labels=clustering.labels,
             counts=list(server.layout.counts),
+            k=clustering.k,
             n_iter=clustering.n_iter,
             converged=clustering.converged,
             inertia=job.in_data_units(measured.inertia) if measured else clustering.opened,

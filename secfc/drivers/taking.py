@@ -7,7 +7,7 @@ from secfc.drivers.costs import Meter
 from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.messages import SERVER, Message, Share
+from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.states import State
 from secfc.protocol.turns import RepeatedError
 from secfc.protocol.wire import Envelope, decode, encode, envelope
@@ -28,9 +28,7 @@ def take(
         if header.sender == SERVER or client.needs(header.kind, header.sender):
             raise
         note(f"dropped what client {header.sender} sent: {error}")
-        tolerant = client.tolerates_liars and header.kind == Share.__name__
-        spoilt = tolerant and not isinstance(error, RepeatedError)
-        return client.unreadable(header.sender) if spoilt else []
+        return [] if isinstance(error, RepeatedError) else client.unreadable(header)
 
 
 class TakingPart:

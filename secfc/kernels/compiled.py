@@ -50,11 +50,11 @@ class CompiledKernels:
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         client_loops.move_rows(shares, rows, old, new, sums)
 
-    def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
+    def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
         # Both with zeros up to multiples of four.
-        padded = _padded(matrix)
-        behind = np.zeros(padded.shape[0])
-        behind[: constant.size] = constant
+        padded = _padded(matrices)
+        behind = np.zeros(padded.shape[:2])
+        behind[:, : constants.shape[1]] = constants
         return padded, behind
 
     def answer(
@@ -229,8 +229,8 @@ def _check_gates(less: Words, equal: Words, size: int, products: Words) -> tuple
 
 
 def _padded(matrix: Floats) -> Floats:
-    """The matrix with zeros up to multiples of four, in C order."""
-    rows, columns = (-(-size // _FOUR) * _FOUR for size in matrix.shape)
-    padded = np.zeros((rows, columns))
-    padded[: matrix.shape[0], : matrix.shape[1]] = matrix
+    """The matrix, or each of several, with zeros up to multiples of four, in C order."""
+    *several, rows, columns = matrix.shape
+    padded = np.zeros((*several, -(-rows // _FOUR) * _FOUR, -(-columns // _FOUR) * _FOUR))
+    padded[..., :rows, :columns] = matrix
     return padded

@@ -85,15 +85,16 @@ class Kernels(Protocol):
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
         """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
 
-    def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
-        """What `answer` takes for many blocks of rows: reduced, shapes (k, width + 1) and (k,)."""
+    def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
+        """What `answer` takes of each prime for many blocks: reduced, (P, k, width + 1) and (P, k)."""
 
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
     ) -> None:
         """Pack ``constant + matrix @ shares[:, start:stop]`` modulo p.
 
-        Shares have shape (width + 1, m), `out` (k, 3 * (stop - start)); matrix and constant are of `prepare`.
+        Shares have shape (width + 1, m), `out` (k, 3 * (stop - start)); matrix and constant are a prime's of
+        `prepare`.
         """
 
     def below(self, packed: Bytes, p: int) -> bool:

@@ -56,8 +56,8 @@ class VectorisedKernels:
         moved = np.ascontiguousarray(shares[:, rows])
         sums += self.set_sums(moved, new, sums.shape[0]) - self.set_sums(moved, old, sums.shape[0])
 
-    def prepare(self, matrix: Floats, constant: Floats) -> tuple[Floats, Floats]:
-        return matrix, constant
+    def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
+        return matrices, constants
 
     def answer(
         self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes

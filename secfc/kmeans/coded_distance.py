@@ -78,7 +78,7 @@ class CodedPoints:
             Reduced residues that answers are multiplied by, one for each prime.
         """
         asked = self._asked = sizes.size
-        sums = np.stack([one[:asked] for one in self._updated_sums(residues, sets)])
+        sums = np.array([one[:asked] for one in self._updated_sums(residues, sets)])
         primes = np.array(self._primes[:residues], dtype=np.float64)[:, np.newaxis]
         centres = reduce(sums, primes[..., np.newaxis])
         linear, square = centre(-2.0 * sizes % primes, primes), centre((sizes % primes) ** 2 % primes, primes)
@@ -89,7 +89,7 @@ class CodedPoints:
             scale = factors[:residues, np.newaxis]
             matrices = reduce(matrices * scale[..., np.newaxis], primes[..., np.newaxis])
             constants = reduce(constants * scale, primes)
-        self._questions = [self._kernels.prepare(*one) for one in zip(matrices, constants, strict=True)]
+        self._questions = list(zip(*self._kernels.prepare(matrices, constants), strict=True))
 
     def answer(self, start: int, stop: int) -> PackedResidues:
         """Coded distances of rows [start, stop) to every set asked about, shape (residues, sets, rows)."""
@@ -142,7 +142,7 @@ class CodedPoints:
                 self._summed.append(sets)
             elif (summed := self._summed[index]) is not sets:
                 if summed is not compared:  # primes that were asked for together summed the same sets
-                    compared, moved = summed, np.flatnonzero(summed != sets)
+                    compared, moved = summed, (summed != sets).nonzero()[0]
                 if moved.size * _FEW < sets.size:
                     self._kernels.move_rows(shares, moved, summed[moved], sets[moved], self._sums[index])
                 else:

@@ -12,4 +12,4 @@ def set_sizes(sets: Labels, k: int) -> Ints:
 
 def asked_about(sizes: Ints) -> int:
     """How many sets an answer is about: up to the last with a row, since the others have no centre."""
-    return int(np.flatnonzero(sizes)[-1]) + 1
+    return int(sizes.nonzero()[0][-1]) + 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from secfc.array_types import Floats
 from secfc.field.fixed_point import quantise
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
@@ -72,12 +72,11 @@ class Sharer:
 
     def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
         """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
-        n = self._job.n
-        packed = [PackedResidues.empty((len(self._primes), width, rows)) for _ in range(n)]
-        planes = [one.planes() for one in packed]
-        out = np.empty((n, width, 3 * rows), dtype=np.uint8)
+        n, shape = self._job.n, (len(self._primes), width, rows)
+        shares = np.empty((n, len(self._primes), width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
+        out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
         for index, p in enumerate(self._primes):
             self._encoders[index](coded(p), p, out)
-            for plane, share in zip(planes, out, strict=True):
-                plane[index] = share
-        return packed
+            shares[:, index] = out
+        # Each with memory of its own: one that is kept does not keep the others.
+        return [PackedResidues(shape=shape, payload=bytearray(share)) for share in shares]

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from secfc.array_types import Floats
+from secfc.column_names import normal
 from secfc.errors import DataError
 from secfc.outputs import whole_folder
 from secfc.prepare.memory import open_totals
@@ -53,7 +54,6 @@ def prepare_files(
     t: int,
     out: Path,
     id_column: str | None = None,
-    drop: Sequence[str] = (),
 ) -> PreparedFiles:
     """Prepare one file per party; all parties run in this process.
 
@@ -68,8 +68,6 @@ def prepare_files(
         Folder for the prepared files and `SUMMARY`; must not hold anything. Written whole or not at all.
     id_column : str, optional
         Column of row IDs, which is written beside the prepared columns.
-    drop : sequence of str
-        Columns that are left out.
 
     Raises
     ------
@@ -77,7 +75,7 @@ def prepare_files(
         Naming the file, and what is wrong with every one that does not fit; `out` is then as it was.
     """
     terms = Terms(n=len(files), t=t, schema=schema)
-    return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column, drop=drop)
+    return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column)
 
 
 def prepare_by(
@@ -86,7 +84,6 @@ def prepare_by(
     *,
     out: Path,
     id_column: str | None = None,
-    drop: Sequence[str] = (),
 ) -> PreparedFiles:
     """Prepare files by what is known already: nobody else is asked, and nothing is shared.
 
@@ -95,7 +92,7 @@ def prepare_by(
     files : sequence of Path or Query
     summary : Path
         The `SUMMARY` of a preparation.
-    out, id_column, drop
+    out, id_column
         As for `prepare_files`.
 
     Raises
@@ -105,17 +102,17 @@ def prepare_by(
     """
     preparation = read_summary(summary)
     schema, known = preparation.schema, lambda _: preparation
-    return _prepare(files, schema, known, out=out, id_column=id_column, drop=drop)
+    return _prepare(files, schema, known, out=out, id_column=id_column)
 
 
 def check_files(
-    files: Sequence[Path | Query], schema: Schema, *, id_column: str | None = None, drop: Sequence[str] = ()
+    files: Sequence[Path | Query], schema: Schema, *, id_column: str | None = None
 ) -> list[tuple[pa.Table, Checked]]:
     """Files and their agreed columns; nothing is shared. DataError tells what is wrong with all files."""
     fit, problems = [], []
     for file in files:
         try:
-            fit.append(_checked(file, schema, id_column=id_column, drop=drop))
+            fit.append(_checked(file, schema, id_column=id_column))
         except DataError as error:
             problems.append(error)
     if problems:
@@ -123,15 +120,12 @@ def check_files(
     return fit
 
 
-def _checked(
-    path: Path | Query, schema: Schema, *, id_column: str | None, drop: Sequence[str]
-) -> tuple[pa.Table, Checked]:
+def _checked(path: Path | Query, schema: Schema, *, id_column: str | None) -> tuple[pa.Table, Checked]:
     """A file and its agreed columns; DataError names the file, columns and the first rows, never a value."""
+    id_column = normal(id_column) if id_column is not None else None
     table = read(path, schema, as_text=() if id_column is None else (id_column,))
     if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
         raise DataError(f"{path}: column {id_column!r} has the row IDs and is in the schema")
-    # What this file lacks, another party's may have; a mistyped name leaves a column, which is told below.
-    table = table.drop_columns([one for one in drop if one in table.column_names])
     others = () if id_column is None else (id_column,)
     return table, checked_table(table, schema, name=str(path), others=others)
 
@@ -143,11 +137,10 @@ def _prepare(
     *,
     out: Path,
     id_column: str | None,
-    drop: Sequence[str],
 ) -> PreparedFiles:
     names = _names(files)
     with whole_folder("--out", out) as draft:
-        checked = check_files(files, schema, id_column=id_column, drop=drop)
+        checked = check_files(files, schema, id_column=id_column)
         preparation = preparation_of([rows for _, rows in checked])
         for file, name, (table, rows) in zip(files, names, checked, strict=True):
             prepared = preparation.apply(rows, name=str(file))
@@ -164,7 +157,7 @@ def _write_file(
     path: Path, names: Sequence[str], rows: Floats, table: pa.Table, id_column: str | None
 ) -> None:
     """Write the prepared columns, row IDs before them."""
-    columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(id_column)}
+    columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(normal(id_column))}
     for at, name in enumerate(names):
         columns[name] = pa.array(rows[:, at])
     prepared = pa.table(columns)

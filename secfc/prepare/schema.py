@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
+from secfc.column_names import normal
 from secfc.errors import ParameterError
 from secfc.options import MAX_ROWS
 
@@ -60,6 +61,7 @@ class Column:
         where = f"schema: column {self.name!r}"
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError("schema: a column needs a name")
+        object.__setattr__(self, "name", normal(self.name))
         object.__setattr__(self, "categories", tuple(self.categories))
         for key, kinds in (("scale", Scale), ("missing", Missing)):
             if getattr(self, key) not in get_args(kinds):
@@ -95,8 +97,8 @@ class Column:
         ends = (self.low, self.high)
         if not all(map(_is_number, ends)):
             raise ParameterError(f"{where}: low and high are needed, or categories")
-        object.__setattr__(self, "low", float(ends[0]))  # type: ignore[arg-type]
-        object.__setattr__(self, "high", float(ends[1]))  # type: ignore[arg-type]
+        object.__setattr__(self, "low", float(ends[0]) + 0.0)  # type: ignore[arg-type]
+        object.__setattr__(self, "high", float(ends[1]) + 0.0)  # type: ignore[arg-type]
         if not self.range[0] < self.range[1]:
             raise ParameterError(f"{where}: low must be below high")
         if not isfinite(self.range[1] - self.range[0]):

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from secfc.agreement.toml_file import read_text
+from secfc.agreement.toml_file import read_json
 from secfc.errors import ParameterError
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Statistics
@@ -35,10 +35,7 @@ def write_summary(path: Path, preparation: Preparation) -> None:
 
 def read_summary(path: Path) -> Preparation:
     """The preparation of a file that `secfc prepare` wrote; ParameterError where it is not one."""
-    try:
-        value = json.loads(read_text(path))
-    except (ValueError, RecursionError):
-        raise ParameterError(f"{path}: not JSON that can be read") from None
+    value = read_json(path)
     if not isinstance(value, dict) or not isinstance(value.get("schema"), dict):
         raise ParameterError(f"{path}: schema is needed")
     try:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
+from secfc.column_names import normal_all
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema
 from secfc.sources.csv_file import DECIMAL
@@ -81,24 +82,25 @@ def as_table(given: Any, name: str) -> pa.Table:
     DataError names the party and the column.
     """
     if isinstance(given, pa.Table):
-        return given
+        return given.rename_columns(normal_all(given.column_names))
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise DataError(f"{name}: a DataFrame or a mapping is needed, {type(given).__name__} was given")
-    columns = {}
-    for column in given.columns if hasattr(given, "columns") else given:
+    columns: list[pa.ChunkedArray] = []
+    found = list(given.columns if hasattr(given, "columns") else given)
+    for column in found:
         if not isinstance(column, str):
             raise DataError(f"{name}: names of columns are texts, {type(column).__name__} was found")
         values = given[column]
         if hasattr(values, "to_arrow"):
-            columns[column] = pa.chunked_array([values.to_arrow()])
+            columns.append(pa.chunked_array([values.to_arrow()]))
             continue
         try:
-            columns[column] = pa.chunked_array([pa.array(values, from_pandas=True)])
+            columns.append(pa.chunked_array([pa.array(values, from_pandas=True)]))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError):
             raise DataError(f"{name}: column {column!r} has values of several types") from None
-    if len({len(values) for values in columns.values()}) > 1:
+    if len({len(values) for values in columns}) > 1:
         raise DataError(f"{name}: its columns have different lengths")
-    return pa.table(columns)
+    return pa.table(columns, names=normal_all(found))
 
 
 def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
@@ -131,13 +133,10 @@ def _problems_of_names(found: Sequence[str], schema: Schema, others: Sequence[st
     agreed = [column.name for column in schema.columns]
     missing = [f"no column {one!r}; the schema needs it" for one in agreed if one not in found]
     missing += [f"no column {one!r}" for one in others if one not in found]
-    repeated = [f"column {one!r} is there twice" for one in dict.fromkeys(found) if found.count(one) > 1]
-    unknown = [one for one in dict.fromkeys(found) if one not in agreed and one not in others]
-    extra = [f"column {one!r} is not in the schema; leave it out by name" for one in unknown]
+    repeated = [f"column {one!r} is there twice" for one in (*agreed, *others) if found.count(one) > 1]
     return [
         *((Code.MISSING_COLUMN, text) for text in missing),
         *((Code.REPEATED_COLUMN, text) for text in repeated),
-        *((Code.EXTRA_COLUMN, text) for text in extra),
     ]
 
 

@@ -11,6 +11,7 @@ from secfc.protocol.messages import (
     KINDS,
     Compared,
     Echo,
+    MaskedAnswer,
     MaskedDistances,
     Message,
     Share,
@@ -24,14 +25,19 @@ from secfc.protocol.phases.client_union import check_ids
 from secfc.protocol.sizes import Sizes
 from secfc.protocol.states import State
 from secfc.protocol.turns import check_envelope
+from secfc.protocol.wire import Envelope
 from secfc.psu.tokens import RowIds
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows
+from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
 """Types of messages that a run cannot go on without."""
+
+_NO_PART = 2**32 - 1
+"""Behind all parts that there can be."""
 
 
 class Client:
@@ -172,6 +178,25 @@ class Client:
                 return may_be_sent(kind, job, sender, self.number)
         return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)
 
-    def unreadable(self, sender: int) -> list[Message]:
-        """Take it that another client sent what is no message, while its shares are awaited."""
-        return self.phase.unreadable(sender)
+    def unreadable(self, header: Envelope) -> list[Message]:
+        """Take it that another client sent what is no message, where the run goes on without what it lacks.
+
+        A masked answer counts as one that cannot be used, and so do all of the sender's in its round; as
+        `receive` raises.
+        """
+        if header.kind == Share.__name__ and self.tolerates_liars:
+            return self.phase.unreadable(header.sender)
+        if header.kind != MaskedAnswer.__name__:
+            return []
+        none = MaskedAnswer(
+            run=self._run,
+            sender=header.sender,
+            recipient=self.number,
+            round=header.round,
+            part=_NO_PART,
+            sealed=Sealed(payload=b""),
+        )
+        try:
+            return self.receive(none)
+        except MessageError:
+            return []  # the sender does not answer this client, or not now

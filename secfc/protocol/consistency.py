@@ -8,6 +8,7 @@ iteration").
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from math import ceil, log2
 
 import numpy as np
@@ -30,6 +31,7 @@ _CODES_KEPT = 64
 """Sets of responders whose codes are kept: few of them alternate, and late ones need not be remembered."""
 
 
+@cache
 def combinations_for(liars: int) -> int:
     """Combinations of each residue, at least two, so that 2 `liars` / p**c < 2**-40 for every prime p."""
     smallest = min(prime.p for prime in PRIMES)

@@ -68,7 +68,7 @@ class Peers:
     checked: dict[int, bytes]  # commitments of all parties to their first ones
     quorum: int  # clients that must have the same challenge, or result, before this one acts on it
 
-    @property
+    @cached_property
     def all_channels(self) -> dict[int, Channel]:
         """To every other client and helper."""
         return self.channels | self.helpers

@@ -10,8 +10,9 @@ membership privacy that happens part by part, before the dealers' shares of a pa
 import hashlib
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from secfc.array_types import Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.residues import BLOCK, reduce
+from secfc.kernels import Kernels
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
 from secfc.protocol.consistency import code_of, combinations_for
+from secfc.protocol.context import SharePlan
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.identity import SIGNATURE_BYTES
@@ -46,9 +49,8 @@ def by_part(job: Job) -> bool:
 
 
 def proof_bytes(job: Job, primes: int) -> int:
-    """Bytes of the covers and the signature that follow the residues of a part of shares."""
-    count = covers_of(job)
-    return packed_bytes((primes, count, 1)) + SIGNATURE_BYTES if count else 0
+    """Bytes of the covers, and of the signature where evidence may be asked for, behind a part of shares."""
+    return packed_bytes((primes, covers_of(job), 1)) + SIGNATURE_BYTES * (job.max_liars > 0)
 
 
 def columns_of(layout: Layout, parts: Parts) -> list[Column]:
@@ -60,12 +62,24 @@ def columns_of(layout: Layout, parts: Parts) -> list[Column]:
     ]
 
 
-def place_of(job: Job, column: Column) -> Column:
-    """What coefficients are drawn for: with membership privacy the same for every dealer's shares of a part.
+def drawn_together(job: Job, columns: Sequence[Column], parts: Parts) -> list[list[Column]]:
+    """The columns by the draw of their coefficients, in their order.
 
-    There all dealers have as many rows in a part; elsewhere each has its own.
+    With membership privacy all dealers have as many rows in a part, and one draw is for each of them.
+    Elsewhere as many columns as have the rows of a whole part have coefficients of one draw.
     """
-    return (0, column[1]) if by_part(job) else column
+    if by_part(job):
+        return [list(columns)]
+    groups: list[list[Column]] = []
+    room = 0
+    for column in columns:
+        own = parts.share_rows(*column)
+        if room < own.stop - own.start or not groups:
+            groups.append([])
+            room = parts.share
+        groups[-1].append(column)
+        room -= own.stop - own.start
+    return groups
 
 
 def most_checks(job: Job) -> int:
@@ -83,45 +97,63 @@ def check_after(job: Job, part: int, parts: int) -> int | None:
 
 
 def coefficients_of(transcript: bytes, seed: bytes, place: Column) -> MaskSource:
-    """Where the coefficients for a place come from, prime after prime."""
-    return MaskSource(hashlib.sha256(b"secfc check 2" + transcript + seed + _PLACE.pack(*place)).digest())
+    """Where the coefficients of a draw come from, prime after prime; its place is that of its first column.
+
+    With membership privacy that is (0, part).
+    """
+    return MaskSource(hashlib.sha256(b"secfc check 3" + transcript + seed + _PLACE.pack(*place)).digest())
 
 
-def combined(shares: Floats | Shares, coefficients: Floats, p: int) -> Floats:
-    """Combinations, (c,), reduced, of shares, (width, rows), with centred residues, (c, width, rows)."""
-    count, size = coefficients.shape[0], shares.size
-    line, factors = shares.astype(np.float64).reshape(-1), coefficients.reshape(count, -1)
-    whole = size // BLOCK * BLOCK
-    # BLOCK products of centred residues stay below 2**53, and so do 2**29 reduced sums.
-    total = reduce(factors[:, whole:] @ line[whole:], p)
-    if whole:
-        sums = np.einsum(
-            "cbi,bi->cb", factors[:, :whole].reshape(count, -1, BLOCK), line[:whole].reshape(-1, BLOCK)
-        )
-        total = reduce(total + reduce(sums, p).sum(axis=1), p)
-    return total
+def drawn(
+    plan: SharePlan, group: Sequence[Column], *, seed: bytes, kernels: Kernels | None = None
+) -> Iterator[Floats]:
+    """Coefficients of a draw modulo each prime, (c, width, rows): of all its columns, or of each the same."""
+    job, sizes = plan.job, sizes_of(plan.parts, group)
+    dealer, part = group[0]
+    source = coefficients_of(plan.transcript, seed, (0, part) if by_part(job) else (dealer, part))
+    shape = covers_of(job), job.width, sizes[0] if by_part(job) else sum(sizes)
+    for p in plan.primes:
+        yield source.uniform(p, shape, kernels)
+
+
+def sizes_of(parts: Parts, columns: Sequence[Column]) -> list[int]:
+    """Rows of each of these."""
+    rows = [parts.share_rows(*column) for column in columns]
+    return [own.stop - own.start for own in rows]
+
+
+def combined(shares: Floats | Shares, coefficients: Floats, p: int, sizes: Sequence[int]) -> Floats:
+    """Combinations, (c, columns), reduced, of columns of these sizes, none 0, one behind the other.
+
+    Shares have shape (width, rows), coefficients, centred residues, (c, width, rows).
+    """
+    count, width, rows = coefficients.shape
+    held, totals = shares.astype(np.float64), np.zeros((count, rows))
+    for start in range(0, width, BLOCK):
+        # BLOCK products of centred residues stay below 2**53, and so do 2**29 reduced sums.
+        block = slice(start, start + BLOCK)
+        totals += reduce(np.einsum("cwi,wi->ci", coefficients[:, block], held[block]), p)
+    return reduce(np.add.reduceat(totals, [0, *accumulate(sizes[:-1])], axis=1), p)
 
 
 def combined_payload(
-    payload: bytes | memoryview,
-    *,
-    rows: int,
-    job: Job,
-    transcript: bytes,
-    seed: bytes,
-    column: Column,
-    primes: tuple[int, ...],
+    payload: bytes | memoryview, *, plan: SharePlan, seed: bytes, columns: Sequence[Column], column: Column
 ) -> Floats:
-    """The combinations of a part of so many rows, given residues and covers as dealt; (P, c), reduced."""
-    octets, count = np.frombuffer(payload, dtype=np.uint8), covers_of(job)
-    size = packed_bytes((len(primes), job.width, rows))
+    """The combinations of one of the columns of a check, given residues and covers as dealt.
+
+    They have shape (P, c), reduced.
+    """
+    job, primes, count = plan.job, plan.primes, covers_of(plan.job)
+    (rows,) = sizes_of(plan.parts, [column])
+    octets, size = np.frombuffer(payload, dtype=np.uint8), packed_bytes((len(primes), job.width, rows))
     planes = octets[:size].reshape(len(primes), job.width, -1)
-    covers = octets[size:].reshape(len(primes), count, -1)
-    source, values = coefficients_of(transcript, seed, place_of(job, column)), np.empty((len(primes), count))
-    for index, p in enumerate(primes):
-        coefficients = source.uniform(p, (count, job.width, rows))
+    covers, values = octets[size:].reshape(len(primes), count, -1), np.empty((len(primes), count))
+    group = next(group for group in drawn_together(job, columns, plan.parts) if column in group)
+    first = 0 if by_part(job) else sum(sizes_of(plan.parts, group[: group.index(column)]))
+    for index, coefficients in enumerate(drawn(plan, group, seed=seed)):
+        p, own = primes[index], coefficients[..., first : first + rows]
         shares, cover = reduce(unpack(planes[index]), p), reduce(unpack(covers[index])[:, 0], p)
-        values[index] = reduce(cover + combined(shares, coefficients, p), p)
+        values[index] = reduce(cover + combined(shares, own, p, [rows])[:, 0], p)
     return values
 
 

@@ -6,7 +6,7 @@ common. One of these does not collude and shows one seed only, so all reports ar
 (docs/faults.md, "Liars in sharing").
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
@@ -44,7 +44,7 @@ class Echoes:
         """
         check, proof = challenge.round, challenge.given
         self._own[check], self.latest = (challenge.seed, proof), challenge.seed
-        self._compare(check)
+        self._compare(check, self._said.get(check, {}))
         return [
             Echo(
                 run=self._session.run,
@@ -88,7 +88,7 @@ class Echoes:
             self.false.add(sender)
             return
         self._said.setdefault(check, {})[sender] = proof
-        self._compare(check)
+        self._compare(check, {sender: proof})
 
     def confirmed(self, check: int) -> bool:
         """Whether a quorum has this client's seed of a check that is not over."""
@@ -101,11 +101,12 @@ class Echoes:
         self._own.pop(check, None)
         self._said.pop(check, None)
 
-    def _compare(self, check: int) -> None:
+    def _compare(self, check: int, said: Mapping[int, Proof]) -> None:
+        """Compare proofs that are new with the own one, if that is here."""
         if check not in self._own:
             return
         _, own = self._own[check]
-        others = {j: one for j, one in sorted(self._said.get(check, {}).items()) if one.digest != own.digest}
+        others = {j: one for j, one in sorted(said.items()) if one.digest != own.digest}
         if not others:
             return
         error = CheatError(

@@ -60,19 +60,18 @@ class Body:
 
     def __init__(self, **fields: Encoding) -> None:
         self.fields = fields
+        self._packs = [(name, encoding.pack) for name, encoding in fields.items()]
+        self._unpacks = [(name, encoding.unpack) for name, encoding in fields.items()]
+        self._bulk = next((name for name in reversed(fields) if fields[name].bulk), None)
 
     def pack(self, message: object, k: int) -> tuple[bytes, Payload | None]:
         """The bytes of a message's fields and, if its last is a bulk, that."""
-        bulk, parts = None, []
-        for name, encoding in self.fields.items():
-            value = getattr(message, name)
-            parts.append(encoding.pack(value, k))
-            bulk = value if encoding.bulk else None
-        return b"".join(parts), bulk
+        data = b"".join([pack(getattr(message, name), k) for name, pack in self._packs])
+        return data, None if self._bulk is None else getattr(message, self._bulk)
 
     def unpack(self, reader: Reader, k: int) -> dict[str, Any]:
         """The fields, by name."""
-        return {name: encoding.unpack(reader, k) for name, encoding in self.fields.items()}
+        return {name: unpack(reader, k) for name, unpack in self._unpacks}
 
     def most(self, bounds: Bounds) -> int:
         """Bytes of the largest one of a job."""

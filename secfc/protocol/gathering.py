@@ -40,8 +40,10 @@ class Gathering:
     @property
     def members(self) -> list[int]:
         """Clients that questions go to, the absent included: they may come back."""
-        out = self.left_out.keys() | self.liars.keys() | self.silent
-        return [j for j in range(1, self._job.n + 1) if j not in out]
+        return [j for j in range(1, self._job.n + 1) if self._is_in(j)]
+
+    def _is_in(self, client: int) -> bool:
+        return not (client in self.left_out or client in self.liars or client in self.silent)
 
     @property
     def everybody(self) -> list[int]:
@@ -52,6 +54,11 @@ class Gathering:
     def spare(self) -> int:
         """Liars that may still be among the clients."""
         return max(0, self._job.max_liars - len(self.liars) - self._silenced)
+
+    @property
+    def needed_to_evaluate(self) -> int:
+        """Answers that tell a first evaluator who lies: it does not know which liars are asked nothing."""
+        return self._job.threshold + self._job.max_liars + self.spare
 
     @property
     def waiting_for(self) -> int:
@@ -109,7 +116,7 @@ class Gathering:
     def expects(self, message: CodedDistances) -> bool:
         """Whether an answer, its sender's next or the first of this round, is of use: not late, no liar's."""
         sender = message.sender
-        if sender not in self.members:
+        if not self._is_in(sender):
             return False
         expected, at = self.expected[sender], (message.round, message.part)
         # A client skips rounds that did not name it, or in which it did not hear in time that others were
@@ -133,7 +140,7 @@ class Gathering:
     def take(self, message: CodedDistances, parts: int, *, keep: bool) -> None:
         """Note that an expected answer came, and keep it unless it is late; rounds have this many parts."""
         sender, round_, part = message.sender, message.round, message.part
-        if sender not in self.members:
+        if not self._is_in(sender):
             return
         self.expected[sender] = (round_, part + 1) if part + 1 < parts else (round_ + 1, 0)
         self.absent.discard(sender)
@@ -181,12 +188,7 @@ class Gathering:
     def require_comparers(self, comparers: Sequence[int], *, without: str, spare: int = 0) -> None:
         """Raise TooManyFaultsError unless those who compare are there, but for some that are to spare.
 
-        Parameters
-        ----------
-        comparers : sequence of int
-        without : str
-            Why nobody else can compare.
-        spare : int
+        `without` says why nobody else can compare.
         """
         gone = self.gone(comparers)
         if len(gone) <= spare:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from secfc.errors import MessageError, SealError
 from secfc.field.packing import packed_bytes
 from secfc.protocol.context import SharePlan
-from secfc.protocol.dealing import Column, Reports, check_report, combined_payload, covers_of
+from secfc.protocol.dealing import Column, Reports, check_report, combined_payload, covers_of, sizes_of
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
 
@@ -88,8 +88,7 @@ class Inquiry:
                 f"Evidence: part {message.part} of client {dealer} from client {recipient}, not asked for"
             )
         column = dealer, message.part
-        rows = self._plan.parts.share_rows(*column)
-        count, primes = rows.stop - rows.start, len(self._primes)
+        (count,), primes = sizes_of(self._plan.parts, [column]), len(self._primes)
         size = packed_bytes((primes, self._job.width, count)) + packed_bytes(
             (primes, covers_of(self._job), 1)
         )
@@ -100,13 +99,7 @@ class Inquiry:
             )
             return
         values = combined_payload(
-            message.payload,
-            rows=count,
-            job=self._job,
-            transcript=self._transcript,
-            seed=self._seed,
-            column=column,
-            primes=self._primes,
+            message.payload, plan=self._plan, seed=self._seed, columns=self._columns, column=column
         )
         if self._compared.lie_off(column, recipient, values):
             self.dealers.setdefault(

@@ -106,7 +106,7 @@ def _blocks(packed: Packed, count: int, bits: int, *, first: int = 0) -> Iterato
             labels |= plane.astype(np.uint16) << (_EIGHT * at)
             before += eights * width
         left = count - start * _EIGHT
-        if labels[left:].any():
+        if left < labels.size and labels[left:].any():
             raise MessageError("bits behind the last label are not zero")
         yield start * _EIGHT, labels[:left]
 

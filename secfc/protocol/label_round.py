@@ -49,10 +49,11 @@ class LabelRound(TrioRound):
     def __init__(self, context: ClientContext, peers: Peers, asked: LabelsAsked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
         self._starts = kept.starts
-        self._first = np.int32(np.flatnonzero(asked.sizes)[0])
+        self._first = np.int32(asked.sizes.nonzero()[0][0])
         # Of the rows of a part that are asked about, while it is compared: at the dealer r, at evaluators y.
         self._held: dict[int, PackedResidues] = {}
         self._own: dict[int, PackedResidues] = {}  # y of rows and the sets of their labels, by part
+        self._rows: dict[int, Ints] = {}  # asked about, by part
         self._told: dict[int, dict[Comparer, Data]] = {}  # labels, by slot: at the dealer
         self._settled: set[int] = set()  # parts of which everything was opened
         # At an evaluator: labels of the rows of each part that are asked about, and where asked their core;
@@ -287,10 +288,11 @@ class LabelRound(TrioRound):
 
     def rows(self, part: int) -> Ints:
         """Rows of a part that are asked about."""
-        rows = self._parts.answer_rows(part)
-        low, high = np.searchsorted(self._asked.rows, (rows.start, rows.stop))
-        found: Ints = self._asked.rows[low:high]
-        return found
+        if part not in self._rows:
+            rows = self._parts.answer_rows(part)
+            low, high = self._asked.rows.searchsorted((rows.start, rows.stop))
+            self._rows[part] = self._asked.rows[low:high]
+        return self._rows[part]
 
     def _of_rows(self, residues: PackedResidues, part: int) -> PackedResidues:
         """The residues of those rows, of all of a part."""

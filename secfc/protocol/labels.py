@@ -298,8 +298,9 @@ class ClientLabels(ClientCoded):
         return self._round_now.leave(part, residues) + self._drain()
 
     def deliver(self, message: RoundMessage) -> list[Message]:
-        """Take it when its time has come."""
-        self._mail.hold(message)
+        """Take it when its time has come: what is held before it was not ready, and is not by it."""
+        if not (self._mail.hold(message) and self._ready(message)):
+            return []
         return self._drain()
 
     @property
@@ -314,7 +315,8 @@ class ClientLabels(ClientCoded):
 
     def _ready(self, message: RoundMessage) -> bool:
         """Whether a message can be taken now; none about labels before rows are known to be in range."""
-        known = message.round <= self._proof_now.number or self._proof_now.over
+        proof = self._proof_now
+        known = message.round <= proof.number or proof.over
         return known and self._round_of(message).ready(message)
 
     def _round_of(self, message: RoundMessage) -> TrioRound:
@@ -338,12 +340,16 @@ class ClientLabels(ClientCoded):
                 if self._step is step:
                     return messages
                 continue
+            message = letter.message
+            taking = self._round_of(message)
             try:
-                messages += self._round_of(letter.message).take(letter)
+                messages += taking.take(letter)
             except MessageError as error:
-                message = letter.message
-                if isinstance(message, SpareMasks | MaskedAnswer):
-                    continue  # others' answers are enough
+                if isinstance(message, SpareMasks):
+                    continue  # others' answers may be enough
+                if isinstance(message, MaskedAnswer):
+                    messages += taking.unfit(message.sender)
+                    continue
                 text = f"client {message.sender}: {error}"
                 raise CheatError(text, code=Code.BAD_MESSAGE) from None
 

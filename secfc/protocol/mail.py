@@ -16,8 +16,6 @@ from secfc.sealing.channel import Channel
 RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
 """What clients send each other in a round."""
 
-_KINDS = SpareMasks, MaskedAnswer, MaskedDistances, Compared
-
 _MOST_ANSWERS = 2 * WINDOW
 """Answers kept of each client: of each part that is asked for one, in this round and the next."""
 
@@ -39,10 +37,6 @@ class Mail:
 
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
-        self._senders = {
-            kind: {j for j in range(1, job.parties + 1) if may_be_sent(kind.__name__, job, j, me)}
-            for kind in _KINDS
-        }
         self._before = RangeParts.of(layout, job).answers
         self._attempts = 1 + job.reserves
         self._again = 2 * most_parts(job)  # two of each part may wait
@@ -56,13 +50,16 @@ class Mail:
     def __repr__(self) -> str:
         return f"Mail(held={sum(map(len, self._held.values()))})"
 
-    def hold(self, message: RoundMessage) -> None:
-        """Open a message that its sender sends to this client, next and not too far ahead, and keep it."""
+    def hold(self, message: RoundMessage) -> bool:
+        """Open a message that its sender sends to this client, next and not too far ahead, and keep it.
+
+        Whether it is the only one of its sender and type, so that it may be taken next.
+        """
         kind, sender = type(message), message.sender
-        if sender not in self._channels or sender not in self._senders[kind]:
+        if sender not in self._channels or not may_be_sent(kind.__name__, self._job, sender, self._me):
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
         if self._closed:
-            return
+            return False
         at, last = (message.round, message.place), self._last.get((sender, kind), (0, -1))
         if at <= last:
             raise turn_error(0, 1)(
@@ -74,14 +71,18 @@ class Mail:
             raise MessageError(
                 f"{kind.__name__}: of round {message.round} from client {sender}, in round {self.round}"
             )
-        most = self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST)) + self._again
-        if len(self._held.get((sender, kind), ())) == most:
-            raise MessageError(f"{kind.__name__}: client {sender} is {most} messages ahead")
-        data = self._channels[sender].open(
-            kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
-        )
+        ahead = len(self._held.get((sender, kind), ()))
+        if ahead == self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST)) + self._again:
+            raise MessageError(f"{kind.__name__}: client {sender} is {ahead} messages ahead")
+        data = b""  # of an answer that could not be read
+        if message.sealed.payload or not answers:
+            data = self._channels[sender].open(
+                kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
+            )
         self._last[sender, kind] = at
-        self._held.setdefault((sender, kind), deque()).append(Letter(message=message, data=data))
+        held = self._held.setdefault((sender, kind), deque())
+        held.append(Letter(message=message, data=data))
+        return len(held) == 1
 
     def take(self, ready: Callable[[RoundMessage], bool]) -> Letter | None:
         """The first of some sender's that is ready to be taken."""

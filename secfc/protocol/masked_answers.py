@@ -2,7 +2,8 @@
 
 Under the dealer's masks answers are words of the code that they are without (docs/proofs.md, "Masked answers
 stay codewords"), so wrong ones are found as a server finds them (`secfc.protocol.gathering`). R + A answers
-that agree are right when up to A clients lie. When they do not agree, R + 2A tell who lied.
+that agree are right when up to A clients lie. When they do not agree, R + 2A tell who lied. A client one of
+whose answers cannot be used counts as one that answers nothing.
 """
 
 from collections.abc import Callable
@@ -42,7 +43,7 @@ class MaskedAnswers:
         self._job, self._primes, self._weights, self._kernels = job, primes, weights, kernels
         self._liars = liars
         self._members = frozenset(members)
-        self._unfit: set[int] = set()  # clients whose answers are no residues
+        self._unfit: set[int] = set()  # clients of whose answers one cannot be used
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._head = 0  # parts that were decoded
 
@@ -65,6 +66,16 @@ class MaskedAnswers:
             return []
         self._require()  # the server may have left out too many
         self._answers.setdefault(part, {})[client] = residues
+        return self._all_decoded()
+
+    def unfit(self, client: int) -> list[tuple[int, PackedResidues]]:
+        """Go on without the answers of a client that sent what is none; as `take`."""
+        self._unfit.add(client)
+        self._require()
+        return self._all_decoded()
+
+    def _all_decoded(self) -> list[tuple[int, PackedResidues]]:
+        """The next parts of which enough answers agree."""
         decoded: list[tuple[int, PackedResidues]] = []
         while (masked := self._decoded()) is not None:
             del self._answers[self._head]
@@ -127,7 +138,6 @@ class MaskedAnswers:
     def _require(self) -> None:
         """Raise TooManyFaultsError when fewer than R + A can still answer."""
         if len(self._candidates) < self._job.threshold + self._spare:
-            unfit = f": those of clients {', '.join(map(str, sorted(self._unfit)))} are no residues"
-            raise TooManyFaultsError(
-                f"too few answers are left{unfit if self._unfit else ''}", clients=sorted(self._unfit)
-            )
+            unfit = sorted(self._unfit)
+            text = f": those of clients {', '.join(map(str, unfit))} cannot be used" if unfit else ""
+            raise TooManyFaultsError(f"too few answers are left{text}", clients=unfit)

@@ -18,7 +18,7 @@ class Dealt:
 
     residues: PackedResidues  # (P, width, rows)
     covers: PackedResidues  # (P, c, 1); c is 0 where shares are not checked
-    signature: bytes = field(repr=False)  # the dealer's, where they are
+    signature: bytes = field(repr=False)  # the dealer's, where liars are tolerated
     zeros: PackedResidues | None  # (P, width, k), of the dealer's first part, where spreads are opened
 
 

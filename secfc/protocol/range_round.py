@@ -39,7 +39,7 @@ from secfc.randomness import MaskSource
 from secfc.row_layout import RangeParts
 
 _QUESTION = b"secfc range 1"
-_COEFFICIENTS = b"secfc range coefficients 1"
+_COEFFICIENTS = b"secfc range coefficients 2"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -68,9 +68,9 @@ def range_asked(
     )
 
 
-def coefficients_of(transcript: bytes, seed: bytes, owner: int) -> MaskSource:
-    """Where the coefficients of sums of an owner's rows come from."""
-    return MaskSource(hashlib.sha256(_COEFFICIENTS + transcript + seed + struct.pack("<H", owner)).digest())
+def coefficients_of(transcript: bytes, seed: bytes) -> MaskSource:
+    """Where the coefficients of sums come from."""
+    return MaskSource(hashlib.sha256(_COEFFICIENTS + transcript + seed).digest())
 
 
 class RangeRound(UnaskedRound):
@@ -90,7 +90,7 @@ class RangeRound(UnaskedRound):
         self._sharing, self._transcript = sharing, peers.transcript
         self._segments = [Weights(self._job, segment) for segment in range(self._job.ell)]
         self._sums: PackedResidues | None = None  # of this client's shares, until they have left
-        self._beyond: set[int] = set()  # owners
+        self._beyond: set[tuple[int, ...]] = set()  # whose rows
         self._checked = 0  # parts
         self._evaluates = self._as in (Comparer.E0, Comparer.E1)
 
@@ -117,19 +117,16 @@ class RangeRound(UnaskedRound):
 
     def _coded_sums(self, sharing: ClientSharing) -> PackedResidues:
         """Random sums of the shares of each owner, the same of all segments at once."""
-        sums = PackedResidues.empty(self._shape(0))
-        found = [
-            coded_sums(
-                sharing.points.shares,
-                self._asked.parts.owned(owner),
-                width=self._job.width,
-                source=coefficients_of(self._transcript, sharing.seed, owner),
-                primes=self._primes,
-            )
-            for owner in self._asked.parts.owners
-        ]
-        for plane, values, p in zip(sums.planes(), np.concatenate(found, axis=1), self._primes, strict=True):
-            plane[0] = pack(values, p)
+        sums, parts = PackedResidues.empty(self._shape(0)), self._asked.parts
+        found = coded_sums(
+            sharing.points.shares,
+            [parts.owned(group) for group in parts.groups],
+            width=self._job.width,
+            source=coefficients_of(self._transcript, sharing.seed),
+            primes=self._primes,
+        )
+        for plane, values, p in zip(sums.planes(), found, self._primes, strict=True):
+            plane[0] = pack(values.reshape(-1), p)
         return sums
 
     def _weights(self, part: int) -> DecodingWeights:
@@ -154,16 +151,17 @@ class RangeRound(UnaskedRound):
         if part >= parts.segments:
             numbers = within_norms(values, None if dealer else radius, primes)
         else:
-            limits = [most_sum(radius, own.stop - own.start) for own in map(parts.owned, parts.owners)]
-            by_owner = values.reshape(len(primes), len(parts.owners), VALUES)
-            numbers = within_sums(by_owner, None if dealer else limits, primes).reshape(len(primes), -1)
+            limits = [most_sum(radius, own.stop - own.start) for own in map(parts.owned, parts.groups)]
+            by_group = values.reshape(len(primes), len(parts.groups), VALUES)
+            numbers = within_sums(by_group, None if dealer else limits, primes).reshape(len(primes), -1)
         return bounded_question(numbers, parts.numbers(part), primes)
 
     def _ended(self, slot: int, role: Role) -> list[Message]:
         if not isinstance(role, Evaluator):
             return []
-        owners = np.array(self._asked.parts.owners)[lines_of(self._asked.parts.numbers(slot))]
-        self._beyond |= set(owners[~role.core].tolist())
+        parts = self._asked.parts
+        whose, lines = parts.whose(slot), lines_of(parts.numbers(slot))
+        self._beyond |= {whose[at] for at in lines[~role.core]}
         self._checked += 1
         if self._checked == self._parts.answers and self._beyond:
             raise self._error()
@@ -171,8 +169,9 @@ class RangeRound(UnaskedRound):
 
     def _error(self) -> RangeError:
         """Where answers are not checked, nothing tells who dealt badly from who answered wrongly."""
-        named = sorted(self._beyond - {0})
-        whose = f"of clients {', '.join(map(str, named))} " if named else ""
+        named = sorted({client for group in self._beyond for client in group})
+        some = "some of " if any(len(group) > 1 for group in self._beyond) else ""
+        whose = f"of {some}clients {', '.join(map(str, named))} " if named else ""
         wrongly = "" if self._job.max_liars else ", or a client answered wrongly about them"
         return RangeError(
             f"rows {whose}are beyond the public bound{wrongly}; no label was opened",

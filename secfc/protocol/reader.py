@@ -15,20 +15,22 @@ class Reader:
 
     def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
         """The next values of this layout."""
-        return layout.unpack_from(self._data, self._pass(layout.size))
+        first, end = self._at, self._at + layout.size
+        if end > self._size:
+            raise self._truncated(end)
+        self._at = end
+        return layout.unpack_from(self._data, first)
 
     def take(self, size: int) -> memoryview:
         """The next bytes."""
-        first = self._pass(size)
-        return self._data[first : first + size]
-
-    def _pass(self, size: int) -> int:
-        """Where the next bytes begin, which are taken now."""
         first, end = self._at, self._at + size
         if end > self._size:
-            raise MessageError(f"truncated message: {self._size} bytes, {end} needed")
+            raise self._truncated(end)
         self._at = end
-        return first
+        return self._data[first:end]
+
+    def _truncated(self, end: int) -> MessageError:
+        return MessageError(f"truncated message: {self._size} bytes, {end} needed")
 
     @property
     def left(self) -> int:

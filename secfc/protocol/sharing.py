@@ -5,6 +5,7 @@ of it is kept until the server says that nobody disputes it any more; then the s
 (docs/faults.md, "Rows of a union").
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -296,7 +297,9 @@ class ClientSharing:
             payload = packed.pop(j).payload
             if covers:
                 signed = b"".join((payload, covers[j].payload))
-                payload = signed + testimony.sign(recipient=j, part=part, payload=signed)
+                payload = signed
+                if self._job.max_liars:
+                    payload += testimony.sign(recipient=j, part=part, payload=signed)
             if zeros:
                 payload = b"".join((payload, zeros[j].payload))
             sealed = self._channels[j].seal(Share.purpose, part=part, payload=payload)
@@ -307,7 +310,7 @@ class ClientSharing:
         testimony = self._take(message.sender, message.part, dealt.residues)
         if dealt.zeros is not None:
             self._zeros[message.sender] = dealt.zeros
-        if dealt.signature:
+        if covers_of(self._job):
             testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
         self.received[message.sender] += 1
         self._missing[message.part] -= 1
@@ -331,14 +334,17 @@ class ClientSharing:
             return reduce(unpack(self._held[column].planes()[index]), self.primes[index])
         return self.points.shares(index, self.parts.share_rows(*column))
 
-    def _combined(self, column: Column, index: int, coefficients: Floats) -> Floats:
+    def _combined(self, columns: Sequence[Column], index: int, coefficients: Floats) -> Floats:
         p, count = self.primes[index], coefficients.shape[0]
         if not self._by_part:
-            return combined(self._shares(column, index), coefficients, p)
-        out, plane = np.empty(count), self._held[column].planes()[index]
-        right = self.kernels.combine(plane, coefficients.reshape(count, -1), p, out)
-        assert right  # residues were checked when they arrived
-        return out
+            held = [self.points.shares(index, self.parts.share_rows(*column)) for column in columns]
+            sizes = [shares.shape[1] for shares in held]
+            return combined(np.concatenate(held, axis=1), coefficients, p, sizes)
+        out, factors = np.empty((len(columns), count)), coefficients.reshape(count, -1)
+        for column, of_column in zip(columns, out, strict=True):
+            right = self.kernels.combine(self._held[column].planes()[index], factors, p, of_column)
+            assert right  # residues were checked when they arrived
+        return out.T
 
     def ready(self) -> list[Message]:
         """Say so for each part that has come from every other client and been sent to them."""

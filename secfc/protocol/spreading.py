@@ -118,9 +118,9 @@ def check_inertia(
 ) -> None:
     """Compare sums and sums of squares with what distances say: a second way to the same number.
 
-    Rows have the inertia of the result about centres of their own clusters when it has converged until no
-    label changed, which `tol_moved` = 0 asks for, and every cluster has rows; otherwise it is about other
-    centres, and no smaller. The result's is that of exact distances, correctly rounded, or was opened.
+    Rows have the inertia of the result about centres of their own clusters when it has converged and every
+    cluster has rows; otherwise it is about other centres, and no smaller. The result's is that of exact
+    distances, correctly rounded, or was opened.
     TooManyFaultsError when they contradict each other.
     """
     assert result.inertia is not None  # it is implied by spreads
@@ -130,7 +130,7 @@ def check_inertia(
         within -= Fraction(sum(line[h] ** 2 for line in sums), int(sizes[h]))
     found = job.in_data_units(within)
     same = isclose(found, result.inertia, rel_tol=_OPENED_ERROR if job.opens_inertia else 0.0)
-    own = result.converged and job.tol_moved == 0 and sizes.all()
+    own = result.converged and sizes.all()
     if not same and (found > result.inertia or own):
         raise TooManyFaultsError(
             "spreads: sums of squares have another inertia than the distances: some client's share or answer "

@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from secfc.array_types import Floats, Shares
+from secfc.array_types import Bools, Floats, Shares
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.protocol.context import SharePlan
-from secfc.protocol.dealing import Column, Reports, coefficients_of, covers_of, place_of
+from secfc.protocol.dealing import Column, Reports, by_part, covers_of, drawn, drawn_together, sizes_of
 from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
 from secfc.protocol.signed import report_statement, share_statement
 from secfc.sealing.identity import Identity
@@ -18,8 +18,8 @@ from secfc.sealing.identity import Identity
 SharesOf = Callable[[Column, int], Floats | Shares]
 """What a dealer's part holds modulo the prime of an index: (width, rows), reduced residues."""
 
-Combine = Callable[[Column, int, Floats], Floats]
-"""Its combinations, (c,), reduced, with coefficients of shape (c, width, rows)."""
+Combine = Callable[[Sequence[Column], int, Floats], Floats]
+"""Combinations of columns, (c, columns), reduced, with coefficients of one draw (`drawn_together`)."""
 
 
 class Testimony:
@@ -28,7 +28,7 @@ class Testimony:
     def __init__(self, plan: SharePlan, *, number: int, identity: Identity, round_: int = 0) -> None:
         self._plan, self._job, self._number, self._primes = plan, plan.job, number, plan.primes
         self._transcript, self._identity, self._round = plan.transcript, identity, round_
-        self._dealt: dict[Column, tuple[PackedResidues, bytes]] = {}  # covers and signature
+        self._dealt: dict[Column, tuple[bytes, bytes]] = {}  # covers, (P, c) packed, and signature
         self._said: Report | None = None
         self.seed = b""  # of the challenge that was answered
         self._columns: list[Column] = []
@@ -52,7 +52,7 @@ class Testimony:
 
     def keep(self, column: Column, covers: PackedResidues, signature: bytes = b"") -> None:
         """Note what came with a part of a dealer's shares; own shares need no signature."""
-        self._dealt[column] = covers, signature
+        self._dealt[column] = bytes(covers.payload), signature
 
     def report(
         self,
@@ -69,21 +69,22 @@ class Testimony:
         """
         job, primes = self._job, self._primes
         assert self._said is None
-        count, values = covers_of(job), np.zeros((len(primes), covers_of(job), len(columns)))
-        places = [place_of(job, column) for column in columns]
-        sources = {place: coefficients_of(self._transcript, seed, place) for place in places}
-        read = [at for at, (dealer, _) in enumerate(columns) if dealer not in unread]
-        for at in read:
-            values[:, :, at] = unpack(self._dealt[columns[at]][0].planes())[:, :, 0]
-        for index, p in enumerate(primes):
-            drawn_for, coefficients = None, np.empty(0)
-            for at in read:
-                column, place = columns[at], places[at]
-                if place != drawn_for:
-                    rows = self._plan.parts.share_rows(*column)
-                    shape = count, job.width, rows.stop - rows.start
-                    coefficients, drawn_for = sources[place].uniform(p, shape, kernels), place
-                values[index, :, at] += combine(column, index, coefficients)
+        values = np.zeros((len(primes), covers_of(job), len(columns)))
+        readable = np.array([dealer not in unread for dealer, _ in columns])
+        covers = b"".join(self._dealt[column][0] for column in columns if column[0] not in unread)
+        octets = np.frombuffer(covers, dtype=np.uint8).reshape(-1, *values.shape[:2], BYTES_PER_RESIDUE)
+        values[..., readable] = unpack(octets)[..., 0].transpose(1, 2, 0)
+        stop = 0
+        for group in drawn_together(job, columns, self._plan.parts):
+            start, stop = stop, stop + len(group)
+            read = readable[start:stop]
+            asked, places = [group[at] for at in np.flatnonzero(read)], start + np.flatnonzero(read)
+            of_rows: slice | Bools = slice(None)
+            if not (by_part(job) or read.all()):
+                of_rows = np.repeat(read, sizes_of(self._plan.parts, group))
+            for index, coefficients in enumerate(drawn(self._plan, group, seed=seed, kernels=kernels)):
+                if asked:
+                    values[index][:, places] += combine(asked, index, coefficients[..., of_rows])
         payload = b"".join(
             pack(reduce(plane, p), p).tobytes() for plane, p in zip(values, primes, strict=True)
         )
@@ -156,6 +157,6 @@ class Testimony:
             round=self._round,
             dealer=column[0],
             part=column[1],
-            payload=b"".join((*packed, covers.payload)),
+            payload=b"".join((*packed, covers)),
             signature=signature,
         )

@@ -80,6 +80,7 @@ class TrioRound(ABC):
         self._columns = asked_about(asked.sizes)
         self._who = asked.attempt.who
         self._secrets: dict[int, bytes] = {}
+        self._placed: dict[tuple[type[Message], int], bool] = {}  # whether a sender sends a type
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
         bearers = asked.members[: self._job.threshold]
@@ -222,13 +223,23 @@ class TrioRound(ABC):
 
     def _is_placed(self, message: RoundMessage) -> bool:
         """Whether its sender sends this in this attempt."""
-        kind = type(message).__name__
-        return is_sent(kind, self._asked.attempt, self._job.n, message.sender, self._me)
+        kind, sender = type(message), message.sender
+        if (kind, sender) not in self._placed:
+            placed = is_sent(kind.__name__, self._asked.attempt, self._job.n, sender, self._me)
+            self._placed[kind, sender] = placed
+        return self._placed[kind, sender]
 
     def _take_answer(self, client: int, part: int, residues: PackedResidues) -> list[Message]:
-        """At the first evaluator: once enough answers agree, send y and begin to compare."""
+        return self._decoded(self._answers.take(client, part, residues))
+
+    def unfit(self, client: int) -> list[Message]:
+        """At the first evaluator: a client's answer cannot be used; TooManyFaultsError if too few are."""
+        return self._decoded(self._answers.unfit(client))
+
+    def _decoded(self, parts: list[tuple[int, PackedResidues]]) -> list[Message]:
+        """Of parts of which enough answers agree: send y and begin to compare."""
         messages: list[Message] = []
-        for decoded, masked in self._answers.take(client, part, residues):
+        for decoded, masked in parts:
             messages.append(self._sealed(MaskedDistances, self._who[Comparer.E1], decoded, masked))
             messages += self._compare_part(decoded, masked)
         return messages

@@ -103,14 +103,13 @@ def _read_proof(data: memoryview, session: Session) -> Proof:
 def envelope(data: bytes | bytearray | memoryview) -> Envelope:
     """The header of a message's bytes; MessageError when it is no header of ours."""
     kind, _, sender, recipient, round_ = _read_header(Reader(memoryview(data)))
+    return Envelope(kind.__name__, kind.phase, kind.work, sender, recipient, round_, kind.with_helpers)
+
+
+def envelope_of(one: Message) -> Envelope:
+    """What the header of a message says once it is encoded."""
     return Envelope(
-        kind=kind.__name__,
-        phase=kind.phase,
-        work=kind.work,
-        sender=sender,
-        recipient=recipient,
-        round=round_,
-        with_helpers=kind.with_helpers,
+        type(one).__name__, one.phase, one.work, one.sender, one.recipient, one.round, one.with_helpers
     )
 
 

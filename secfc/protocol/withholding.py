@@ -1,8 +1,11 @@
-"""Who has to act while rows are prepared, and what a carrier counts so that the server can tell."""
+"""Who keeps others waiting, as the server can tell by what a carrier counts."""
 
 from collections.abc import Callable, Collection
 
-from secfc.protocol.messages import PREPARING
+from secfc.params import Job
+from secfc.protocol.attempt import Attempt
+from secfc.protocol.gathering import Gathering
+from secfc.protocol.messages import PREPARING, MaskedAnswer, SpareMasks
 
 Carried = Callable[[str, int, int], int]
 """How many messages of a type, given by name, have been carried from one client to another."""
@@ -19,3 +22,24 @@ def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tup
         if late:
             return tuple(late)
     return tuple(awaited)
+
+
+def owing(
+    gathering: Gathering, job: Job, attempt: Attempt, carried: Carried, *, due: int | None = None
+) -> tuple[int, ...]:
+    """Who owes the first evaluator an answer, or the dealer if one of them waits for its masks.
+
+    Nobody when enough have sent as many as are due, by default as anybody has sent.
+    """
+    dealer, first, _ = attempt.trio
+    asked = [j for j in range(1, job.n + 1) if j not in gathering.left_out]
+    masks = {j: carried(SpareMasks.__name__, dealer, j) for j in asked[job.threshold :] if j != dealer}
+    sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}
+    most = max(sent.values()) if due is None else due
+    if first in gathering.members:  # its own answers are carried to nobody, but wait for masks as others do
+        sent[first] = masks.get(first, most)
+    behind = [j for j, count in sent.items() if count < most]
+    late = tuple(j for j in behind if j not in gathering.absent)
+    if not late or len(sent) - len(behind) >= gathering.needed_to_evaluate:
+        return ()
+    return (dealer,) if any(masks.get(j, most) < most for j in late) else late

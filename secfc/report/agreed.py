@@ -5,6 +5,8 @@ party's own copy, which has how its own rows fall into the clusters.
 import os
 from pathlib import Path
 
+import numpy as np
+
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.site_file import Site
@@ -72,17 +74,17 @@ def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: in
     if site is None or party is None:
         return None
     assert record.result is not None
-    path = site.results / str(record.run) / LABELS
+    path, k = site.results / str(record.run) / LABELS, record.result.k
     counts, most = record.result.counts, sum(record.result.sizes)
     sizes: list[int] = []
     try:  # a site without IDs has row numbers there; labels are the last column
         labels = load_table(path).columns[-1].to_numpy()
-        if labels.dtype.kind == "i":
-            sizes = set_sizes(labels, job.k).tolist()
+        if labels.dtype.kind == "i" or not labels.size:  # without rows there are no types
+            sizes = set_sizes(labels.astype(np.int64), k).tolist()
     except (ValueError, IndexError):
         pass  # refused below
     rows = sum(sizes)
-    if len(sizes) != job.k or (rows > most if counts is None else rows != counts[party]):
+    if len(sizes) != k or (rows > most if counts is None else rows != counts[party]):
         held = "rows" if counts is None else f"{counts[party]} rows"
         raise DataError(f"{path}: not the labels of the {held} of {site.party}")
     return sizes
@@ -98,5 +100,6 @@ def _figures(result: ResultSchema, job: Job, own: list[int] | None) -> Figures:
         counts=result.counts,
         part=result.faults.faults().parts(job.n),
         own=own,
+        compared=result.compared,
         convergence=convergence(result.history),
     )

@@ -63,9 +63,24 @@ class FaultsSchema(_Part):
         )
 
 
+class CandidateSchema(_Part):
+    """The best clustering with one of several numbers of clusters, as `secfc.choose.Candidate` has it."""
+
+    k: Count
+    n_iter: Count
+    converged: bool
+    inertia: Amount | None
+    sizes: list[Count]
+    silhouette: float | None
+    calinski_harabasz: Amount | None
+    davies_bouldin: Amount | None
+
+
 class ResultSchema(_Part):
     """A result, as `secfc.drivers.setup.public_result` has it."""
 
+    k: Count
+    compared: list[CandidateSchema]
     n_iter: Count
     converged: bool
     inertia: Amount | None
@@ -103,12 +118,20 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
         counts, rows = result.counts, sum(result.sizes)
         measured = job.disclosure != "labels"  # nobody knows a distance with that
+        compared = tuple(one.k for one in result.compared)
         for key, holds in (
+            ("k", result.k in (job.compared or (job.k,))),
+            ("compared", compared == (job.compared if len(job.compared) > 1 else ())),
+            ("compared", all(one.inertia is not None for one in result.compared)),
+            ("compared", all((len(one.sizes), sum(one.sizes)) == (one.k, rows) for one in result.compared)),
             ("inertia", (result.inertia is not None) == job.tells_inertia),
             ("near_ties", (result.near_ties is not None) == measured),
-            ("history", bool(result.history) == measured),
+            ("history", bool(result.history) == (measured and not job.predict)),
             ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),
-            ("sizes", len(result.sizes) == job.k and 0 < rows == (rows if counts is None else sum(counts))),
+            (
+                "sizes",
+                len(result.sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
+            ),
             ("faults", numbers <= set(range(1, job.n + 1))),
             ("costs", record.costs is not None),
         ):

@@ -45,6 +45,7 @@ class Figures:
     convergence: Chart | None
     distances: Chart | None = None
     own: list[int] | None = None
+    compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.choose.Candidate`
     revealed: list[dict[str, Any]] = field(default_factory=list)
 
 

@@ -33,6 +33,8 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
             f"{rounds} rounds; not who holds it"
         )
     inertia = "; the inertia" if job.tells_inertia else ""
+    if job.predict:
+        inertia = "; which rows are new, whose cluster alone is found"
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}{inertia}"),
         *_opened(opened),
@@ -104,8 +106,9 @@ def _of_comparers(job: Job, rounds: int) -> list[Learned]:
     """Where three parties compare."""
     dealer, first, second, *reserves = map(job.called, job.comparers)
     distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
+    inertias = "the inertia of each k, which its summary tells, and of one cluster"
     return [
-        Learned("the server", "nothing else"),
+        Learned("the server", inertias if job.compared else "nothing else"),
         Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
         Learned(f"{second} with {dealer} or {first}", distances),
         *(

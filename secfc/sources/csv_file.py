@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from secfc.codes import Code
+from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -77,6 +78,8 @@ def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
     """
     head, encoding = _head(path)
     dialect = Dialect(separator=_separator(path, head), encoding=encoding)
+    wanted = set(normal_all(as_text))
+    as_text = [name for name in next(_rows(head, dialect.separator), []) if normal(name) in wanted]
     try:
         table, dialect = _with_decimals(path, as_text, dialect)
         _ = table.column_names  # the reader decodes names only now
@@ -159,7 +162,7 @@ def _columns_of_codes(head: str, separator: str) -> list[str]:
     with suppress(csv.Error):
         names, *rows = _rows(head, separator)
         return [
-            name
+            normal(name)
             for name, values in zip(names, zip_longest(*rows, fillvalue=""), strict=False)
             if any(_CODE.fullmatch(value) for value in values)
         ]

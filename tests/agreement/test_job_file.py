@@ -31,10 +31,9 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
 
 def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
-    derived |= {"compared"}  # several k are compared by `secfc.choose_k` only
     named = {"reveal_centres": "reveal_to", "comparers": "comparers", "recheck": "recheckers"}
-    derived |= set(named.values())  # from names of parties
-    derived |= {"predict"}  # clusters of new rows are found by `secfc.predict` only
+    named |= {"compared": "compared"}
+    derived |= set(named.values())  # from lists
     agreed = set(ClusteringSchema.model_fields) - set(named)
     assert agreed == {field.name for field in fields(Job)} - derived
     for field in fields(Job):
@@ -101,7 +100,8 @@ def test_the_digest_changes_with_the_roster(organisations):
 def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
     before = organisations.agreement
     organisations.replace(organisations.job, "k = 2", "  k=2 # clusters\nprecision = 32\nn_init = 1")
-    organisations.replace(organisations.job, "[0, 120]", "[0.0, 12e1]")
+    organisations.replace(organisations.job, "[0, 120]", "[-0.0, 12e1]")
+    organisations.replace(organisations.job, "n_init = 1", "n_init = 1\ntol_moved = -0.0")
     phases = 'phases = ["identify", "share", "check", "iterate", "reveal"]'
     organisations.replace(organisations.job, "[clustering]", f"{phases}\n[clustering]")
     (tmp_path / "other").mkdir()

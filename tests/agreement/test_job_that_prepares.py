@@ -219,7 +219,7 @@ def test_everything_that_does_not_fit_is_told_under_the_sites_own_names_without_
     [
         ('id = "age"', "data.id: column 'age' is clustered"),
         ('id = "nobody"', "no column 'nobody'"),
-        ('id = "patient"\n[data.columns]\nage = "dose"', "two columns of the schema are one column here"),
+        ('id = "patient"\n[data.columns]\nage = "dose"', "two columns of the job are one column here"),
     ],
 )
 def test_columns_that_are_there_twice_or_not_are_told(made, data, told):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from secfc.agreement import toml_file
 from secfc.agreement.toml_file import MAX_BYTES, FileSchema, TomlFile, shown_keys
 from secfc.errors import ParameterError
 
@@ -161,6 +162,24 @@ def test_every_fault_of_a_file_has_its_line_and_what_is_possible(tmp_path):
         ]
     )
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["".join(f"k{at} = 1\n" for at in range(5000)), 'text = """' + "\n" * 5000 + '"""\nx = 1\n'],
+    ids=["keys", "lines"],
+)
+def test_lines_of_faults_are_looked_for_in_so_much_text_and_no_more(tmp_path, monkeypatch, text):
+    file, parsed = located(tmp_path, text), []
+    loads = tomllib.loads
+    monkeypatch.setattr(
+        tomllib, "loads", lambda text, **more: parsed.append(len(text)) or loads(text, **more)
+    )
+    monkeypatch.setattr(toml_file, "_MOST_PARSED", 1 << 20)
+    file = TomlFile(file.path)
+    with pytest.raises(ParameterError, match=r"a\.toml:1: .*is needed"):
+        file.check(Outer)
+    assert 1 << 17 < sum(parsed) < (1 << 20) + 2 * len(text)
 
 
 def test_an_integer_is_a_number_and_nothing_else_is_converted(tmp_path):

@@ -295,7 +295,7 @@ def test_a_tolerance_saves_iterations_and_bytes_of_a_run_that_ends_slowly():
 @pytest.mark.processes
 @pytest.mark.interpreters
 def test_engines_are_measured_by_driver(rows_of_drivers):
-    pytest.importorskip("psutil")  # of secfc[flare]
+    pytest.importorskip("psutil")  # of the extra flare
     rows = rows_of_drivers("engines", "--quick", "--only", "in-process,multiprocess")
     assert [row["driver"] for row in rows] == ["in-process", "multiprocess"]
     assert all(row["rounds"] > 0 and row["round_bytes"] > 0 for row in rows)

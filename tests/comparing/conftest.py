@@ -24,9 +24,9 @@ def drawn(monkeypatch):
             found["bits"].append((before ^ words).reshape(-1))
 
     class NotedResidues(ResidueStream):
-        def fill(self, out, p):
-            super().fill(out, p)
-            found["residues"].append(unpack(out.copy()))
+        def fill(self, out, primes):
+            super().fill(out, primes)
+            found["residues"] += [unpack(plane.reshape(-1).copy()) for plane in out]
 
     monkeypatch.setattr(keys_module, "BitStream", NotedBits)
     monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
@@ -56,8 +56,8 @@ def masking_bytes(monkeypatch):
             super().__init__(key, kernels)
             self.key = key
 
-        def fill(self, out, p):
-            super().fill(out, p)
+        def fill(self, out, primes):
+            super().fill(out, primes)
             drawn[self.key] = drawn.get(self.key, 0) + out.nbytes
 
     def key(self, purpose, index):

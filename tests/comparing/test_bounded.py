@@ -94,25 +94,27 @@ def crt(residues, primes=RING):
 class TestSums:
     def test_they_are_those_of_integers_with_the_coefficients_of_the_source(self, monkeypatch):
         monkeypatch.setattr(bounded, "_BLOCK_ROWS", 3)
-        rng, primes, rows, width = np.random.default_rng(0), primes_of(2), slice(2, 10), 3
+        rng, primes, width = np.random.default_rng(0), primes_of(2), 3
+        owned = [slice(2, 6), slice(6, 7), slice(7, 10)]
         shares = np.array([rng.integers(-(p // 2), p // 2, (width, 12)) for p in primes])
         found = coded_sums(
             lambda index, some: shares[index][:, some].astype(np.float32),
-            rows,
+            owned,
             width=width,
             source=MaskSource(bytes(32)),
             primes=primes,
         )
         source = MaskSource(bytes(32))
         signs = np.concatenate([bounded._signs(source, (count, SUMS)) for count in (3, 3, 2)]).astype(int)
-        tests = bounded._signs(source, (SUMS, TESTS, width)).astype(int)
-        for plane, values, p in zip(shares, found, primes, strict=True):
-            sums = plane[:, rows] @ signs
-            expected = [
-                int((tests[one, test] * sums[:, one]).sum()) % p
-                for one, test in product(range(SUMS), range(TESTS))
-            ]
-            assert values.tolist() == expected
+        tests = bounded._signs(source, (len(owned), SUMS, TESTS, width)).astype(int)
+        for plane, every, p in zip(shares, found, primes, strict=True):
+            for own, of_tests, values in zip(owned, tests, every, strict=True):
+                sums = plane[:, own] @ signs[own.start - 2 : own.stop - 2]
+                expected = [
+                    int((of_tests[one, test] * sums[:, one]).sum()) % p
+                    for one, test in product(range(SUMS), range(TESTS))
+                ]
+                assert values.tolist() == expected
 
     def test_coefficients_are_0_half_of_the_time_and_independent(self):
         signs = bounded._signs(MaskSource(bytes(32)), (40_000, 2))
@@ -133,12 +135,12 @@ class TestSums:
             residues = [centre(one, p) for one, p in zip(of_integers(rows.T, primes), primes, strict=True)]
             found = coded_sums(
                 lambda index, some, residues=residues: residues[index][:, some].astype(np.float32),
-                slice(0, m),
+                [slice(0, m)],
                 width=width,
                 source=MaskSource(bytes([seed]) * 32),
                 primes=primes,
             )
-            whole = [crt(one, primes) for one in found.T]
+            whole = [crt(one, primes) for one in found[:, 0].T]
             assert all(small(one, most_sum(radius, m), modulus) for one in whole) == (large is None)
 
 

@@ -154,8 +154,11 @@ def test_numbers_of_rows_may_be_beyond_a_prime(monkeypatch):
         def __init__(self, key, kernels):
             self.rng = np.random.default_rng(list(key))
 
-        def fill(self, out, p):
-            out[...] = pack(self.rng.integers(0, p, out.size // 3).astype(float), p)
+        def fill(self, out, primes):
+            for plane, p in zip(out, primes, strict=True):
+                plane[...] = pack(
+                    self.rng.integers(0, p, (plane.shape[0], plane.shape[1] // 3)).astype(float), p
+                )
 
     monkeypatch.setattr("secfc.comparing.matches.ResidueStream", Tiny)
     question = asked([0] * 40, [1, 1], primes=(11, 13))

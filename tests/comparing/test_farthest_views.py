@@ -29,7 +29,7 @@ class Spelled:
     def __init__(self, data):
         self.data, self.at = data.reshape(-1), 0
 
-    def fill(self, out, p=None):
+    def fill(self, out, primes=()):
         out[...] = self.data[self.at : self.at + out.size].reshape(out.shape)
         self.at += out.size
 

@@ -14,8 +14,10 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer
 from secfc.errors import SecFCError
+from secfc.field.packing import unpack
 from secfc.field.primes import primes_of
-from secfc.keystream import BitStream
+from secfc.kernels import choose
+from secfc.keystream import BitStream, ResidueStream
 
 KEY = bytes(32)
 
@@ -164,3 +166,40 @@ class TestBitStream:
         monkeypatch.setattr(os, "getpid", lambda: -1)
         with pytest.raises(SecFCError, match="forked process"):
             stream.fill(np.empty(3, dtype=np.uint64))
+
+
+class TestResidueStream:
+    PRIMES = primes_of(4)
+
+    def filled(self, rows, columns=3):
+        found = np.zeros((4, columns, 3 * rows), dtype=np.uint8)
+        ResidueStream(KEY, choose(1)).fill(found, self.PRIMES)
+        return found
+
+    @pytest.mark.parametrize("rows", [1, 2, 64, 1000])
+    def test_all_primes_at_once_are_prime_by_prime(self, rows):
+        found, stream = self.filled(rows), ResidueStream(KEY, choose(1))
+        for plane, p in zip(found, self.PRIMES, strict=True):
+            one = np.zeros_like(plane)
+            stream.fill(one[np.newaxis], (p,))
+            assert np.array_equal(plane, one)
+
+    @pytest.mark.parametrize("rows", [64, 70_000])
+    @pytest.mark.parametrize("spare", [None, 0, 1])
+    def test_adding_is_filling_and_a_sum_however_few_words_are_spare(self, monkeypatch, rows, spare):
+        if spare is not None:
+            monkeypatch.setattr(keystream, "spare_words", lambda count, p: 1 + spare)
+            monkeypatch.setattr(keystream, "_ends", keystream._ends.__wrapped__)
+        found, columns = self.filled(rows, 1), np.array(self.PRIMES)[:, np.newaxis, np.newaxis]
+        added = np.zeros_like(found)
+        added[:, :, ::3] = 1
+        ResidueStream(KEY, choose(1)).add(added, self.PRIMES)
+        assert (unpack(found) < columns).all()
+        assert np.array_equal(unpack(added), (unpack(found) + 1) % columns)
+        assert len({plane.tobytes() for plane in found}) == 4
+
+    def test_what_is_not_contiguous_is_refused(self):
+        planes = np.zeros((4, 3, 12), dtype=np.uint8)
+        for take in (ResidueStream(KEY, choose(1)).fill, ResidueStream(KEY, choose(1)).add):
+            with pytest.raises(ValueError, match="not contiguous"):
+                take(planes[:, :, :6], self.PRIMES)

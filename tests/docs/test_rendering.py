@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mkdocs", reason="the site is built with secfc[docs]")
-MarkdownIt = pytest.importorskip("markdown_it", reason="comes with secfc[docs]").MarkdownIt
+pytest.importorskip("mkdocs", reason="the site is built with the extra docs")
+MarkdownIt = pytest.importorskip("markdown_it", reason="comes with the extra docs").MarkdownIt
 
 ROOT = Path(__file__).parents[2]
 PAGES = {path.relative_to(ROOT / "docs").as_posix(): path for path in (ROOT / "docs").rglob("*.md")} | {

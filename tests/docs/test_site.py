@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("mkdocs", reason="the site is built with secfc[docs]")
+pytest.importorskip("mkdocs", reason="the site is built with the extra docs")
 
 AWAY = re.compile(r"^\s*(?:[a-z][a-z+.-]*:)?//", flags=re.IGNORECASE)
 LOADED_BY_STYLE = re.compile(r"""@import\s*["']?([^"';)]+)|url\(\s*["']?([^"')]+)""", flags=re.IGNORECASE)

@@ -20,11 +20,11 @@ from secfc.agreement.signatures import signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT, read_summary
 from secfc.codes import Code
-from secfc.drivers import pipes
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.conversation import Conversation
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.participant import Participant
+from secfc.drivers.processes import ForkServer
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -60,7 +60,7 @@ def run(made, *, sites=NAMES, deadline=None):
 
 def test_a_key_that_is_not_the_rosters_starts_no_process(organisations, monkeypatch):
     write_new_key(organisations.folder / "other.key")
-    monkeypatch.setattr(pipes, "start_program", None)
+    monkeypatch.setattr(ForkServer, "start", None)
     with pytest.raises(AgreementError, match=r"other\.key: not the key that the roster has") as caught:
         run_agreed(
             organisations.agreement,

@@ -20,6 +20,7 @@ from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.processes import ForkServer
 from secfc.drivers.run_folder import RunFolder, run_folder
 from secfc.errors import LimitError, ParameterError, StorageError, TooManyFaultsError
 from secfc.journal.run_log import RunLog
@@ -406,13 +407,13 @@ def test_a_client_whose_journal_is_damaged_is_absent(left, damage):
 def test_a_client_that_was_given_up_stays_so(stored, monkeypatch):
     codes, started = {1: dying_at_step(30)} | dict.fromkeys((5, 6, 7), "raise SystemExit(3)"), []
 
-    def start(_module):
+    def start(_forks):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
     setup = stored("spare")
     with monkeypatch.context() as patches:
-        patches.setattr(pipes, "start_program", start)
+        patches.setattr(ForkServer, "start", start)
         assert interrupted(setup, calls=25) is None
     assert len(started) == 7
     outcome = run_multiprocess(replace(setup, resume=True))
@@ -424,12 +425,12 @@ def test_a_client_that_was_given_up_stays_so(stored, monkeypatch):
 def test_a_party_killed_while_all_go_on_is_started_again(stored, monkeypatch):
     setup = stored()
     assert interrupted(setup, calls=6) is None
-    started, real = [], pipes.start_program
+    started, real = [], ForkServer.start
 
-    def start(module):
-        started.append(process(dying_at_step(3)) if len(started) in (0, 2) else real(module))
+    def start(forks):
+        started.append(process(dying_at_step(3)) if len(started) in (0, 2) else real(forks))
         return started[-1]
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     assert_exact(setup, run_multiprocess(replace(setup, resume=True)))
     assert [one.poll() for one in started].count(-signal.SIGKILL) == 2

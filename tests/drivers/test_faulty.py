@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from support.sweeps import crossed, sweep, tries
 
 from benchmarks.faults.faulty import KINDS, Fault, Scenario, run_faulty
+from benchmarks.faults.lying import Lie
 from plaintext_baselines import ExactLloyd
 from secfc.errors import SecFCError, TooManyFaultsError
 
@@ -121,6 +122,35 @@ def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_the
     text = " is absent, who compares, and nobody tosses the coin in its place: others were asked"
     assert str(ending.error).startswith(setup.job.called(gone) + text)
     assert (ending.clustering, ending.labels) == (None, {})
+
+
+UNUSABLE = ("garbage", "cut", "residue")
+"""Answers that do not open, are of another size, or are no residues."""
+
+
+@pytest.mark.parametrize(
+    ("how", "comparers"), crossed(UNUSABLE, [(4, 3, 5), (6, 7, 8), (1, 6, 7, 8)], together=1), ids=str
+)
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_who_sends_an_answer_that_cannot_be_used_is_named_where_all_are_needed(
+    setup_of, part_rows, how, comparers, at
+):
+    part_rows(3)
+    setup = setup_of(COUNTS[:5], t=1, ell=2, disclosure="labels", comparers=comparers)
+    ending = run_faulty(setup, Scenario(lies=(Lie(client=2, what="MaskedAnswer", how=how, at=at),)))
+    assert isinstance(ending.error, TooManyFaultsError)
+    assert str(ending.error) == "too few answers are left: those of clients 2 cannot be used"
+    assert ending.error.clients == (2,)
+    assert (ending.clustering, ending.labels) == (None, {})
+
+
+@pytest.mark.parametrize("how", UNUSABLE)
+def test_others_answers_are_used_where_they_are_enough(eight, how):
+    setup = eight(disclosure="labels", comparers=(6, 3, 8))
+    lies = tuple(Lie(client=j, what="MaskedAnswer", how=how) for j in (1, 2, 4))
+    ending = run_faulty(setup, Scenario(lies=lies))
+    assert ending.error is None
+    assert_exact(setup, ending)
 
 
 @pytest.mark.parametrize("at", sweep((0, 1, 9, 20, 26, 40), keep=(0, 20, 40)))

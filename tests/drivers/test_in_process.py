@@ -2,8 +2,11 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
+from math import log2
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -295,6 +298,48 @@ def test_a_process_verifies_a_statement_once_and_parties_that_are_measured_each_
     n = setup.job.n
     assert Counter(Counter(verified).values())[n + 1] == n  # introductions: by the server and every client
     assert check.cache_info().misses - before == len(set(verified))
+
+
+def work_of(setup):
+    """Lines of secfc that a run executes, and calls by function."""
+    lines, calls, before = Counter(), Counter(), sys.gettrace()
+
+    def noted(frame, event, _):
+        if event == "call":
+            if "secfc" not in frame.f_code.co_filename:
+                return None
+            calls[frame.f_code.co_qualname] += 1
+        lines[event] += 1
+        return noted
+
+    sys.settrace(noted)
+    try:
+        run_in_process(setup)
+    finally:
+        sys.settrace(before)
+    return lines["line"], calls
+
+
+@pytest.mark.parametrize(
+    ("disclosure", "least"),
+    [
+        ("labels", 10),
+        *(pytest.param(one, 20, marks=pytest.mark.slow) for one in ("labels", "coded", "distances")),
+    ],
+)
+def test_work_grows_as_pairs_of_parties_and_verifications_and_keystreams_as_parties(
+    setup_of, disclosure, least
+):
+    sizes = [least, 2 * least, 4 * least]
+    setups = [setup_of((1,) * n, t=1, disclosure=disclosure, max_iter=1) for n in sizes]
+    run_in_process(setups[0])  # what is made once is there
+    found = [work_of(setup) for setup in setups]
+    for n, (_, calls) in zip(sizes, found, strict=True):
+        assert calls["Channel.__init__"] == n * (n - 1)  # a secret of each pair at either end
+    for (lines, calls), (more, again) in pairwise(found):
+        assert log2(more / lines) < 2.1
+        for one in ("check_signature", "MaskSource.__init__", "Identity.sign"):
+            assert 0 < again[one] < 2.1 * calls[one]
 
 
 def test_parties_of_one_name_are_refused(setup_of):

@@ -12,9 +12,9 @@ from support.killing import Killer, dying_at_step, patch, process
 from support.sweeps import sweep
 
 from secfc import row_layout
-from secfc.drivers import pipes
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.processes import ForkServer
 from secfc.errors import LimitError, TooManyFaultsError
 from secfc.limits import Limits
 from secfc.psu.tokens import row_ids
@@ -57,11 +57,11 @@ def starts(monkeypatch):
     """Code for the processes to execute before they work, by number of the start; and those started."""
     codes, started = {}, []
 
-    def start(module):
+    def start(forks):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     yield codes, started
     assert all(one.poll() is not None for one in started)
     assert all(one.stdin.closed and one.stdout.closed for one in started)
@@ -171,13 +171,13 @@ def test_a_party_killed_inside_an_answer_is_started_again(stored, starts, size):
 
 def test_no_party_is_started_again_once_the_run_is_interrupted(stored, starts, monkeypatch):
     _, started = starts
-    begun, real = threading.Event(), pipes.start_program
+    begun, real = threading.Event(), ForkServer.start
 
-    def start(module):
+    def start(forks):
         if len(started) == 3:
             begun.set()
             time.sleep(1)
-        return real(module)
+        return real(forks)
 
     def interrupt(progress):
         if progress.round == 2:
@@ -185,7 +185,7 @@ def test_no_party_is_started_again_once_the_run_is_interrupted(stored, starts, m
             assert begun.wait(300)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     with pytest.raises(KeyboardInterrupt):
         run_multiprocess(stored("random"), interrupt)
     for thread in threading.enumerate():
@@ -230,17 +230,17 @@ def corrupted(starts, monkeypatch, tmp_path):
     """Client 2 is killed as it writes, and a byte of its journal changes before it is started again."""
     codes, started = starts
     codes[1] = dying_at_step(30)
-    real = pipes.start_program
+    real = ForkServer.start
 
-    def start(module):
+    def start(forks):
         if len(started) > 2 and started[1].poll() is not None:
             (path,) = tmp_path.glob("run-*/client-2.log-wal")
             changed = bytearray(path.read_bytes())
             changed[len(changed) // 2] ^= 1
             path.write_bytes(changed)
-        return real(module)
+        return real(forks)
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
 
 
 @pytest.mark.usefixtures("corrupted")

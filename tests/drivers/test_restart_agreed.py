@@ -11,8 +11,8 @@ from support.sweeps import sweep
 
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
-from secfc.drivers import pipes
 from secfc.drivers.agreed import run_agreed
+from secfc.drivers.processes import ForkServer
 from secfc.errors import TooManyFaultsError
 
 pytestmark = pytest.mark.processes
@@ -33,11 +33,11 @@ def organisations(tmp_path):
 def starts(monkeypatch):
     codes, started = {}, []
 
-    def start(module):
+    def start(forks):
         started.append(process(codes.get(len(started), "")))
         return started[-1]
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     return codes, started
 
 
@@ -110,16 +110,16 @@ def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_mor
     codes, _ = starts
     codes[0] = dying_at_step(20)
 
-    real = pipes.start_program
+    real = ForkServer.start
 
-    def start(module):
+    def start(forks):
         if len(starts[1]) == 3:
             path = organisations.folder / "north.csv"
             head, first, second, *rest = path.read_text().splitlines()
             path.write_text("\n".join([head, second, first, *rest, ""]))
-        return real(module)
+        return real(forks)
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     text = r"too few clients are left.*; the last: north: storage: "
     with pytest.raises(TooManyFaultsError, match=text):
         run(organisations)

@@ -1,5 +1,7 @@
 """A signed job expires, and sites take part in as many runs as were agreed on."""
 
+import re
+
 import pytest
 from support.organisations import Organisations
 from typer.testing import CliRunner
@@ -12,7 +14,8 @@ from secfc.cli.app import app
 from secfc.codes import Code
 from secfc.drivers import past_runs
 from secfc.drivers.participant import Participant
-from secfc.errors import AgreementError
+from secfc.drivers.past_runs import STATEMENT
+from secfc.errors import AgreementError, ParameterError
 
 
 @pytest.fixture
@@ -47,6 +50,25 @@ def test_a_job_that_has_expired_is_not_signed(organisations):
     assert done.exit_code == 2
     assert "expired on 2026-01-31" in done.output
     assert signatures_path(organisations.job).read_bytes() == signed
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"statement": ', ":1: not JSON: "),
+        ("[" * 100_000, ": not JSON that can be read$"),
+        ("\xff", ": not a text in UTF-8$"),
+        ("[]", ": "),
+    ],
+    ids=["truncated", "deep", "other bytes", "a list"],
+)
+def test_a_statement_that_is_not_as_it_was_written_is_told_by_its_file(organisations, text, told):
+    one = again(organisations, "north", bytes(16))
+    path = read_site(organisations.site("north")).results / bytes(16).hex() / STATEMENT
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ParameterError, match=f"{re.escape(str(path))}{told}"):
+        one._past.statement(bytes(16))
 
 
 def test_a_job_is_run_as_often_as_was_agreed_on_whatever_the_endings(organisations):

@@ -31,7 +31,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.params import Job
-from secfc.protocol import dealing, range_round, sharing, testimony
+from secfc.protocol import dealing, range_round, sharing
 from secfc.protocol.checks import ShareChecks
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.label_round import LabelRound
@@ -116,7 +116,7 @@ class Uses:
             self._during(owner, name)
         self._comparers()
         self._during(MaskSource, "go_on_from", PASSED)
-        for module in (testimony, dealing, range_round):
+        for module in (dealing, range_round):
             self._during(module, "coefficients_of", PUBLIC)
         self._during(Sharing, "misfits", PUBLIC)
 

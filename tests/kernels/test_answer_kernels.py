@@ -128,7 +128,8 @@ class TestAnswer:
         self, kernels: Kernels, shares: np.ndarray, cut: slice, matrix: Floats, constant: Floats, p: int
     ) -> np.ndarray:
         out = Guarded((matrix.shape[0], 3 * (cut.stop - cut.start)))
-        kernels.answer(shares, cut.start, cut.stop, *kernels.prepare(matrix, constant), p, out.array)
+        (matrix,), (constant,) = kernels.prepare(matrix[np.newaxis], constant[np.newaxis])
+        kernels.answer(shares, cut.start, cut.stop, matrix, constant, p, out.array)
         return out.check()
 
     def assert_exact(
@@ -181,7 +182,7 @@ class TestAnswer:
     def test_a_prepared_matrix_answers_many_blocks(self, k: int, kernels: Kernels) -> None:
         shares, matrix = reduced("either", (5, 600), P).astype(np.float32), reduced("anything", (k, 5), P)
         constant = reduced("either", (k,), P)
-        prepared = kernels.prepare(matrix, constant)
+        prepared = [one[0] for one in kernels.prepare(matrix[np.newaxis], constant[np.newaxis])]
         whole = self.answered(kernels, shares, slice(0, 600), matrix, constant, P)
         for start, stop in ((0, 1), (1, 256), (256, 600)):
             out = Guarded((k, 3 * (stop - start)))

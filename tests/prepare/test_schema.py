@@ -48,7 +48,9 @@ def test_a_schema_survives_json(tmp_path):
 def test_the_digest_is_that_of_the_values_and_not_of_the_text(tmp_path):
     schema = Schema.read(written(tmp_path, TOML))
     assert Schema.read(written(tmp_path, TOML.replace("low = 0", "low = 0.0  # a comment"))) == schema
-    assert Schema.read(written(tmp_path, TOML.replace("low = 0", "low = 0.0"))).digest == schema.digest
+    for zero in ("0.0", "-0.0", "-0"):
+        again = Schema.read(written(tmp_path, TOML.replace("low = 0", f"low = {zero}")))
+        assert again.digest == schema.digest
 
 
 CHANGES = {

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 import pytest
@@ -127,13 +127,18 @@ def test_too_few_reports_name_the_inequality():
 def test_a_combination_is_that_of_integers():
     rng = np.random.default_rng(0)
     half = P // 2
-    for width, rows in ((1, 1), (3, 43), (2, 64), (5, 200)):
+    for width, *sizes in ((1, 1), (3, 20, 1, 22), (2, 64), (130, 3, 7)):
+        rows = sum(sizes)
         shares = rng.integers(-half, half + 1, (width, rows)).astype(np.float32)
         coefficients = rng.integers(-half, half + 1, (2, width, rows)).astype(float)
-        exact = [
-            sum(int(a) * int(b) for a, b in zip(c.flat, shares.flat, strict=True)) % P for c in coefficients
-        ]
-        assert [int(v) % P for v in combined(shares, coefficients, P)] == exact
+        found = combined(shares, coefficients, P, sizes)
+        for stop, size, values in zip(accumulate(sizes), sizes, found.T, strict=True):
+            own = slice(stop - size, stop)
+            exact = [
+                sum(int(a) * int(b) for a, b in zip(c[:, own].flat, shares[:, own].flat, strict=True)) % P
+                for c in coefficients
+            ]
+            assert [int(v) % P for v in values] == exact
 
 
 def test_a_combination_and_the_shares_of_t_clients_are_equally_likely_for_every_row():
@@ -159,8 +164,10 @@ def test_covers_are_as_many_as_combinations_and_never_used_twice(seven):
     net = seven()
     challenge = net.hold(Challenge, recipient=1)
     dealt = net.clients[1].phase.held.sharing._testimonies[0]._dealt
-    assert {covers.shape[1] for covers, _ in dealt.values()} == {covers_of(net.job)} == {2}
-    assert len({bytes(covers.payload) for covers, _ in dealt.values()}) == len(dealt)
+    size = 3 * net.job.residues(net.m) * covers_of(net.job)
+    assert {len(covers) for covers, _ in dealt.values()} == {size}
+    assert covers_of(net.job) == 2
+    assert len({covers for covers, _ in dealt.values()}) == len(dealt)
     net.deliver(challenge)
     with pytest.raises(MessageError, match=r"^Challenge: a second one"):
         net.clients[1].receive(challenge)

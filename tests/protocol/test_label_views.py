@@ -144,22 +144,24 @@ def net_of(monkeypatch):
             super().__init__(key, kernels)
             self.key, self.at = key, 0
 
-        def _moved(self, packed, p):
-            count, moved = packed.size // 3, now["net"].of_keys.get(self.key)
-            if moved is not None:
-                packed[:] = pack((unpack(packed) + moved[self.at : self.at + count]) % p, p)
-            self.at += count
+        def _moved(self, packed, primes):
+            moved = now["net"].of_keys.get(self.key)
+            for plane, p in zip(packed.reshape(len(primes), -1), primes, strict=True):
+                count = plane.size // 3
+                if moved is not None:
+                    plane[:] = pack((unpack(plane) + moved[self.at : self.at + count]) % p, p)
+                self.at += count
 
-        def fill(self, out, p):
-            super().fill(out, p)
-            self._moved(out, p)
+        def fill(self, out, primes):
+            super().fill(out, primes)
+            self._moved(out, primes)
             now["net"].last = self.key
 
-        def add(self, packed, p):
+        def add(self, packed, primes):
             net = now["net"]
-            net.keep(net.plain, self.key, unpack(packed))
-            super().add(packed, p)
-            self._moved(packed, p)
+            net.keep(net.plain, self.key, unpack(packed.reshape(-1)))
+            super().add(packed, primes)
+            self._moved(packed, primes)
 
     def opened(gates, shares):
         net, used = now["net"], gates._wires.key

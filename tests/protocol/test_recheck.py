@@ -718,6 +718,30 @@ class TestTheServer:
         assert net.server.state is State.DONE
         assert net.server.faults.liars == (2,)
 
+    @pytest.mark.parametrize("max_liars", [1, 2])
+    def test_liars_of_the_rounds_and_of_the_recheck_add_up(self, of, max_liars):
+        rows, who = [*ROWS, ROWS[0] + 1], {"comparers": (1, 8, 9), "recheckers": (2, 10, 11)}
+        net = of(max_liars=max_liars, rows=rows, **who)
+
+        def drop(message):
+            wrong = isinstance(message, MaskedAnswer) and (message.sender, message.recipient) in (
+                (3, 8),
+                (4, 10),
+            )
+            if wrong:
+                net.deliver(net.wrong(message))
+            return wrong
+
+        if max_liars == 2:
+            net.run(drop=drop)
+            assert net.server.state is State.DONE
+            assert net.server.faults.liars == (3, 4)
+            return
+        with pytest.raises(TooManyFaultsError, match=r"^clients 3, 4 lied, as first") as caught:
+            net.run(drop=drop)
+        assert caught.value.clients == (3, 4)
+        assert net.server.outcome is None
+
     @pytest.mark.parametrize("evaluator", [COMPARERS[1], AGAIN[1]])
     def test_a_first_evaluator_is_believed_about_who_lied(self, of, evaluator):
         net = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1])

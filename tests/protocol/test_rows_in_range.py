@@ -19,6 +19,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.limits import Limits
 from secfc.protocol.messages import Assignment, Compared, Finish, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.protocol.states import State
+from secfc.row_layout import RANGE_GROUPS, RANGE_ROWS, Layout, RangeParts
 
 _RNG = np.random.default_rng(8)
 SIZES = (4, 3, 5, 2, 3)
@@ -280,3 +281,19 @@ def test_where_liars_are_tolerated_honest_rows_pass_beside_wrong_answers():
     net.run(drop=drop)
     assert net.server.state is State.DONE
     assert net.server.faults.liars == (4,)
+
+
+@pytest.mark.parametrize("clients", [1, 32, 33, 71])
+def test_rows_of_many_clients_are_summed_by_few_groups(clients):
+    counts = (0, *range(1, clients + 1), 0)
+    parts = RangeParts(share=RANGE_ROWS, answer=RANGE_ROWS, layout=Layout(counts), segments=2)
+    groups = parts.groups
+    assert len(groups) <= RANGE_GROUPS
+    assert [j for group in groups for j in group] == list(range(2, clients + 2))
+    assert all(len(group) == 1 for group in groups) == (clients <= RANGE_GROUPS)
+    slices = [parts.owned(group) for group in groups]
+    assert [own.start for own in slices] == [0, *(own.stop for own in slices[:-1])]
+    assert slices[-1].stop == sum(counts)
+    assert parts.whose(1) == groups
+    assert parts.whose(2) == [(j,) for j in range(2, clients + 2)]
+    assert parts.numbers(2) == list(counts[1:-1])

@@ -86,14 +86,14 @@ def row_of(net, reports, dealer):
     columns = columns_of(Layout(tuple(len(part) for part in net.rows)), net.parts())
     transcript, count, at = net.transcript, covers_of(job), columns.index((dealer, 0))
     by_client = {report.sender: unpack(report.residues.planes())[:, :, at] for report in reports}
-    sources = {group: coefficients_of(transcript, seed_of(group), (dealer, 0)) for group in range(8)}
+    sources = {group: coefficients_of(transcript, seed_of(group), columns[0]) for group in range(8)}
     read = np.empty((len(primes), job.width, 1))
     for index, p in enumerate(primes):
         points, equations = evaluation_points(PRIMES[index], n=job.n, coded=2), []
         for group in range(8):
             pair = 2 * group + 1, 2 * group + 2
             basis = lagrange_basis([points.alpha[j - 1] for j in pair], points.beta[:1], p)[0]
-            coefficients = sources[group].uniform(p, (count, job.width, 1))[..., 0]
+            coefficients = sources[group].uniform(p, (count, job.width, len(columns)))[..., at]
             for b in range(count):
                 value = sum(int(w) * int(by_client[j][index, b]) for w, j in zip(basis, pair, strict=True))
                 cover = [int(other == b) for other in range(count)]

@@ -12,6 +12,7 @@ from secfc.limits import Limits
 from secfc.protocol.dealing import NOT_READ
 from secfc.protocol.messages import Assignment, Dispute, Echo, Report, Share
 from secfc.protocol.states import State
+from secfc.protocol.wire import envelope
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) for m in (3, 4, 2, 5, 3)]
@@ -92,7 +93,7 @@ def test_a_share_that_cannot_be_read_is_refused_and_nobody_goes_on_without_it():
     share = net.hold(Share, recipient=2, sender=4)
     with pytest.raises(SealError, match="client 4"):
         net.deliver(replace(share, sealed=net.seal(4, 2, 1, bytes(len(share.sealed.payload) - 16))))
-    assert net.clients[2].unreadable(4) == []
+    assert net.clients[2].unreadable(envelope(net.encode(share))) == []
     assert net.clients[2].needs("Share", 4)
 
 

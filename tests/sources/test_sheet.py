@@ -53,6 +53,7 @@ def test_names_alone_are_a_table_without_rows(sheet):
         ([[1, 2], [3, 4]], "the first line has no name, as text, for column 1"),
         ([], "the first line has no name, as text, for column 1"),
         ([["a", "a"], [1, 2]], "two columns have the name 'a'"),
+        ([["secret", "5.1"], ["x", "4.2"]], "its first line has numbers where names of columns are expected"),
     ],
 )
 def test_what_cannot_be_clustered_is_refused_and_no_value_shown(sheet, lines, words):

@@ -2,17 +2,18 @@
 
 import signal
 
-from secfc.drivers import conversation, pipes
+from secfc.drivers import conversation
+from secfc.drivers.processes import ForkServer
 from secfc.protocol.wire import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
     """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
     started, hit = [], []
-    start, put = pipes.start_program, conversation.Conversation.put
+    start, put = ForkServer.start, conversation.Conversation.put
 
-    def start_and_note(module):
-        started.append(start(module))
+    def start_and_note(forks):
+        started.append(start(forks))
         return started[-1]
 
     def put_and_break(self, message):
@@ -22,6 +23,6 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
             hit[0].send_signal(number)
         put(self, message)
 
-    monkeypatch.setattr(pipes, "start_program", start_and_note)
+    monkeypatch.setattr(ForkServer, "start", start_and_note)
     monkeypatch.setattr(conversation.Conversation, "put", put_and_break)
     return hit

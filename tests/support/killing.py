@@ -11,6 +11,7 @@ from support import warm
 import secfc
 from secfc.drivers import pipes
 from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.processes import ForkServer
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
@@ -62,7 +63,7 @@ def dying_at_step(count: int) -> str:
 class Killer:
     """Kills processes of one run at random: by seed, at most `most` of them.
 
-    Stands for `start_program`; `carried` is to be called with each message that is carried.
+    Its `start` stands for that of `ForkServer`; `carried` is to be called with each message that is carried.
     """
 
     def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
@@ -75,7 +76,7 @@ class Killer:
     def _draw(self) -> int:
         return int(2 ** self._rng.uniform(0, 10))
 
-    def start(self, _module: str) -> subprocess.Popen:
+    def start(self) -> subprocess.Popen:
         """Start a process, one in two to die by itself."""
         code = self._code
         if self._left and self._rng.random() < 0.5:
@@ -113,5 +114,5 @@ def patch(monkeypatch, killer: Killer) -> None:
 
     # All kills may hit a party before it has come any further.
     monkeypatch.setattr(pipes, "_STARTS", killer.most + 1)
-    monkeypatch.setattr(pipes, "start_program", killer.start)
+    monkeypatch.setattr(ForkServer, "start", killer.start)
     monkeypatch.setattr(Coordinator, "_carry", carry)

@@ -140,11 +140,11 @@ def run(args, *, input=None, capture_output=False, check=False, timeout=None, **
     return done
 
 
-def start_program(module):
-    """Stands for `secfc.drivers.processes.start_program`."""
+def start_party(_forks):
+    """Stands for `secfc.drivers.processes.ForkServer.start`."""
     path = os.pathsep.join(filter(None, (PACKAGE, os.environ.get("PYTHONPATH"))))
     return Popen(
-        [sys.executable, "-P", "-m", module],
+        [sys.executable, "-P", "-m", "secfc.drivers.party_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, **processes._ONE_THREAD, "PYTHONPATH": path},
@@ -154,7 +154,7 @@ def start_program(module):
 
 def patch(monkeypatch):
     """Have the processes of parties forked, wherever secfc starts some."""
-    monkeypatch.setattr("secfc.drivers.pipes.start_program", start_program)
+    monkeypatch.setattr(processes.ForkServer, "start", start_party)
 
 
 @cache
@@ -202,7 +202,7 @@ def serve(path):
         import_module(module)
     gc.freeze()  # no page is copied because an object of ours is counted
     os.environ[ADDRESS] = path
-    import_module("secfc.drivers.pipes").start_program = start_program
+    processes.ForkServer.start = start_party
     listening, children = socket.socket(socket.AF_UNIX), {}
     listening.bind(path)
     listening.listen(64)

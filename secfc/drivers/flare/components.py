@@ -23,7 +23,7 @@ from secfc.drivers.callee import Callee
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.coordinator_log import CoordinatorLog
 from secfc.drivers.failures import as_error, detail
-from secfc.drivers.flare.jobs import SUMMARY, of_argument
+from secfc.drivers.flare.jobs import SUMMARY, of_argument, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
 from secfc.drivers.site_files import callee_of
 from secfc.drivers.terms import RunTerms
@@ -38,17 +38,25 @@ LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]
-    """A site. It takes nothing from the job: rows, key, limits and job come from its site file."""
+    """A site. Rows, key, limits and job come from its site file.
 
-    def __init__(self) -> None:
+    It takes nothing from FLARE's job but signatures of the others, which it verifies.
+    """
+
+    def __init__(self, signatures: object = "") -> None:
         super().__init__()
+        self._signatures = signatures
         self._site: Callee | None = None
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Open and end the site with FLARE's run."""
         if event_type == EventType.START_RUN:
-            folder = Path(fl_ctx.get_workspace().get_site_config_dir())
-            self._site = callee_of(name=fl_ctx.get_identity_name(), file=folder / SITE_FILE)
+            file = Path(fl_ctx.get_workspace().get_site_config_dir()) / SITE_FILE
+            try:
+                take_signatures(file, self._signatures)
+            except SecFCError as error:  # the site refuses the job then, and says why
+                _LOG.error("%s", detail(error))
+            self._site = callee_of(name=fl_ctx.get_identity_name(), file=file)
             fl_ctx.get_engine().register_aux_message_handler(TOPIC, self._on_call)
         elif event_type == EventType.END_RUN and self._site is not None:
             self._site.end()

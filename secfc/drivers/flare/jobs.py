@@ -6,7 +6,15 @@ import json
 from pathlib import Path
 
 from secfc.agreement.job_file import Agreement, agreement_of, read_job
-from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.signatures import (
+    check_signed,
+    collect,
+    read_signatures,
+    signatures_path,
+    standing,
+)
+from secfc.agreement.site_file import read_site
+from secfc.agreement.toml_file import MAX_BYTES, read_text
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
 
@@ -14,26 +22,51 @@ SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 
 def to_argument(agreement: Agreement) -> str:
-    """An agreement in a FLARE configuration: in base64, for FLARE takes braces in a text for its own."""
-    return base64.b64encode(agreement.to_json().encode()).decode()
+    """An agreement in a FLARE configuration."""
+    return _encoded(agreement.to_json())
 
 
 def of_argument(text: str) -> Agreement:
     """The agreement that `to_argument` wrote; ParameterError when it is none."""
+    return agreement_of(_decoded(text, "agreement"), name="the FLARE job's agreement")
+
+
+def take_signatures(site_file: Path, text: object) -> None:
+    """Add the signatures that come with a FLARE job to those beside a site's job, unless it has all.
+
+    Each is verified by the site's own roster. Raises SecFCError when one is not of the site's job, or wrong;
+    nothing is added then.
+    """
+    job = read_site(site_file.resolve()).job
+    agreement, path = read_job(job), signatures_path(job)
+    if set(standing(agreement, read_signatures(path)).values()) == {"signed"}:
+        return
+    if not isinstance(text, str) or len(text) > 2 * MAX_BYTES:
+        raise ParameterError(f"the FLARE job's signatures: a text of at most {2 * MAX_BYTES} is needed")
+    collect(agreement, path, read_signatures(path, _decoded(text, "signatures")))
+
+
+def _encoded(text: str) -> str:
+    """In base64, for FLARE takes braces in a text for its own."""
+    return base64.b64encode(text.encode()).decode()
+
+
+def _decoded(text: str, what: str) -> str:
     try:
-        content = base64.b64decode(text, validate=True).decode()
+        return base64.b64decode(text, validate=True).decode()
     except (binascii.Error, ValueError):
-        raise ParameterError("the FLARE job's agreement: not base64") from None
-    return agreement_of(content, name="the FLARE job's agreement")
+        raise ParameterError(f"the FLARE job's {what}: not base64") from None
 
 
 def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = False) -> None:
     """Write the folder that a FLARE server takes, which must not exist: configuration only, no code.
 
-    All parties' signatures are beside the job file; AgreementError when a party has not signed.
+    All parties' signatures are beside the job file, and sites get them with the job; AgreementError when a
+    party has not signed.
     """
-    agreement = read_job(file)
-    check_signed(agreement, signatures_path(file))
+    agreement, signed = read_job(file), signatures_path(file)
+    check_signed(agreement, signed)
+    signatures = _encoded(read_text(signed))
     job = agreement.job
     needs_all = job.ids_cap is not None or bool(agreement.opened)
     server = {
@@ -47,9 +80,10 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
         ],
         "components": [],
     }
+    site = {"path": CLASSES["client"], "args": {"signatures": signatures}}
     client = {
         "format_version": 2,
-        "executors": [{"tasks": ["*"], "executor": {"path": CLASSES["site"], "args": {}}}],
+        "executors": [{"tasks": ["*"], "executor": site}],
         "components": [],
     }
     meta = {

@@ -4,17 +4,19 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from secfc.errors import ParameterError
+Role = Literal["server", "client", "lead"]
+"""FLARE's names; "lead" submits jobs, and does nothing at the sites."""
 
-Side = Literal["server", "site"]
+SERVER, ADMIN = "server", "admin@example.com"
+"""Names of the coordinator's participants in FLARE, which wants an address of e-mail for the second."""
 
-CLASSES: dict[Side, str] = {
+CLASSES: dict[Role, str] = {
     "server": "secfc.drivers.flare.components.CoordinatorController",
-    "site": "secfc.drivers.flare.components.SiteExecutor",
+    "client": "secfc.drivers.flare.components.SiteExecutor",
 }
 """The one class of a job that each side builds."""
 
-SITE_FILE = "secfc.toml"  # name of the site file, in the kit's `local` folder
+SITE_FILE = "site.toml"  # name of the site file, in the kit's `local` folder
 _NOBODY = dict.fromkeys(("clone_job", "shell_commands", "byoc", "server-predeployed-flwr"), "none")
 _VIEW = {"view": "any"}
 _RUN = dict.fromkeys(("submit_job", "manage_job", "download_job", "view", "operate"), "any")
@@ -37,22 +39,21 @@ _SHARED_STORE = "/tmp/nvflare"  # noqa: S108 - not used but replaced
 """Where a server keeps jobs by default: in a folder that all users and servers of a machine share."""
 
 
-def prepare_kit(kit: Path, side: Side) -> None:
-    """Write `local/authorization.json` and `local/resources.json` of a startup kit.
+def organisation_of(name: str, role: Role) -> str:
+    """What FLARE calls the organisation of a participant."""
+    return name.replace("-", "_") if role == "client" else "coordinator"
 
-    Raises ParameterError when the folder is no startup kit.
-    """
+
+def refuse_code(kit: Path, role: Role, home: Path) -> None:
+    """Write `local/authorization.json` and `local/resources.json` of a kit that later is at `home`."""
     local = kit / "local"
-    default = local / "resources.json.default"
-    try:
-        resources = json.loads(default.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise ParameterError(f"{kit}: not a FLARE startup kit, {default} cannot be read") from None
-    resources["class_allow_list"] = [CLASSES[side]]
+    resources = json.loads((local / "resources.json.default").read_text(encoding="utf-8"))
+    resources["class_allow_list"] = [CLASSES[role]]
     resources["class_list_enforcement_mode"] = "enforce"
-    if side == "site":
+    if role == "client":
         resources["allow_log_streaming"] = False
     resources["components"] = [one for one in resources["components"] if one["id"] not in _TELLS_OTHERS]
+    store = json.dumps(str(home.absolute() / "store"))[1:-1]  # as it stands in a text of JSON
     for name, value in (("resources.json", resources), ("authorization.json", AUTHORIZATION)):
-        text = json.dumps(value, indent=2).replace(_SHARED_STORE, str(kit.resolve() / "store"))
+        text = json.dumps(value, indent=2).replace(_SHARED_STORE, store)
         (local / name).write_text(text + "\n", encoding="utf-8")

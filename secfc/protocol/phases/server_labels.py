@@ -1,6 +1,6 @@
 """The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,14 @@ from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import (
     TOLD_BYTES,
     Endorsement,
-    MaskedAnswer,
     Message,
     OpenedLabels,
-    SpareMasks,
 )
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
 from secfc.protocol.phases.server_recheck import Ended, ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.standing import pack, unpack
-from secfc.protocol.withholding import Carried
+from secfc.protocol.withholding import Carried, owing
 from secfc.row_layout import WINDOW, RangeParts
 from secfc.sealing.coin import COIN_BYTES
 
@@ -105,31 +103,13 @@ class ServerLabels(ServerRounds):
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Evaluators that are behind; while the first waits for answers, those who owe it one."""
-        gathering, first = self._gathering, self._evaluators[0]
-        if self._parts_done == self._parts.answers or self._parts_done in self._opened[first]:
+        gathering, part = self._gathering, self._parts_done
+        if part == self._parts.answers or part in self._opened[self._evaluators[0]]:
             return self.awaited
-        present = [j for j in gathering.members if j not in gathering.absent]
         before = RangeParts.of(self.layout, self._job).answers
         asked = self._attempt.question(gathering.round) - 1
-        due = before + asked * self._parts.answers + self._parts_done + 1
-        behind = [j for j in present if j != first and carried(MaskedAnswer.__name__, j, first) < due]
-        # Its own answer is carried to nobody, but waits for masks as others do.
-        behind += [first] if first in present and self._unmasked([first], due, carried) else []
-        if behind and len(present) - len(behind) < self._needed:
-            return self._unmasked(behind, due, carried) or tuple(behind)
-        return self.awaited
-
-    @property
-    def _needed(self) -> int:
-        """Answers that tell the first evaluator who lies: it does not know which liars are asked nothing."""
-        return self._job.threshold + self._job.max_liars + self._gathering.spare
-
-    def _unmasked(self, behind: Collection[int], due: int, carried: Carried) -> tuple[int, ...]:
-        """The dealer, if one of those who are behind waits for its masks."""
-        dealer, kind = self._attempt.dealer, SpareMasks.__name__
-        spares = [j for j in range(1, self._job.n + 1) if j not in self._gathering.left_out]
-        waiting = set(spares[self._job.threshold :]) & {*behind} - {dealer}
-        return (dealer,) if any(carried(kind, dealer, j) < due for j in waiting) else ()
+        due = before + asked * self._parts.answers + part + 1
+        return owing(gathering, self._job, self._attempt, carried, due=due) or self.awaited
 
     def step(self, message: Message) -> ServerStep:
         """Take labels of a part, or the signature of what follows; go on when both evaluators sent it."""
@@ -171,7 +151,7 @@ class ServerLabels(ServerRounds):
 
     def _check_silence(self) -> None:
         """The first evaluator does not know who is asked nothing: without these it can tell who lies."""
-        gathering, needed = self._gathering, self._needed
+        gathering, needed = self._gathering, self._gathering.needed_to_evaluate
         left = len(gathering.members)
         if gathering.silent and left < needed:
             raise TooManyFaultsError(
@@ -347,7 +327,8 @@ class ServerLabels(ServerRounds):
     def _exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
         """Ask nothing more of those whose answers the first evaluator found wrong.
 
-        CheatError when the evaluators name clients that cannot be.
+        CheatError when the evaluators name clients that cannot be, TooManyFaultsError when all first
+        evaluators together name more than may lie.
         """
         gathering, called = self._gathering, self._job.called
         first, second = one.liars, other.liars
@@ -360,6 +341,13 @@ class ServerLabels(ServerRounds):
             )
         for liar in set(first) - gathering.liars.keys():
             gathering.exclude(liar, f"its answer in round {one.round} was wrong")
+        if len(gathering.liars) > self._job.max_liars:
+            liars = sorted(gathering.liars)
+            raise TooManyFaultsError(
+                f"clients {', '.join(map(str, liars))} lied, as first evaluators say who saw their answers: "
+                f"more than max_liars={self._job.max_liars}",
+                clients=liars,
+            )
 
     def _best(self, *, ended: bool) -> int:
         """The best start so far, as both evaluators found: the best before, or one that has just ended."""

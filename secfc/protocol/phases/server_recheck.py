@@ -1,7 +1,7 @@
 """When a search has ended with disclosure "labels": three others recheck labels before the result is told."""
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from secfc.errors import MessageError
@@ -14,19 +14,17 @@ from secfc.protocol.messages import (
     SERVER,
     Coin,
     Endorsement,
-    MaskedAnswer,
     Message,
     OpenedLabels,
     Recheck,
     RecheckRequest,
-    SpareMasks,
 )
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
 from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.protocol.states import State
 from secfc.protocol.unread import Pair
-from secfc.protocol.withholding import Carried
+from secfc.protocol.withholding import Carried, owing
 from secfc.row_layout import Layout
 from secfc.sealing.coin import about_result
 
@@ -49,7 +47,7 @@ class ServerRecheck(ServerPhase):
 
     `planned` has the rows of clients that were left out, `layout` has not. `finish` gives what follows, of
     their signatures. `exclude` asks nothing more of those whom evaluators found lying; CheatError if these
-    cannot be.
+    cannot be, TooManyFaultsError if with those before they are too many.
     """
 
     state = State.ITERATE
@@ -83,33 +81,9 @@ class ServerRecheck(ServerPhase):
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
         """Likewise; while the first of them waits for answers, those who owe it one, or the dealer."""
-        gathering, (first, _) = self.context.gathering, self._who.evaluators
         if self.awaited != self._who.evaluators:
             return self.awaited
-        sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}
-        most = max(sent.values())
-        if first in gathering.members:  # its own answers are carried to nobody
-            dealer, kind = self._who.dealer, SpareMasks.__name__
-            sent[first] = min(most, carried(kind, dealer, first)) if first in self._spares else most
-        behind = [j for j, count in sent.items() if j not in gathering.absent and count < most]
-        answered = sum(count == most for count in sent.values())
-        if answered >= self._job.threshold + self._job.max_liars or not behind:
-            return self.awaited
-        return self._unmasked(behind, sent, carried) or tuple(behind)
-
-    def _unmasked(
-        self, behind: Collection[int], sent: Mapping[int, int], carried: Carried
-    ) -> tuple[int, ...]:
-        """The dealer, if one of those who are behind has answered under all masks that it was sent."""
-        dealer, kind = self._who.dealer, SpareMasks.__name__
-        waiting = self._spares & {*behind} - {dealer}
-        return (dealer,) if any(carried(kind, dealer, j) == sent[j] for j in waiting) else ()
-
-    @property
-    def _spares(self) -> set[int]:
-        """Clients that answer under masks which the dealer sends them."""
-        left_out = self.context.gathering.left_out
-        return {*[j for j in range(1, self._job.n + 1) if j not in left_out][self._job.threshold :]}
+        return owing(self.context.gathering, self._job, self._who, carried) or self.awaited
 
     @property
     def counted_from(self) -> int:

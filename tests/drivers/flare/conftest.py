@@ -21,13 +21,16 @@ _NEED_FLARE = (
     "test_flare.py",
     "test_flare_databases.py",
     "test_flare_mnist.py",
-    "test_flare_poc.py",
+    "test_rehearsal.py",
     "test_flare_refusals.py",
     "test_flare_restart.py",
     "test_deployment_page.py",
+    "test_a_sites_turn.py",
+    "test_setting_up.py",
+    "test_signed_by_all.py",
 )
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
-"""They need secfc[flare]."""
+"""They need the extra flare."""
 
 
 class Organisations:
@@ -176,3 +179,19 @@ def organisations(tmp_path: Path) -> Callable[..., Organisations]:
         return Organisations(tmp_path, blobs(*counts), **job)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def set_up_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three hospitals that have asked to take part, and a coordinator that has answered."""
+    from support.hospitals import set_up  # noqa: PLC0415 - of the extra flare
+
+    folder = tmp_path_factory.mktemp("consortium")
+    set_up(folder)
+    return folder
+
+
+@pytest.fixture
+def made(set_up_once: Path, tmp_path: Path) -> Path:
+    """A copy of their files that a test may change."""
+    return Path(shutil.copytree(set_up_once, tmp_path / "made", symlinks=True))

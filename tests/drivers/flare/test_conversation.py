@@ -24,6 +24,7 @@ from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
 from secfc.drivers.calls import Kind, decode_answer
+from secfc.drivers.conversation import Conversation
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
@@ -36,6 +37,7 @@ from secfc.errors import (
     TooManyFaultsError,
 )
 from secfc.protocol.messages import Assignment, CoinRequest, Finish, Plan, Share
+from secfc.protocol.wire import HEADER_BYTES, envelope
 from secfc.report.agreed import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -301,6 +303,24 @@ def test_where_labels_alone_are_opened_a_lost_comparer_ends_the_run_by_name(orga
     made = organisations(20, 10, 30, 5, disclosure="labels")
     with pytest.raises(TooManyFaultsError, match=r"client 2 is absent, who compares.*lost of 4: site-2"):
         Network(made, spoil=third_round(monkeypatch, 2), deadline=1.0).run()
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["does not open", "is not encoded"])
+def test_where_labels_alone_are_opened_who_sends_no_answer_is_named_beside_who_says_so(
+    organisations, monkeypatch, cut
+):
+    def spoil(message):
+        header = envelope(message)
+        if (header.kind, header.sender) != ("MaskedAnswer", 1):
+            return message
+        return message[: HEADER_BYTES + 2] if cut else bytes(message[:-1]) + bytes([message[-1] ^ 1])
+
+    put = Conversation.put
+    monkeypatch.setattr(Conversation, "put", lambda self, message: put(self, spoil(message)))
+    network = Network(organisations(20, 10, 30, disclosure="labels"), deadline=1.0)
+    with pytest.raises(TooManyFaultsError, match=r"the last: site-2: too-many-faults \(client 1\)") as caught:
+        network.run()
+    assert caught.value.clients == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,14 @@ def test_sites_read_their_rows_from_postgresql_and_parquet(organisations, postgr
     )
     done = CliRunner().invoke(
         app,
-        ["flare", "poc", str(made.job), *(str(made.config(name)) for name in made.sites), "--timeout", "200"],
+        [
+            "consortium",
+            "rehearse",
+            str(made.job),
+            *(str(made.config(name)) for name in made.sites),
+            "--timeout",
+            "200",
+        ],
     )
     assert done.exit_code == 0, done.output
     agreement = made.agreement

@@ -20,8 +20,9 @@ from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation as module
-from secfc.drivers.flare.federation import SERVER, Federation
+from secfc.drivers.flare.federation import Federation
 from secfc.drivers.flare.jobs import export_job
+from secfc.drivers.flare.kits import SERVER
 from secfc.errors import PartyError
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
@@ -227,9 +228,7 @@ def test_a_site_with_another_key_than_the_rosters_is_refused(consortium, job):
 def test_a_site_with_a_certificate_of_another_authority_does_not_get_in(consortium, tmp_path, monkeypatch):
     _, federation = consortium
     other = Federation(tmp_path / "other", ["site-3"])
-    stopped = federation._processes["site-3"]
-    stopped.terminate()
-    stopped.wait()
+    federation.parties["site-3"].stop()
     startup = federation.kits["site-3"] / "startup"
     kept = tmp_path / "kept"
     shutil.copytree(startup, kept)
@@ -240,8 +239,7 @@ def test_a_site_with_a_certificate_of_another_authority_does_not_get_in(consorti
         with pytest.raises(PartyError, match="sites that did not register: site-3"):
             federation.start("site-3")
     finally:
-        federation._processes["site-3"].kill()
-        federation._processes["site-3"].wait()
+        federation.parties["site-3"].stop()
         shutil.rmtree(startup)
         shutil.copytree(kept, startup)
     monkeypatch.undo()
@@ -260,12 +258,12 @@ def test_a_federation_ends_with_its_starter_however_that_ends(tmp_path):
     )
     starter = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     port = int(starter.stdout.readline())
-    assert len(running(tmp_path / "flare" / "secfc")) == 2
+    assert len(running(f"{tmp_path}/flare/")) == 2
     os.kill(starter.pid, signal.SIGKILL)
     starter.wait()
     starter.stdout.close()
     until = time.monotonic() + 60
-    while running(tmp_path / "flare" / "secfc") and time.monotonic() < until:
+    while running(f"{tmp_path}/flare/") and time.monotonic() < until:
         time.sleep(0.2)
-    assert running(tmp_path / "flare" / "secfc") == []
+    assert running(f"{tmp_path}/flare/") == []
     assert_free(port)

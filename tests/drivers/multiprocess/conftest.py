@@ -11,7 +11,8 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.drivers import framing, pipes
+from secfc.drivers import framing
+from secfc.drivers.processes import ForkServer
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
@@ -20,13 +21,13 @@ PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 def sabotage(monkeypatch):
     """Code that a process executes before it starts to work: that of client 1, then 2 and so on."""
     codes = {}
-    real = pipes.start_program
+    real = ForkServer.start
     count = iter(range(1, 1000))
 
-    def start(module):
+    def start(forks):
         code = codes.get(next(count))
         if code is None:
-            return real(module)
+            return real(forks)
         main = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
         return warm.Popen(
             [sys.executable, "-P", "-c", f"{textwrap.dedent(code)}\n{main}"],
@@ -36,21 +37,21 @@ def sabotage(monkeypatch):
             start_new_session=True,
         )
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     return codes.__setitem__
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch, sabotage):
     """The processes that the test starts; none of them, their pipes and threads is left behind."""
-    processes, real = [], pipes.start_program
+    processes, real = [], ForkServer.start
     threads = set(threading.enumerate())
 
-    def start(module):
-        processes.append(real(module))
+    def start(forks):
+        processes.append(real(forks))
         return processes[-1]
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     yield processes
     assert [process.poll() for process in processes if process.poll() is None] == []
     assert all(process.stdin.closed and process.stdout.closed for process in processes)

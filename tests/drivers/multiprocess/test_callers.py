@@ -34,12 +34,12 @@ SCRIPT = """
 import sys
 import numpy as np
 import secfc
-from secfc.drivers import pipes
+from secfc.drivers.processes import ForkServer
 
-started, real = [], pipes.start_program
+started, real = [], ForkServer.start
 
-def start(module):
-    started.append(real(module))
+def start(forks):
+    started.append(real(forks))
     print("pid", started[-1].pid, flush=True)
     return started[-1]
 
@@ -47,7 +47,7 @@ def progress(now):
     if now.round == 1 and now.waiting_for == 3:
         print("iterating", flush=True)
 
-pipes.start_program = start
+ForkServer.start = start
 rows = [np.random.default_rng(j).normal(size=(60, 2)) for j in range(3)]
 n_init = int(sys.argv[1])
 result = secfc.run(

@@ -11,6 +11,7 @@ from support.outcomes import assert_equal
 from secfc.drivers import conversation, pipes
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.processes import ForkServer
 from secfc.errors import (
     DataError,
     TooManyFaultsError,
@@ -59,14 +60,14 @@ def test_no_open_file_is_left(setup_of, started):
 @pytest.fixture
 def third_start_fails(started, monkeypatch):
     """The system refuses to start a third process."""
-    real = pipes.start_program
+    real = ForkServer.start
 
-    def start(module):
+    def start(forks):
         if len(started) == 2:
             raise OSError("no more processes")
-        return real(module)
+        return real(forks)
 
-    monkeypatch.setattr(pipes, "start_program", start)
+    monkeypatch.setattr(ForkServer, "start", start)
     yield
     for process in started:
         process.stdin.close()

@@ -1,4 +1,4 @@
-"""`secfc flare poc`: the rehearsal on one machine."""
+"""`secfc consortium rehearse`: the rehearsal on one machine."""
 
 import numpy as np
 import pytest
@@ -43,13 +43,13 @@ def assert_exact(made):
         np.testing.assert_array_equal(made.labels(name), labels)
 
 
-def test_poc_prepares_leaves_exact_labels_at_the_sites_and_a_summary_that_holds(organisations):
+def test_a_rehearsal_prepares_leaves_exact_labels_at_the_sites_and_a_summary_that_holds(organisations):
     made = organisations(20, 10, 30)
     prepare_first(made)
     page = made.folder / "r.html"
     sites = [str(made.config(name)) for name in reversed(made.sites)]
     done = CliRunner().invoke(
-        app, ["flare", "poc", str(made.job), *sites, "--timeout", "200", "--report", str(page)]
+        app, ["consortium", "rehearse", str(made.job), *sites, "--timeout", "200", "--report", str(page)]
     )
     assert done.exit_code == 0, done.output
     assert "converged after" in done.output

@@ -1,0 +1,60 @@
+"""Looking before signing: a site's files and rows against the job, at the site alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from secfc.agreement.ids_key import read_ids_key
+from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.keys import read_key
+from secfc.agreement.rows import SiteRows, read_rows
+from secfc.agreement.site_file import Site
+from secfc.errors import SecFCError, all_of
+from secfc.psu.tokens import row_ids
+from secfc.sealing.identity import Identity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What a site has found in order."""
+
+    agreement: Agreement
+    identity: Identity = field(repr=False)
+    rows: SiteRows = field(repr=False)
+
+
+def check_site(site: Site) -> Checked:
+    """Check key, limits, date, site file and rows of a site against its copy of the job.
+
+    Raises a SecFCError with a line for everything that is wrong: with the limit, or with the column and how
+    many rows do not fit; never a value. Nothing leaves the site.
+    """
+    agreement, identity = read_job(site.job), read_key(site.key)
+    wrong: list[SecFCError] = []
+    rows: list[SiteRows] = []
+
+    def look(at: Callable[[], object]) -> None:
+        try:
+            at()
+        except SecFCError as error:
+            wrong.append(error)
+
+    look(lambda: agreement.consortium.number_of(site.party, identity.public, file=site.key))
+    if wrong:  # of another roster: nothing else can be said
+        raise wrong[0]
+    look(lambda: site.check(agreement))
+    look(lambda: agreement.check_date(datetime.now(UTC).date()))
+    look(lambda: rows.append(read_rows(site, agreement)))
+    if site.ids_key is not None:
+        look(lambda: _check_ids(site, rows))
+    if wrong:
+        raise all_of(wrong)
+    return Checked(agreement=agreement, identity=identity, rows=rows[0])
+
+
+def _check_ids(site: Site, rows: list[SiteRows]) -> None:
+    """Raise ParameterError for a key of IDs that cannot be used, DataError for IDs that are not each once."""
+    assert site.ids_key is not None
+    key = read_ids_key(site.ids_key)
+    if rows and rows[0].ids is not None:
+        row_ids(rows[0].ids, key=key, name=site.party)

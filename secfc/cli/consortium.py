@@ -1,0 +1,256 @@
+"""`secfc consortium`: a run across organisations on NVIDIA FLARE. docs/deployment.md walks through it."""
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from secfc.cli.job import (
+    CoordinatorKey,
+    OwnSite,
+    Report,
+    SiteFiles,
+    SummaryFile,
+    collect_files,
+    show_checked,
+    show_findings,
+    write_page,
+)
+from secfc.cli.keys import read_out
+from secfc.cli.render import console
+from secfc.errors import ParameterError, PartyError
+from secfc.escaping import shown
+from secfc.outputs import check_new_file, check_report, replace_text
+
+if TYPE_CHECKING:
+    from secfc.agreement.job_file import Agreement
+
+consortium = typer.Typer(
+    help="Runs across organisations on NVIDIA FLARE: from nothing to a signed result.", no_args_is_help=True
+)
+
+_DEADLINE = 600.0
+_TIMEOUT = 86400.0
+_SITE = Path("site.toml")
+
+Deadline = Annotated[float, typer.Option(help="Seconds that a site has to answer a call.")]
+Timeout = Annotated[float, typer.Option(help="Seconds until the whole job is given up.")]
+Resumable = Annotated[
+    bool,
+    typer.Option(
+        "--resumable",
+        help="The coordinator keeps a log in the server's kit: the same command goes on with a run that was "
+        "interrupted. Sites keep theirs in the storage of their site files.",
+    ),
+]
+
+
+def _need_flare() -> None:
+    if find_spec("nvflare") is None:
+        raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
+
+
+@consortium.command(epilog="Example: secfc consortium request hospital-a --rows rows.csv --id patient")
+def request(
+    name: Annotated[str, typer.Argument(help="Short name: letters, digits, - and _.")],
+    rows: Annotated[
+        str | None, typer.Option(help="The file of your rows; a database is named in site.toml later.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Column of row IDs.")] = None,
+    helper: Annotated[
+        bool, typer.Option("--helper", help="You bring no rows: you compare those of others.")
+    ] = False,
+    organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
+    folder: Annotated[Path, typer.Option(help="Where to write; by default here.")] = Path(),
+) -> None:
+    """A site's first step: make your keys, your site file, and the request to hand to the coordinator."""
+    _need_flare()
+    from secfc.drivers.flare.setting_up import request
+
+    if helper == (rows is not None):
+        raise ParameterError("--rows: name the file of your rows, or be a --helper")
+    data = None if rows is None else {"path": rows} | ({} if id_column is None else {"id": id_column})
+    handed = request(folder, name, organisation=organisation, data=data)
+    out = console()
+    out.print(f"{handed}: hand it to the coordinator; it holds no secret", soft_wrap=True)
+    out.print(f"{folder / _SITE}: yours; say in it where your rows are, and what you refuse", soft_wrap=True)
+
+
+@consortium.command(
+    epilog="Example: secfc consortium new job.toml a.request b.request c.request --host server.example.com"
+)
+def new(
+    job: Annotated[Path, typer.Argument(help="The job file; it names its roster roster.toml.")],
+    requests: Annotated[
+        list[Path], typer.Argument(help="Files of requests, in the order of client numbers.")
+    ],
+    host: Annotated[str, typer.Option(help="Name or address at which sites reach this machine.")],
+    port: Annotated[int, typer.Option(help="The one port at which sites reach this machine.")] = 8002,
+    project: Annotated[str, typer.Option(help="What FLARE calls all of it.")] = "secfc",
+    out: Annotated[Path, typer.Option("--out", help="Folder to write; must not hold anything.")] = Path(
+        "consortium"
+    ),
+) -> None:
+    """The coordinator's first step: keys, certificates, and the file to hand to all sites."""
+    _need_flare()
+    from secfc.drivers.flare.provision import Address
+    from secfc.drivers.flare.setting_up import CONSORTIUM, found
+
+    address = Address(project=project, host=host, port=port)
+    agreement = found(job, requests, out, address=address)
+    console().print(f"{out / CONSORTIUM}: hand it to every site; it holds no secret", soft_wrap=True)
+    console().print(f"{out}: the rest of it is yours; it holds private keys", soft_wrap=True)
+    _show_words(agreement)
+
+
+@consortium.command(epilog="Example: secfc consortium accept consortium.toml")
+def accept(
+    file: Annotated[Path, typer.Argument(help="The file that the coordinator handed over.")],
+    site: Annotated[Path, typer.Option(help="Your site file.")] = _SITE,
+) -> None:
+    """A site's second step: take job, roster and certificate, and check your rows; then compare the words."""
+    _need_flare()
+    from secfc.agreement.check import check_site
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.site_file import read_site
+    from secfc.drivers.flare.setting_up import accept
+
+    own = read_site(site)
+    accept(file, own)
+    console().print(f"{own.job.parent}: the job, its roster and your startup kit", soft_wrap=True)
+    _show_words(read_job(own.job))
+    console().print("compare them with the other sites, by a way that the coordinator does not control")
+    show_checked(own, check_site(own))
+    console().print(
+        f"Next, if all is as agreed: secfc job show {own.job}, secfc job sign {site}", soft_wrap=True
+    )
+
+
+@consortium.command(epilog="Example: secfc consortium start site.toml")
+def start(site: OwnSite = _SITE) -> None:
+    """A site's last step: wait for the coordinator, and take part in one run of the job."""
+    _need_flare()
+    from secfc.agreement.site_file import read_site
+    from secfc.drivers.flare.runs import ending_of, run_site
+    from secfc.public_errors import COMPLETE
+
+    out = console()
+    own = read_site(site)
+    folder = run_site(own, say=lambda text: out.print(text, soft_wrap=True))
+    ended = ending_of(folder)
+    if ended != COMPLETE:
+        raise PartyError(f"{own.party}: {ended}; {folder} has the statement")
+    out.print(f"{folder}: labels, and the signed statement", soft_wrap=True)
+
+
+@consortium.command(
+    epilog="Example: secfc consortium run consortium/job.toml a.signatures b.signatures c.signatures"
+)
+def run(
+    job: Annotated[Path, typer.Argument(help="The job file in the consortium's folder.")],
+    signatures: Annotated[
+        list[Path] | None, typer.Argument(help="Files of signatures that sites have handed over.")
+    ] = None,
+    summary: SummaryFile = None,
+    report: Report = None,
+    deadline: Deadline = _DEADLINE,
+    timeout: Timeout = _TIMEOUT,
+    resumable: Resumable = False,
+) -> None:
+    """The coordinator's last step: start the server, wait for all sites, run the job, audit it."""
+    _need_flare()
+    from secfc.agreement.audit import audit
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.statement import read_summary
+    from secfc.drivers.flare.runs import run_server
+
+    path = summary or job.with_suffix(".summary.json")
+    check_new_file("--summary", path)
+    check_report(report)
+    agreement, out = read_job(job), console()
+    if signatures:
+        collect_files(job, signatures)
+    text = run_server(
+        job,
+        deadline=deadline,
+        timeout=timeout,
+        resumable=resumable,
+        say=lambda said: out.print(said, soft_wrap=True),
+    )
+    _finish(agreement, job, path, report, text)
+    show_findings(audit(read_summary(path), agreement))
+
+
+@consortium.command(epilog="Example: secfc consortium rehearse job.toml north.toml south.toml west.toml")
+def rehearse(
+    job: Annotated[Path, typer.Argument(help="The job file that all have signed; signatures are beside it.")],
+    sites: SiteFiles,
+    summary: SummaryFile = None,
+    report: Report = None,
+    key: CoordinatorKey = None,
+    workspace: Annotated[
+        Path | None, typer.Option(help="Folder to keep kits and logs in; by default none are kept.")
+    ] = None,
+    deadline: Deadline = _DEADLINE,
+    timeout: Timeout = _TIMEOUT,
+) -> None:
+    """Run a job on this machine with a real FLARE server and site processes and mutual TLS.
+
+    Labels and signed statements are where the site files say, the summary of all statements beside the job.
+    """
+    with tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
+        from secfc.agreement.job_file import read_job
+        from secfc.agreement.keys import COORDINATOR_KEY
+        from secfc.drivers.agreed import in_order
+
+        _need_flare()
+        from secfc.drivers.flare.federation import Federation
+        from secfc.drivers.flare.jobs import export_job
+
+        agreement = read_job(job)
+        files = in_order(agreement, sites)
+        path = summary or job.with_suffix(".summary.json")
+        check_new_file("--summary", path)
+        check_report(report)
+        folder = workspace or Path(scratch) / "workspace"
+        if folder.exists():
+            raise ParameterError(f"--workspace: {folder} already exists")
+        export_job(job, Path(scratch) / "job", deadline=deadline)
+        with Federation(folder, agreement.names) as federation:
+            for name, file in zip(agreement.names, files, strict=True):
+                federation.join(name, file)
+            federation.give_key(key or job.with_name(COORDINATOR_KEY))
+            federation.start()
+            number, written = federation.run(Path(scratch) / "job", timeout=timeout)
+            if written is None:
+                reason = federation.status(number)
+                raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
+            text = written.read_text(encoding="utf-8")
+        _finish(agreement, job, path, report, text)
+
+
+def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, text: str) -> None:
+    """Write the summary of a run and its page, and say how it ended."""
+    from secfc.agreement.statement import read_summary
+
+    replace_text(path, text)
+    told = read_summary(path).coordinator
+    if told["interrupted"]:
+        path.unlink()
+        raise PartyError(f"{told['ended']}; interrupted: the same command goes on with the run")
+    write_page(report, path, agreement)
+    if told["ended"] != "complete":
+        raise PartyError(f"{told['ended']}")
+    out = console()
+    for name, why in told["lost"].items():
+        out.print(f"{shown(name)} was lost: {shown(why)}", soft_wrap=True)
+    end = "converged" if told["result"]["converged"] else "stopped at max_iter"
+    out.print(f"{end} after {told['result']['n_iter']} iterations")
+    out.print(f"{path}: secfc audit {path} --job {job}", soft_wrap=True)
+
+
+def _show_words(agreement: "Agreement") -> None:
+    console().print(f"words of the roster, {len(agreement.names)} parties and the coordinator:")
+    read_out(agreement.consortium.words)

@@ -1,0 +1,180 @@
+"""Certificates by which FLARE's server, sites and administrator know each other, made by FLARE's functions.
+
+A party makes its private key and a signing request; the authority, which is the coordinator's, signs. The
+authority takes nothing from a request but the public key: names and roles are the roster's.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from nvflare.lighter import utils
+
+from secfc.drivers.flare.kits import Role, organisation_of
+from secfc.errors import ParameterError
+
+_AUTHORITY_DAYS, _DAYS = 3650, 1095
+_CLOCKS_DIFFER = timedelta(days=1)
+_LEAST_BITS, _MOST_BITS = 2048, 8192
+
+
+@dataclass(frozen=True)
+class Authority:
+    """Who signs certificates of a project."""
+
+    key: RSAPrivateKey = field(repr=False)
+    certificate: x509.Certificate
+
+    @classmethod
+    def new(cls, project: str) -> "Authority":
+        """An authority of its own, with a fresh key."""
+        key, public = utils.generate_keys()
+        begin = datetime.now(UTC) - _CLOCKS_DIFFER
+        certificate = utils.generate_cert(
+            subject=utils.Identity(project),
+            issuer=utils.Identity(project),
+            signing_pri_key=key,
+            subject_pub_key=public,
+            ca=True,
+            not_valid_before=begin,
+            not_valid_after=begin + timedelta(days=_AUTHORITY_DAYS),
+        )
+        return cls(key, certificate)
+
+    @property
+    def pem(self) -> str:
+        """Its certificate."""
+        return as_pem(self.certificate)
+
+    @property
+    def key_pem(self) -> str:
+        """Its private key, which the coordinator keeps."""
+        return str(utils.serialize_pri_key(self.key).decode())
+
+    def certify(self, public: RSAPublicKey, *, name: str, role: Role, hosts: tuple[str, ...] = ()) -> str:
+        """A certificate, PEM; `hosts` are the addresses at which a server is reached."""
+        admin = role == "lead"
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH, *([] if admin else [ExtendedKeyUsageOID.SERVER_AUTH])]
+        usage = x509.KeyUsage(
+            digital_signature=True,
+            content_commitment=admin,
+            key_encipherment=not admin,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=False,
+            crl_sign=False,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        begin = datetime.now(UTC) - _CLOCKS_DIFFER
+        issuer = self.certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value
+        certificate = utils.generate_cert(
+            subject=utils.Identity(name, organisation_of(name, role), role),
+            issuer=utils.Identity(issuer),
+            signing_pri_key=self.key,
+            subject_pub_key=public,
+            server_default_host=hosts[0] if hosts else None,
+            server_additional_hosts=list(hosts[1:]) or None,
+            not_valid_before=max(begin, self.certificate.not_valid_before_utc),
+            not_valid_after=begin + timedelta(days=_DAYS),
+            extra_extensions=[
+                (x509.BasicConstraints(ca=False, path_length=None), True),
+                (usage, True),
+                (x509.ExtendedKeyUsage(uses), False),
+            ],
+        )
+        return as_pem(certificate)
+
+
+def new_key() -> tuple[RSAPrivateKey, str]:
+    """A private key for TLS, and it as PEM, which its owner keeps."""
+    key, _ = utils.generate_keys()
+    return key, utils.serialize_pri_key(key).decode()
+
+
+def read_tls_key(text: str, *, name: str) -> RSAPrivateKey:
+    """The private key of a PEM text; ParameterError, which shows nothing of it."""
+    try:
+        key = load_pem_private_key(text.encode(), password=None)
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, RSAPrivateKey):
+        raise ParameterError(f"{name}: no key for TLS, as secfc consortium request writes it")
+    return key
+
+
+def signing_request(key: RSAPrivateKey, name: str) -> str:
+    """A request to sign this key for a party, PEM."""
+    builder = x509.CertificateSigningRequestBuilder().subject_name(utils.x509_name(name))
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def requested_key(pem: str, *, party: str, name: str) -> RSAPublicKey:
+    """The public key of a party's signing request, whose holder has made it.
+
+    Raises ParameterError, with `name`, for another party's request, another kind of key, a text with anything
+    else in it, and a request that is not signed by the key.
+    """
+    try:
+        request = x509.load_pem_x509_csr(pem.encode())
+        whole = request.public_bytes(Encoding.PEM).decode() == pem and request.is_signature_valid
+        public, names = request.public_key(), request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except Exception:
+        # What the library raises for hostile bytes is of many types.
+        raise ParameterError(f"{name}: tls: no signing request") from None
+    if not whole:
+        raise ParameterError(f"{name}: tls: not one signing request that its key has signed")
+    if [one.value for one in names] != [party]:
+        raise ParameterError(f"{name}: tls: the signing request is not for {party}")
+    if not isinstance(public, RSAPublicKey) or not _LEAST_BITS <= public.key_size <= _MOST_BITS:
+        raise ParameterError(f"{name}: tls: an RSA key of {_LEAST_BITS} to {_MOST_BITS} bits is needed")
+    return public
+
+
+def check_certificate(pem: str, authority: str, key: RSAPrivateKey, *, party: str, name: str) -> None:
+    """Raise ParameterError, with `name`, unless the authority certified a party's own key for it."""
+    own, issuer = (_certificate(text, name=name) for text in (pem, authority))
+    if _raw(own.public_key()) != _raw(key.public_key()):
+        raise ParameterError(f"{name}: the certificate of {party} is of another key than this party's")
+    try:
+        constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+        issuer.verify_directly_issued_by(issuer)
+        own.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        raise ParameterError(f"{name}: the certificate of {party} is not by the authority in it") from None
+    subject = [one.value for one in own.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    if not constraints.ca or subject != [party]:
+        raise ParameterError(f"{name}: the certificate is not one of {party} by an authority")
+    if not own.not_valid_before_utc <= datetime.now(UTC) <= own.not_valid_after_utc:
+        ends = own.not_valid_after_utc.date().isoformat()
+        raise ParameterError(f"{name}: the certificate of {party} is not valid today; it ends on {ends}")
+
+
+def _certificate(pem: str, *, name: str) -> x509.Certificate:
+    """The certificate of a PEM text with nothing else in it."""
+    try:
+        found = x509.load_pem_x509_certificate(pem.encode())
+        whole = as_pem(found) == pem
+        found.public_key()
+        _ = found.extensions
+    except Exception:
+        raise ParameterError(f"{name}: a certificate cannot be read") from None
+    if not whole:
+        raise ParameterError(f"{name}: a certificate has more in its text")
+    return found
+
+
+def as_pem(certificate: x509.Certificate) -> str:
+    """A certificate as files show it."""
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _raw(public: object) -> bytes | None:
+    if not isinstance(public, RSAPublicKey):
+        return None
+    return public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -1,0 +1,195 @@
+"""The two files that are handed over before a run: a party's request, and the coordinator's consortium file.
+
+Both are TOML that people can read. They come from others, so every field is checked before any is used.
+Neither has a place for a private key.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from secfc.agreement.consortium import Consortium, Member, check_member, roster_of
+from secfc.agreement.job_file import JobSchema
+from secfc.agreement.keys import key_bytes, key_text
+from secfc.agreement.signatures import decoded, encoded
+from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml, read_text
+from secfc.drivers.flare.kits import SERVER
+from secfc.drivers.flare.provision import Address
+from secfc.errors import AgreementError, ParameterError, SealError
+from secfc.params import MAX_CLIENTS
+from secfc.sealing.identity import Identity, Roster
+
+JOB, ROSTER, SCHEMA = "job.toml", "roster.toml", "schema.toml"
+"""Names of the files in a consortium's folder; a job file names the other two."""
+
+COORDINATOR = "coordinator"  # its name in the roster
+_SIGNED_REQUEST, _SIGNED_CONSORTIUM = b"secfc request 1", b"secfc consortium 1"
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_MOST_PORT = (1 << 16) - 1
+
+_MOST_REQUEST = 1 << 15  # bytes: others' keys and names, and no more
+
+Pem = Annotated[str, Field(max_length=10_000)]
+
+
+class RequestSchema(FileSchema):
+    """A party's request to take part."""
+
+    format: Literal["secfc request 1"]
+    name: str
+    organisation: str
+    helper: bool
+    key: str
+    tls: Pem
+    signature: str
+
+
+class ConsortiumSchema(FileSchema):
+    """Who takes part in what, where the server is, and the certificates of all sites."""
+
+    format: Literal["secfc consortium 1"]
+    project: str
+    host: str
+    port: int
+    roster: str
+    job: str
+    prepare: str | None = None
+    authority: Pem
+    certificates: dict[str, Pem] = Field(max_length=MAX_CLIENTS)
+    signature: str
+
+
+def check_party(name: str, organisation: str) -> None:
+    """Raise ParameterError unless a party can be called this, to FLARE too."""
+    check_member(name, organisation)
+    if name.lower() in (SERVER, COORDINATOR):
+        raise ParameterError(f"name: {name!r} is the coordinator's")
+
+
+def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) -> str:
+    """A party's request, which its key signs; `tls` is its signing request, PEM."""
+    schema = RequestSchema(
+        format="secfc request 1",
+        name=member.name,
+        organisation=member.organisation,
+        helper=helper,
+        key=key_text(member.key),
+        tls=tls,
+        signature="",
+    )
+    return _text(
+        "A request to take part in a consortium of secfc. Hand it to the coordinator; it holds no secret.",
+        schema,
+        encoded(identity.sign(_signed(schema, _SIGNED_REQUEST))),
+    )
+
+
+def read_request(path: Path) -> tuple[Member, RequestSchema]:
+    """The party that made a request, with its key; ParameterError names the file and what is wrong."""
+    file = TomlFile(path, read_text(path, most=_MOST_REQUEST))
+    schema = file.check(RequestSchema)
+    try:
+        check_party(schema.name, schema.organisation)
+        member = Member(name=schema.name, organisation=schema.organisation, key=key_bytes(schema.key))
+    except ValueError as error:
+        raise ParameterError(f"{path}: {error}") from None
+    _verify(file, schema, member.key, _SIGNED_REQUEST)
+    return member, schema
+
+
+def consortium_text(schema: ConsortiumSchema, identity: Identity) -> str:
+    """The consortium file, signed by the coordinator."""
+    return _text(
+        "A consortium of secfc: the coordinator hands this file to every site. It holds no secret.",
+        schema,
+        encoded(identity.sign(_signed(schema, _SIGNED_CONSORTIUM))),
+    )
+
+
+def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
+    """A consortium file that the coordinator of the roster in it has signed, and that roster.
+
+    Who compares the roster's words with the others knows whose file it is. That all have the same job shows
+    when they have signed it.
+
+    Raises
+    ------
+    ParameterError
+        Naming the file, and the line or the part that is wrong.
+    AgreementError
+        The coordinator's key has not signed it.
+    """
+    file = TomlFile(path)
+    schema = file.check(ConsortiumSchema)
+    check_address(address_of(schema), name=str(path))
+    consortium = roster_of(TomlFile(Path(f"{path}: roster"), schema.roster))
+    if consortium.coordinator is None:
+        raise ParameterError(f"{path}: roster: it has no [coordinator]")
+    _verify(file, schema, consortium.coordinator.key, _SIGNED_CONSORTIUM)
+    check_job_names(TomlFile(Path(f"{path}: job"), schema.job), prepares=schema.prepare is not None)
+    if set(schema.certificates) != set(consortium.names):
+        raise file.error("certificates", text="certificates: one of each party of the roster is needed")
+    return schema, consortium
+
+
+def address_of(schema: ConsortiumSchema) -> Address:
+    """Where the server is."""
+    return Address(project=schema.project, host=schema.host, port=schema.port)
+
+
+def check_address(address: Address, *, name: str) -> None:
+    """Raise ParameterError, with `name`, unless a server can be there: all of it goes into FLARE's files."""
+    if not _PROJECT.fullmatch(address.project):
+        raise ParameterError(f"{name}: project: 1 to 63 letters, digits, '-' and '_' are possible")
+    if not _HOST.fullmatch(address.host):
+        raise ParameterError(f"{name}: host: the name or the IPv4 address of a machine is needed")
+    if not 0 < address.port <= _MOST_PORT:
+        raise ParameterError(f"{name}: port: 1 to {_MOST_PORT} are possible, {address.port} was given")
+
+
+def check_job_names(job: TomlFile, *, prepares: bool) -> None:
+    """Raise ParameterError unless a job file names roster and schema as they stand beside it."""
+    schema = job.check(JobSchema)
+    for key, given, needed in (("roster", schema.roster, ROSTER), ("prepare", schema.prepare, SCHEMA)):
+        if key == "prepare" and given is None and not prepares:
+            continue
+        if given != needed:
+            raise job.error(key, text=f'{key}: "{needed}" is needed: a consortium has it beside the job')
+    if prepares != (schema.prepare is not None):
+        raise job.error("prepare", text="prepare: the file of the schema is missing")
+
+
+def _verify(file: TomlFile, schema: "RequestSchema | ConsortiumSchema", key: bytes, kind: bytes) -> None:
+    try:
+        Roster((key,)).verify(1, decoded(schema.signature), _signed(schema, kind))
+    except (SealError, ValueError):
+        text = f"{file.path}: not signed by the key of who made it, or changed since"
+        raise AgreementError(text) from None
+
+
+def _signed(schema: "RequestSchema | ConsortiumSchema", kind: bytes) -> bytes:
+    """What is signed: all but the signature."""
+    return kind + json.dumps(schema.model_dump(exclude={"signature"}), sort_keys=True).encode()
+
+
+def _text(head: str, schema: "RequestSchema | ConsortiumSchema", signature: str) -> str:
+    """A TOML file of these values."""
+    values = schema.model_dump(exclude_none=True) | {"signature": signature}
+    tables = {key: value for key, value in values.items() if isinstance(value, dict)}
+    lines = [f"# {head}"]
+    lines += [f"{key} = {_value(value)}" for key, value in values.items() if key not in tables]
+    for key, table in tables.items():
+        lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {_value(value)}" for name, value in table.items())]
+    return "\n".join([*lines, ""])
+
+
+def _value(value: object) -> str:
+    """A value as TOML has it; a text of several lines as such."""
+    if not isinstance(value, str) or "\n" not in value:
+        return as_toml(value) if isinstance(value, str) else json.dumps(value)
+    inside = value.replace("\\", "\\\\").replace('"""', '""\\"')
+    return f'"""\n{inside}"""'

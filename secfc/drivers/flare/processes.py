@@ -1,0 +1,197 @@
+"""FLARE's server and sites as processes of this machine, which end with their starter; jobs of the server.
+
+Submitting and asking are FLARE's own commands.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from secfc.drivers.flare.jobs import SUMMARY
+from secfc.drivers.flare.kits import SERVER, Role, organisation_of
+from secfc.errors import PartyError
+
+_GRACE_SECONDS = 10.0
+_COMMAND_SECONDS = 120.0
+_POLL_SECONDS = 0.2
+_ASK_SECONDS = 10.0
+_WORKER = "nvflare.private.fed.app.client.worker_process"  # program of a job at a site
+
+
+class KitProcess:
+    """The process of a server or a site, and those of its jobs."""
+
+    def __init__(self, kit: Path, name: str) -> None:
+        self.kit, self.name = kit.resolve(), name
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def console(self) -> Path:
+        """The file of what it says."""
+        return self.kit / "console.txt"
+
+    def said(self) -> str:
+        """What it has said since it was started."""
+        return self.console.read_text(errors="replace") if self.console.exists() else ""
+
+    def start(self) -> None:
+        """Start it, again if it has ended."""
+        (self.kit / "transfer").mkdir(exist_ok=True)
+        self._reap()
+        side: Role = "server" if self.name == SERVER else "client"
+        uid = [] if side == "server" else [f"uid={self.name}"]
+        program = f"nvflare.private.fed.app.{side}.{side}_train"
+        command = [sys.executable, "-u", "-m", "secfc.drivers.flare.leash", program, "-m", str(self.kit)]
+        command += ["-s", f"fed_{side}.json", "--set", "secure_train=true", *uid]
+        command += [f"org={organisation_of(self.name, side)}", "config_folder=config"]
+        with self.console.open("wb") as console:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                cwd=self.kit,
+                start_new_session=True,
+            )
+
+    @property
+    def pids(self) -> list[int]:
+        """Its own process and those of its jobs."""
+        return [process.pid for process in self._processes()]
+
+    @property
+    def works(self) -> bool:
+        """Whether a job runs at this site."""
+        return any(_WORKER in process.info["cmdline"] for process in self._processes())
+
+    def _processes(self) -> list[psutil.Process]:
+        found = psutil.process_iter(["cmdline"])
+        return [process for process in found if str(self.kit) in (process.info["cmdline"] or [])]
+
+    def stop(self) -> None:
+        """End all its processes."""
+        stop([self])
+
+    def _reap(self) -> None:
+        """Wait for a process that has ended."""
+        if self._process is not None:
+            self._process.wait()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process = None
+
+
+def stop(parties: Collection[KitProcess]) -> None:
+    """End all processes of some parties."""
+    started = [one for one in parties if one._process is not None]
+    found = [process for one in started for process in one._processes()]
+    for process in found:
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # somebody else's, who names the kit too
+            process.terminate()
+    _, alive = psutil.wait_procs(found, timeout=_GRACE_SECONDS)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            process.kill()
+    psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
+    for one in started:
+        one._reap()
+
+
+class ServerProcess(KitProcess):
+    """The server, and who submits its jobs, by the administrator's kit."""
+
+    def __init__(self, kit: Path, admin: Path) -> None:
+        super().__init__(kit, SERVER)
+        self._admin = admin.resolve()
+
+    def known(self, names: Sequence[str]) -> set[str]:
+        """Sites whose latest process this process of the server has accepted."""
+        said = self.said()
+        return {
+            name
+            for name in names
+            if f"New client {name}@" in said or f"Re-activate the client: {name} at" in said
+        }
+
+    def _nvflare(self, *arguments: str) -> Any:
+        """What a command of FLARE's answers; PartyError has FLARE's reason."""
+        command = [sys.executable, "-m", "nvflare.cli", "--format", "json", *arguments]
+        command += ["--startup-kit", str(self._admin)]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                cwd=self._admin,
+                env=os.environ | {"HOME": str(self._admin)},
+                timeout=_COMMAND_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            text = f"nvflare {' '.join(arguments[:2])}: no answer within {_COMMAND_SECONDS:.0f} s"
+            raise PartyError(text) from None
+        answer: dict[str, Any] = {}
+        with suppress(ValueError):
+            answer = json.loads(done.stdout)
+        if done.returncode or answer.get("status") not in (None, "ok"):
+            reason = answer.get("message") or done.stderr.strip() or f"exit status {done.returncode}"
+            raise PartyError(f"nvflare {' '.join(arguments[:2])}: {reason}")
+        return answer.get("data")
+
+    def run(self, job: Path, *, timeout: float) -> tuple[str, Path | None]:
+        """Submit a job's folder and wait until its summary is written, or FLARE has ended the job.
+
+        Returns the job's number at FLARE, and a copy of the summary, None when the job ended before. Raises
+        PartyError after `timeout` seconds; the job is aborted then.
+        """
+        number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
+        until = time.monotonic() + timeout
+        asked = time.monotonic()
+        while (summary := self._summary(number)) is None:
+            time.sleep(_POLL_SECONDS)
+            if time.monotonic() > until:
+                self._nvflare("job", "abort", number, "--force")
+                raise PartyError(f"the job had not ended after {timeout:.0f} s and was aborted")
+            if time.monotonic() - asked > _ASK_SECONDS:
+                if self.status(number).startswith("FINISHED"):
+                    return number, self._summary(number)
+                asked = time.monotonic()
+        return number, summary
+
+    def _summary(self, number: str) -> Path | None:
+        """A copy of a job's summary: FLARE removes the job's folder when it has put it into its store."""
+        copy = self.kit / f"{number}.json"
+        with suppress(FileNotFoundError):
+            copy.write_bytes((self.kit / number / SUMMARY).read_bytes())
+            return copy
+        stored = self.kit / "store" / "jobs-storage" / number / "workspace"
+        with suppress(FileNotFoundError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(stored) as files:
+            copy.write_bytes(files.read(SUMMARY))
+            return copy
+        return None
+
+    def status(self, number: str) -> str:
+        """FLARE's status of a job."""
+        return str(self._nvflare("job", "meta", number)["status"])
+
+    def ended(self, number: str, *, timeout: float) -> str:
+        """FLARE's status of a job once FLARE is done with it, or after these seconds."""
+        until = time.monotonic() + timeout
+        while not (status := self.status(number)).startswith("FINISHED") and time.monotonic() < until:
+            time.sleep(1.0)
+        return status

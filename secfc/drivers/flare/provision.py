@@ -1,0 +1,63 @@
+"""FLARE's startup kits, made by its provisioner of keys and certificates that are there."""
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nvflare.lighter.constants import CtxKey
+from nvflare.lighter.entity import Project
+from nvflare.lighter.impl.static_file import StaticFileBuilder
+from nvflare.lighter.impl.workspace import WorkspaceBuilder
+from nvflare.lighter.provisioner import Provisioner
+
+from secfc.drivers.flare.kits import CLASSES, SERVER, Role, organisation_of, refuse_code
+from secfc.errors import ParameterError
+
+_FILES = {"server": "server", "client": "client", "lead": "client"}  # what FLARE calls key and certificate
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Of a FLARE server."""
+
+    project: str
+    host: str
+    port: int
+
+
+def make_kit(
+    kit: Path, *, name: str, role: Role, address: Address, files: Mapping[str, str], home: Path | None = None
+) -> None:
+    """Write the startup kit of a participant, a new folder that later is at `home`.
+
+    `files` are its private "key", its "certificate" and that of the "authority", PEM. Raises ParameterError
+    when FLARE's provisioner fails.
+    """
+    project = Project(name=address.project, description="")
+    ports = {"fed_learn_port": address.port, "admin_port": address.port, "default_host": address.host}
+    project.set_server(SERVER, organisation_of(SERVER, "server"), ports)
+    if role == "client":
+        project.add_client(name, organisation_of(name, role), {})
+    elif role == "lead":
+        project.add_admin(name, organisation_of(name, role), {"role": role})
+    with tempfile.TemporaryDirectory(prefix=".kit-", dir=kit.parent) as scratch:
+        builders = [WorkspaceBuilder(), StaticFileBuilder(scheme="http")]  # WebSockets over TLS
+        context = Provisioner(root_dir=scratch, builders=builders).provision(project, logger=_LOG)
+        if context.get(CtxKey.BUILD_ERROR):
+            raise ParameterError(f"{kit}: FLARE's provisioner made no startup kit of {name}")
+        shutil.move(Path(context[CtxKey.CURRENT_PROD_DIR]) / name, kit)
+    startup, own = kit / "startup", _FILES[role]
+    for file, text, mode in (
+        (f"{own}.key", files["key"], 0o600),
+        (f"{own}.crt", files["certificate"], 0o644),
+        ("rootCA.pem", files["authority"], 0o644),
+    ):
+        path = startup / file
+        path.touch(mode=mode)
+        path.write_text(text, encoding="utf-8")
+    if role in CLASSES:
+        refuse_code(kit, role, home or kit)

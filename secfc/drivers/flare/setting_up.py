@@ -1,0 +1,206 @@
+"""A consortium from nothing: a party's request, the coordinator's consortium, and a party's acceptance.
+
+Each writes all of its files or none. Private keys stay where they were made.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from secfc.agreement.consortium import Consortium, Member, roster_of, roster_text
+from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
+from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
+from secfc.agreement.site_file import Site
+from secfc.agreement.toml_file import TomlFile, as_toml, read_text
+from secfc.drivers.flare.certificates import (
+    Authority,
+    check_certificate,
+    new_key,
+    read_tls_key,
+    requested_key,
+    signing_request,
+)
+from secfc.drivers.flare.hand_overs import (
+    COORDINATOR,
+    JOB,
+    ROSTER,
+    SCHEMA,
+    ConsortiumSchema,
+    address_of,
+    check_address,
+    check_job_names,
+    check_party,
+    consortium_text,
+    read_consortium,
+    read_request,
+    request_text,
+)
+from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE
+from secfc.drivers.flare.provision import Address, make_kit
+from secfc.errors import ParameterError, SecFCError
+from secfc.outputs import check_new_folder, whole_folder
+
+CONSORTIUM = "consortium.toml"  # what the coordinator hands over, in the consortium's folder
+FOLDER = "consortium"  # name of that folder, at the coordinator and at each site
+KIT = "kit"  # a site's startup kit, in that folder
+IDENTITY_KEY, TLS_KEY = "identity.key", "tls.key"  # beside the site file
+_LOCAL = "localhost"  # where the coordinator itself reaches its server
+
+_SITE = """\
+# What this site does in its consortium. The file does not leave it; docs/agreeing-on-a-job.md has its keys.
+party = {party}
+job = "{folder}/{job}"
+key = "{key}"
+results = "results"
+{data}
+[limits]
+smallest_set = 1
+"""
+
+
+def request(folder: Path, member_name: str, *, organisation: str = "", data: dict[str, str] | None) -> Path:
+    """Make a party's keys, its site file and its request, which is returned, in a folder.
+
+    `data` is the table [data] of the site file; without one the party is a helper. Raises ParameterError when
+    one of the files exists or cannot be written; nothing is left then.
+    """
+    check_party(member_name, organisation)
+    paths = [folder / name for name in (IDENTITY_KEY, TLS_KEY, SITE_FILE, f"{member_name}.request")]
+    there = [path for path in paths if path.exists()]
+    if there:
+        raise ParameterError(f"{there[0]}: it exists and is left as it is; use another folder")
+    identity_key, tls_key, site_file, handed = paths
+    lines = [f"{key} = {as_toml(value)}" for key, value in (data or {}).items()]
+    table = "\n".join(["", "[data]", *lines, ""]) if data is not None else ""
+    text = _SITE.format(party=as_toml(member_name), folder=FOLDER, job=JOB, key=IDENTITY_KEY, data=table)
+    key, pem = new_key()
+    written: list[Path] = []
+    try:
+        identity = write_new_key(identity_key)
+        written.append(identity_key)
+        member = Member(name=member_name, organisation=organisation, key=identity.public)
+        tls = signing_request(key, member_name)
+        asked = request_text(member, identity, tls=tls, helper=data is None)
+        for path, content, mode in (
+            (tls_key, pem, OWNER_ONLY),
+            (site_file, text, 0o666),
+            (handed, asked, 0o666),
+        ):
+            write_new(path, content.encode(), mode=mode)
+            written.append(path)
+    except BaseException:
+        for path in written:
+            path.unlink()
+        raise
+    return handed
+
+
+def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -> Agreement:
+    """Make a consortium of those who asked for it: its keys, its kits and the file to hand over.
+
+    The order of requests is that of client numbers. Raises SecFCError, which names the file and what is
+    wrong; `out` is then as it was.
+    """
+    check_new_folder("--out", out)
+    check_address(address, name="the server")
+    file = TomlFile(job)
+    prepares = "prepare" in file.values
+    check_job_names(file, prepares=prepares)
+    asked = [(path, *read_request(path)) for path in requests]
+    publics = {
+        member.name: requested_key(schema.tls, party=member.name, name=str(path))
+        for path, member, schema in asked
+    }
+    members = [member for _, member, schema in asked if not schema.helper]
+    helpers = [member for _, member, schema in asked if schema.helper]
+    if not members:
+        raise ParameterError("REQUESTS: a party with rows is needed")
+    with whole_folder("--out", out) as draft:
+        identity = write_new_key(draft / COORDINATOR_KEY)
+        coordinator = Member(name=COORDINATOR, key=identity.public)
+        roster = roster_text(members, coordinator, helpers)
+        consortium = roster_of(TomlFile(Path("the requests"), roster))
+        schema = read_text(job.with_name(SCHEMA)) if prepares else None
+        agreement = _write_job(draft, read_text(job), roster, schema, before=f"{job.parent}/")
+        authority = Authority.new(address.project)
+        _write_server(draft, authority, address, home=out)
+        certificates = {
+            name: authority.certify(publics[name], name=name, role="client") for name in consortium.names
+        }
+        handed = ConsortiumSchema(
+            format="secfc consortium 1",
+            project=address.project,
+            host=address.host,
+            port=address.port,
+            roster=roster,
+            job=read_text(job),
+            prepare=schema,
+            authority=authority.pem,
+            certificates=certificates,
+            signature="",
+        )
+        write_new(draft / CONSORTIUM, consortium_text(handed, identity).encode())
+        read_consortium(draft / CONSORTIUM)
+    return agreement
+
+
+def accept(file: Path, site: Site) -> Consortium:
+    """Take a consortium file: job, roster and startup kit in the folder of the site's job, which is new.
+
+    Raises SecFCError, which names the file and what is wrong; nothing is left then.
+    """
+    schema, consortium = read_consortium(file)
+    consortium.number_of(site.party, read_key(site.key).public, file=site.key)
+    tls_key = site.key.with_name(TLS_KEY)
+    pem = read_private_text(tls_key, what="a private key")
+    key = read_tls_key(pem, name=str(tls_key))
+    certificate = schema.certificates[site.party]
+    check_certificate(certificate, schema.authority, key, party=site.party, name=str(file))
+    if site.job.name != JOB:
+        raise ParameterError(f'{site.path}: job: a path that ends in "{JOB}" is needed')
+    folder = site.job.parent
+    if folder == site.path.absolute().parent:
+        raise ParameterError(f"{site.path}: job: a folder of its own is needed, such as {FOLDER}/{JOB}")
+    with whole_folder("job", folder) as draft:
+        _write_job(draft, schema.job, schema.roster, schema.prepare, before=f"{file}: ")
+        files = {"key": pem, "certificate": certificate, "authority": schema.authority}
+        make_kit(
+            draft / KIT,
+            name=site.party,
+            role="client",
+            address=address_of(schema),
+            files=files,
+            home=folder / KIT,
+        )
+        local = Path(KIT, "local")
+        own = os.path.relpath(site.path.absolute(), folder / local)
+        (draft / local / SITE_FILE).symlink_to(own)
+    return consortium
+
+
+def _write_job(draft: Path, job: str, roster: str, schema: str | None, *, before: str) -> Agreement:
+    """Write the files of a job and read them; `before` is what errors have before the names of files."""
+    for name, text in ((JOB, job), (ROSTER, roster), (SCHEMA, schema)):
+        if text is not None:
+            (draft / name).write_text(text, encoding="utf-8")
+    try:
+        return read_job(draft / JOB)
+    except SecFCError as error:
+        raise type(error)(str(error).replace(f"{draft}/", before), code=error.code) from None
+
+
+def _write_server(draft: Path, authority: Authority, address: Address, *, home: Path) -> None:
+    """Write the authority, and the kits of the server and of who submits jobs."""
+    write_new(draft / "authority.key", authority.key_pem.encode(), mode=OWNER_ONLY)
+    write_new(draft / "authority.pem", authority.pem.encode())
+    server_key, admin_key = new_key(), new_key()
+    own = Address(project=address.project, host=_LOCAL, port=address.port)
+    hosts = tuple(dict.fromkeys((address.host, _LOCAL)))
+    server = authority.certify(server_key[0].public_key(), name=SERVER, role="server", hosts=hosts)
+    admin = authority.certify(admin_key[0].public_key(), name=ADMIN, role="lead")
+    files = {"key": server_key[1], "certificate": server, "authority": authority.pem}
+    make_kit(draft / SERVER, name=SERVER, role="server", address=address, files=files, home=home / SERVER)
+    files = {"key": admin_key[1], "certificate": admin, "authority": authority.pem}
+    make_kit(draft / "admin", name=ADMIN, role="lead", address=own, files=files)
+    (draft / SERVER / "local" / COORDINATOR_KEY).symlink_to(Path("..", "..", COORDINATOR_KEY))

@@ -1,0 +1,105 @@
+"""The program that forks the processes of parties: it has imported what they need, and knows of no run.
+
+A new interpreter imports for most of a second, and as long again where there are compiled kernels. So one
+does it for all parties of a run. It has no rows and no keys, and draws nothing: secrets and masks come after
+the fork.
+
+Standard input is a Unix socket. A request is one byte with three descriptors: standard input and output of a
+new process, and a socket. On that socket the server tells the number of the process, and its exit status when
+it has ended. It reaps the process when the other end is closed: until then no other gets its number.
+"""
+
+import ctypes
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import cast
+
+from secfc.drivers import party_process
+from secfc.drivers.processes import COMPILED, NUMBER
+from secfc.kernels import load
+
+_PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
+
+
+def main() -> int:
+    """Fork what is asked for; a forked process returns its party's exit status."""
+    if COMPILED in sys.argv[1:]:
+        load()
+    gc.collect()
+    gc.freeze()  # else pages are copied because objects in them are counted
+    with socket.socket(fileno=os.dup(0)) as control, selectors.DefaultSelector() as selector:
+        selector.register(control, selectors.EVENT_READ)
+        forked = _serve(control, selector)
+    return party_process.main() if forked else 0
+
+
+def _serve(control: socket.socket, selector: selectors.BaseSelector) -> bool:
+    """Fork what is asked for, until the driver has gone and all have ended; True in a new process."""
+    while selector.get_map():
+        for key, _ in selector.select():
+            if key.fileobj is not control:
+                _ended(selector, key)
+                continue
+            byte, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+            if not byte:
+                selector.unregister(control)
+            elif _forked(selector, descriptors):
+                return True
+    return False
+
+
+def _forked(selector: selectors.BaseSelector, descriptors: list[int]) -> bool:
+    """Fork; whether this is the new process, which has these descriptors."""
+    lives, held = os.pipe()  # the new process alone holds the end for writing, until it ends
+    parent, pid = os.getpid(), os.fork()
+    if not pid:
+        # Without the server nobody would learn of its end: it ends with the server, however that does.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+        os.setsid()  # Ctrl-C is the driver's
+        os.dup2(descriptors[0], 0)
+        os.dup2(descriptors[1], 1)
+        for key in list(selector.get_map().values()):
+            if key.data is not None:
+                key.data[1].close()
+            if isinstance(key.fileobj, int):
+                os.close(key.fileobj)
+        for one in (*descriptors, lives):
+            os.close(one)
+        return True
+    for one in (*descriptors[:2], held):
+        os.close(one)
+    told = socket.socket(fileno=descriptors[2])
+    selector.register(lives, selectors.EVENT_READ, (pid, told))
+    _tell(told, pid)
+    return False
+
+
+def _ended(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+    """Tell how a process ended, or reap it where that is known."""
+    pid, told = key.data
+    selector.unregister(key.fileobj)
+    if key.fileobj is told:
+        cast(socket.socket, told).close()
+        os.waitpid(pid, 0)
+        return
+    os.close(cast(int, key.fileobj))
+    found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert found is not None
+    _tell(told, found.si_status if found.si_code == os.CLD_EXITED else -found.si_status)
+    selector.register(told, selectors.EVENT_READ, (pid, told))
+
+
+def _tell(told: socket.socket, number: int) -> None:
+    with suppress(OSError):  # the driver has gone
+        told.sendall(NUMBER.pack(number))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

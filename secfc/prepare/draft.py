@@ -1,0 +1,105 @@
+"""A schema to begin with, guessed from one party's rows; the parties then agree on another or the same.
+
+A schema is public, so ranges are rounded outwards and rare texts left out: a draft tells little of the rows.
+"""
+
+import json
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secfc.errors import DataError
+from secfc.sources.csv_file import CODES
+from secfc.sources.query import Query
+from secfc.tables import are_row_numbers, load_table
+
+MOST_CATEGORIES = 20
+FEWEST_OF_A_CATEGORY = 10  # rarer texts may tell of a person
+_HEAD = """\
+# A draft from one file. Agree on units, ranges and categories that all parties know without looking at rows.
+# Ranges are rounded outwards; texts of fewer than 10 rows are left out.
+smallest = 20
+"""
+
+
+class _LeftOutError(Exception):
+    """A column that is not drafted; the text says why."""
+
+
+def draft_schema(source: Path | Query) -> str:
+    """The text of a schema file for a party's rows; DataError when no column of theirs has a use."""
+    table = load_table(source)
+    codes = (table.schema.metadata or {}).get(CODES, b"").decode().split("\n")
+    drafted, left_out = [], []
+    for name in dict.fromkeys(table.column_names):
+        quoted = json.dumps(name, ensure_ascii=False)
+        try:
+            if table.column_names.count(name) > 1:
+                raise _LeftOutError("two columns have this name")
+            lines = _drafted(table.column(name), is_code=name in codes)
+        except _LeftOutError as why:
+            left_out.append(f"# {quoted} is left out: {why}")
+        else:
+            drafted.append("\n".join(["", "[[column]]", f"name = {quoted}", *lines]))
+    if not drafted:
+        raise DataError(f"{source}: no column of numbers, or of few texts, is in it")
+    return "\n".join([_HEAD.rstrip(), *left_out, *drafted, ""])
+
+
+def _drafted(values: pa.ChunkedArray, *, is_code: bool) -> list[str]:
+    """What a schema says of a column."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    kind = values.type
+    if values.null_count == len(values):
+        raise _LeftOutError("it has no values")
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _categories(values)
+    if not any(
+        test(kind)
+        for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    ):
+        raise _LeftOutError(f"it is of type {kind}")
+    numbers = values.drop_null().cast(pa.float64(), safe=False).to_numpy()
+    given = numbers[np.isfinite(numbers)]
+    if is_code or are_row_numbers(given):
+        raise _LeftOutError("it looks like an identifier")
+    low, high = (min(given.min(initial=0.0), 0.0), max(given.max(initial=0.0), 0.0))
+    ends = [f"-{_outwards(-low)}" if low else "0", _outwards(high) if high else "0" if low else "1"]
+    if not all(isfinite(float(end)) for end in ends):
+        raise _LeftOutError("its values are too large")
+    lines = [f"low = {ends[0]}", f"high = {ends[1]}", 'scale = "min-max"']
+    missing = len(values) - given.size
+    if missing:
+        lines.append(
+            f'missing = "mean"  # {missing} are missing here; the mean of all parties is opened for it'
+        )
+    return lines
+
+
+def _categories(values: pa.ChunkedArray) -> list[str]:
+    texts = pc.utf8_trim_whitespace(values)
+    counts = {one["values"]: one["counts"] for one in pc.value_counts(texts).to_pylist() if one["values"]}
+    if len(counts) > MOST_CATEGORIES:
+        raise _LeftOutError(f"it has {len(counts)} different texts")
+    common = sorted(text for text, count in counts.items() if count >= FEWEST_OF_A_CATEGORY)
+    if not common:
+        raise _LeftOutError(f"each of its texts is in fewer than {FEWEST_OF_A_CATEGORY} rows")
+    lines = [f"categories = {json.dumps(common, ensure_ascii=False)}"]
+    rare, missing = len(counts) - len(common), len(values) - sum(counts.values())
+    if rare:
+        lines.append(f"# {rare} rarer texts are not in the list")
+    if missing:
+        lines.append(f'missing = "zero"  # {missing} are missing here')
+    return lines
+
+
+def _outwards(value: float) -> str:
+    """The least of 1, 2 and 5 times powers of ten that is not below a number above 0."""
+    exponent = int(f"{value:e}".partition("e")[2])
+    steps = [(digit, power) for power in (exponent - 1, exponent, exponent + 1) for digit in (1, 2, 5)]
+    digit, power = next(step for step in steps if float(f"{step[0]}e{step[1]}") >= value)
+    return f"{digit}e{power}" if power < 0 or power > 15 else f"{digit}{'0' * power}"

@@ -1,0 +1,247 @@
+"""The process that forks the parties' processes: what it hands on, what it tells, and when it ends."""
+
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import secfc
+from secfc.drivers import processes
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.processes import ForkServer
+
+PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.interpreters,
+    pytest.mark.skipif(not processes.CAN_FORK, reason="needs Linux"),
+]
+
+WORK = """
+import glob, json, os, secrets, sys
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from secfc.drivers import fork_server, party_process
+from secfc.randomness import MaskSource
+
+def main():
+    sys.stdin.readline()
+    told = {
+        "session": os.getsid(0),
+        "descriptors": [os.readlink(held) for held in glob.glob("/proc/self/fd/*") if os.path.exists(held)],
+        "secrets": [secrets.token_hex(16), os.urandom(16).hex(), MaskSource().octets(16).hex(),
+                    X25519PrivateKey.generate().public_key().public_bytes_raw().hex()],
+    }
+    print(json.dumps(told), flush=True)
+    return int(sys.stdin.readline())
+
+party_process.main = main
+sys.exit(fork_server.main())
+"""
+
+
+@pytest.fixture
+def servers(monkeypatch):
+    """The programs of fork servers that the test starts; none is left behind."""
+    programs, real = [], processes._program
+
+    def program(*given, **named):
+        programs.append(real(*given, **named))
+        return programs[-1]
+
+    monkeypatch.setattr(processes, "_program", program)
+    yield programs
+    assert all(one.poll() is not None for one in programs)
+
+
+@pytest.fixture
+def forks(monkeypatch):
+    """A fork server whose processes tell of themselves, and end with the status that they are given."""
+
+    def program(_module, *_, stdin, stdout):
+        command = [sys.executable, "-P", "-c", WORK]
+        return subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            env=os.environ | {"PYTHONPATH": PACKAGE},
+            start_new_session=True,
+        )
+
+    monkeypatch.setattr(processes, "_program", program)
+    server = ForkServer()
+    started = []
+
+    def start():
+        started.append(server.start())
+        return started[-1]
+
+    start.server = server
+    yield start
+    for one in started:
+        one.kill()
+        one.wait()
+        one.stdin.close()
+        one.stdout.close()
+    server.end()
+
+
+def told_by(process):
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+def end(process, status):
+    process.stdin.write(f"{status}\n".encode())
+    process.stdin.flush()
+    return process.wait(300)
+
+
+def test_forked_processes_draw_other_secrets_in_sessions_of_their_own(forks):
+    told = [told_by(one) for one in [forks() for _ in range(4)]]
+    assert len({secret for one in told for secret in one["secrets"]}) == 16
+    assert len({one["session"] for one in told}) == 4
+
+
+def test_a_forked_process_has_no_descriptors_of_others(forks):
+    told = [told_by(one) for one in [forks() for _ in range(4)]]
+    kinds = [sorted(name.split(":")[0] for name in one["descriptors"]) for one in told]
+    assert kinds[0] == kinds[-1]
+    pipes = [{name for name in one["descriptors"] if name.startswith("pipe:")} for one in told]
+    standard_error = set.intersection(*pipes)  # may be a pipe of ours
+    assert len(standard_error) <= 1
+    assert not (set.union(*pipes[1:]) - standard_error) & (pipes[0] - standard_error)
+
+
+def test_exit_statuses_and_signals_are_told(forks):
+    first, second, third = forks(), forks(), forks()
+    told_by(first)
+    assert first.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        first.wait(0)
+    assert end(first, 7) == 7
+    second.terminate()
+    assert second.wait(300) == -signal.SIGTERM
+    third.kill()
+    assert third.wait(300) == third.returncode == third.poll() == -signal.SIGKILL
+
+
+def test_no_other_process_gets_the_number_of_one_whose_end_was_not_told(forks):
+    process = forks()
+    told_by(process)
+    os.kill(process.pid, signal.SIGKILL)
+    stat = Path(f"/proc/{process.pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    forks()  # the server has done something since
+    assert stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    process.kill()  # it is told that there is nothing to kill any more
+    assert process.poll() == -signal.SIGKILL
+    while stat.exists():
+        time.sleep(0.01)
+
+
+def test_processes_end_with_the_server_that_was_killed(forks):
+    processes_ = [forks() for _ in range(3)]
+    for one in processes_:
+        told_by(one)
+    server = int(Path(f"/proc/{processes_[0].pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(server, signal.SIGKILL)
+    for one in processes_:
+        assert one.wait(300) == 256  # nobody knows how
+        assert one.stdout.read() == b""  # its end is closed
+    assert not any(Path(f"/proc/{one.pid}/fd/0").exists() for one in processes_)
+
+
+def test_a_server_whose_driver_has_gone_ends_when_its_processes_have(forks, monkeypatch):
+    process = forks()
+    told_by(process)
+    server = Path("/proc") / Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]
+    monkeypatch.setattr(processes, "GRACE_SECONDS", 300)
+    forks.server._control.close()
+    assert end(process, 0) == 0
+    while server.exists() and (server / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+
+
+def test_one_server_forks_all_parties_of_a_run_and_ends_with_it(setup_of, servers):
+    outcome = run_multiprocess(setup_of())
+    assert len(servers) == 1
+    assert servers[0].returncode == 0
+    whole = run_in_process(setup_of())
+    assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in whole.labels]
+
+
+def test_a_server_that_was_killed_is_replaced_and_all_parties_go_on(setup_of, servers, started, tmp_path):
+    setup = setup_of((40, 30, 50))
+    setup = type(setup)(**{**vars(setup), "storage": tmp_path})
+
+    def kill(progress):
+        if progress.round == 2 and len(servers) == 1:
+            servers[0].kill()
+            servers[0].wait()
+            os.kill(started[1].pid, signal.SIGKILL)
+
+    outcome = run_multiprocess(setup, kill)
+    assert len(servers) == 2
+    assert len(started) == 6  # all ended with the server
+    whole = run_in_process(setup_of((40, 30, 50)))
+    assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in whole.labels]
+
+
+def test_a_party_whose_server_cannot_start_is_one_clear_error(setup_of, monkeypatch):
+    def program(_module, *_, stdin, stdout):
+        return subprocess.Popen([sys.executable, "-c", ""], stdin=stdin, stdout=stdout)
+
+    monkeypatch.setattr(processes, "_program", program)
+    with pytest.raises(
+        secfc.PartyError, match=r"the process that forks the parties has ended|can be started"
+    ):
+        run_multiprocess(setup_of())
+
+
+@pytest.mark.parametrize("made", [0, 1, 2])
+def test_too_many_open_files_are_one_clear_error_and_leave_none_open(monkeypatch, made):
+    forks, calls = ForkServer(), []
+    party = forks.start()
+
+    def failing(make):
+        def called():
+            calls.append(make)
+            if len(calls) > made:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return make()
+
+        return called
+
+    try:
+        before = sorted(os.listdir("/proc/self/fd"))
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "pipe", failing(os.pipe))
+            patched.setattr(socket, "socketpair", failing(socket.socketpair))
+            with pytest.raises(secfc.PartyError, match="can be started: Too many open files"):
+                forks.start()
+        assert sorted(os.listdir("/proc/self/fd")) == before
+        assert party.poll() is None
+    finally:
+        party.stdin.close()
+        party.wait()
+        party.stdout.close()
+        forks.end()
+
+
+def test_where_nothing_can_be_forked_every_party_has_an_interpreter(setup_of, servers, monkeypatch):
+    monkeypatch.setattr(processes, "CAN_FORK", False)
+    outcome = run_multiprocess(setup_of())
+    assert len(servers) == 3
+    whole = run_in_process(setup_of())
+    assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in whole.labels]

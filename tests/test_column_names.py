@@ -1,0 +1,162 @@
+"""Columns of several parties are matched by name, in one normal form, whatever their order."""
+
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from test_cli import secfc_command
+
+import secfc
+from secfc.column_names import left_out, normal
+from secfc.parties import as_parties
+from secfc.prepare.tables import as_table
+from secfc.tables import load_table, read_tables
+
+NAMES = ("Größe", "dose", "blood pressure")
+WRITTEN = (unicodedata.normalize("NFD", "Größe"), " dose ", "blood\u00a0 pressure")
+"""The same names: decomposed, with spaces around, with another space."""
+
+rng = np.random.default_rng(0)
+ROWS = [rng.normal(size=(12, 3)).round(6) for _ in range(3)]  # a sheet has 15 digits
+
+
+def frames(make=pd.DataFrame):
+    """The rows as three frames: as they are, in another order, with other spellings and one column more."""
+    first, second, third = (dict(zip(NAMES, rows.T, strict=True)) for rows in ROWS)
+    second = {name: second[name] for name in reversed(NAMES)}
+    third = {"note": np.zeros(12)} | dict(zip(WRITTEN, third.values(), strict=True))
+    return [make(one) for one in (first, second, third)]
+
+
+def test_spellings_of_a_name_have_one_form():
+    assert {normal(one) for one in WRITTEN} == set(NAMES)
+    assert normal("\ufeffage") == "age"
+    assert normal("m²") != normal("m2")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_matched_by_name_and_what_the_first_lacks_is_left_out_and_said(make):
+    with pytest.warns(
+        secfc.ColumnWarning, match=r"^columns that parties\[0\] lacks are left out: 'note' \(parties\[2\]\)$"
+    ):
+        members = as_parties(frames(make))
+    for member, rows in zip(members, ROWS, strict=True):
+        np.testing.assert_array_equal(member.rows, rows)
+        assert member.columns == NAMES
+
+
+@pytest.mark.filterwarnings("ignore::secfc.ColumnWarning")
+def test_a_run_has_the_labels_of_the_arrays():
+    by_name, by_place = (secfc.run(one, 2, 1, 1, seed=1) for one in (frames(), ROWS))
+    for mine, theirs in zip(by_name.labels, by_place.labels, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.filterwarnings("ignore::secfc.ColumnWarning")
+def test_a_model_knows_its_columns_by_name():
+    limits = secfc.Limits(reveal_centres=True)
+    options = {"t": 1, "ell": 1, "random_state": 1, "reveal_centres": "all", "limits": limits}
+    model = secfc.SecureKMeans(2, **options).fit(frames())
+    assert tuple(model.feature_names_in_) == NAMES
+    expected = model.predict(ROWS[1])
+    for one in frames():
+        assert model.predict(one).size == 12
+    np.testing.assert_array_equal(model.predict(frames()[1]), expected)
+    with pytest.raises(secfc.DataError, match=r"^X: no column 'dose', the fit has it$"):
+        model.predict(frames()[0].drop(columns="dose"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx"])
+def test_files_are_matched_by_name(tmp_path, kind):
+    paths = [tmp_path / f"{at}.{kind}" for at in range(3)]
+    for path, frame in zip(paths, frames(), strict=True):
+        write = {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[kind]
+        write(path, index=False)
+    with pytest.warns(secfc.ColumnWarning, match=r"0\.\w+ lacks are left out: 'note' \(.*2\.\w+\)$"):
+        tables = read_tables(paths)
+    for table, rows in zip(tables, ROWS, strict=True):
+        np.testing.assert_array_equal(table.rows, rows)
+    chosen = read_tables(paths, columns=[WRITTEN[2], "dose"], drop=[WRITTEN[0]])
+    np.testing.assert_array_equal(chosen[2].rows, ROWS[2][:, [2, 1]])
+
+
+def test_the_command_says_in_one_line_what_is_left_out(tmp_path):
+    for at, frame in enumerate(frames()):
+        frame.to_csv(tmp_path / f"{at}.csv", index=False)
+    done = secfc_command("run", "0.csv", "1.csv", "2.csv", "-k", 2, "--out", "r", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == (
+        "ColumnWarning: columns that 0.csv lacks are left out: 'note' (2.csv)"
+    )
+
+
+def test_identifiers_stay_as_they_are_under_a_name_that_is_spelt_otherwise(tmp_path):
+    (tmp_path / "a.csv").write_text(" patient ,x\n007,1.5\n08,2.5\n")
+    assert load_table(tmp_path / "a.csv", as_text=["patient"]).column("patient").to_pylist() == ["007", "08"]
+
+
+def test_what_is_missing_is_told_with_what_is_there_instead():
+    parties = [("a", ["age", "dose"]), ("b", ["age", "dosis", "note"])]
+    with pytest.raises(secfc.DataError) as caught:
+        left_out(parties)
+    assert str(caught.value) == "b: no column 'dose', a has it; it has 'dosis', 'note', which a lacks"
+    assert left_out([("a", ["age"]), ("b", ["age"])]) == ""
+
+
+def test_names_that_look_alike_are_told_apart():
+    cyrillic = "d\u043ese"
+    with pytest.raises(secfc.DataError) as caught:
+        left_out([("a", ["dose"]), ("b", [cyrillic])])
+    assert str(caught.value) == (
+        f"b: no column 'dose', a has it; it has '{cyrillic}' ('d\\u043ese'), which a lacks"
+    )
+
+
+def test_two_columns_whose_names_differ_in_spelling_alone_are_refused():
+    frame = pd.DataFrame({"age": [1.0], "age ": [2.0]})
+    with pytest.raises(secfc.DataError, match=r"^parties\[0\]: two columns have the name 'age'$"):
+        secfc.run([frame] * 3, 1, 1, 1)
+
+
+@pytest.mark.parametrize("second", ["age", " age"])
+def test_a_column_that_is_chosen_twice_is_refused(tmp_path, second):
+    (tmp_path / "a.csv").write_text("age,dose\n1,2\n")
+    with pytest.raises(secfc.DataError, match=r"a\.csv: column 'age' is chosen twice$"):
+        read_tables([tmp_path / "a.csv"], columns=["age", second])
+
+
+@pytest.mark.parametrize("names", [[0, 1, 0, 1], [0, "0", 1, 2]])
+def test_two_columns_without_names_that_are_called_alike_are_refused(names):
+    frame = pd.DataFrame([[1.0, 2.0, 3.0, 4.0]], columns=names)
+    with pytest.raises(secfc.DataError, match=r"^parties\[0\]: two columns have the name '0'$"):
+        secfc.run([frame] * 3, 1, 1, 1)
+
+
+@pytest.mark.parametrize("line", ["5.1,3.5,1.4", "31,7,2", "000031;5,25;f", "-1,0,x,1.5", "7,7"])
+def test_a_first_row_is_never_shown_as_a_header(tmp_path, line):
+    (tmp_path / "a.csv").write_text(f"{line}\n{line}\n")
+    with pytest.raises(secfc.DataError) as caught:
+        read_tables([tmp_path / "a.csv"], columns=["age"])
+    text = "its first line has numbers where names of columns are expected; a header is needed"
+    assert str(caught.value) == f"{tmp_path / 'a.csv'}: {text}"
+
+
+@pytest.mark.parametrize("line", ["0,1,2", "patient,2019,2020,2021", "age,nan,inf", "x1,x2"])
+def test_numbers_that_follow_one_another_are_names(tmp_path, line):
+    (tmp_path / "a.csv").write_text(f"{line}\n{','.join('5' * (line.count(',') + 1))}\n")
+    assert load_table(tmp_path / "a.csv").column_names == line.split(",")
+
+
+def test_arrays_of_other_widths_are_refused_in_files_too(tmp_path):
+    for name, width in (("a", 2), ("b", 3)):
+        np.save(tmp_path / f"{name}.npy", np.ones((4, width)))
+    with pytest.raises(secfc.DataError, match=r"b\.npy: 3 columns, .*a\.npy has 2$"):
+        read_tables([tmp_path / "a.npy", tmp_path / "b.npy"])
+
+
+def test_tables_to_prepare_have_names_in_normal_form():
+    table = as_table({name: [1.0] for name in WRITTEN}, "north")
+    assert table.column_names == list(NAMES)
+    assert as_table(table.rename_columns(WRITTEN), "north").column_names == list(NAMES)
