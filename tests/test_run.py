@@ -131,11 +131,6 @@ def test_a_frame_without_rows_may_be_a_party():
     assert len(result.labels[1]) == 0
 
 
-def test_a_frame_may_have_columns_of_the_same_name():
-    frame = pd.DataFrame([[0.0, 1.0], [9.0, 9.0]], columns=["a", "a"])
-    assert lists(run([frame] * 3, 2, init=[[0, 1]] * 3)) == [[0, 1]] * 3
-
-
 def test_a_frame_that_never_had_a_row_may_be_a_party():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 5.0]})
     result = run([frame, pd.DataFrame(columns=["a", "b"]), frame], 2)

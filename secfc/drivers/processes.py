@@ -1,5 +1,6 @@
 """How processes of parties are started, and how they end."""
 
+import errno
 import os
 import select
 import signal
@@ -111,8 +112,12 @@ class ForkServer:
             try:
                 if self._server is None or self._server.poll() is not None:
                     self._begin()
-                return self._fork()
-            except OSError as error:  # too many files are open, or the server has ended
+                try:
+                    return self._fork()
+                except ConnectionError:  # a server that was killed is gone before `poll` tells so
+                    self._begin()
+                    return self._fork()
+            except OSError as error:  # too many files are open, or the new server has ended
                 raise PartyError(f"no process of a party can be started: {error.strerror}") from None
 
     def _begin(self) -> None:
@@ -139,7 +144,7 @@ class ForkServer:
             theirs.close()  # else its end would not be told
             told = status.recv(NUMBER.size, socket.MSG_WAITALL)
             if not told:
-                raise PartyError("the process that forks the parties has ended")
+                raise ConnectionResetError(errno.ECONNRESET, "the process that forks them has ended")
             ours.pop_all()
         return ForkedProcess(pid=NUMBER.unpack(told)[0], stdin=given, stdout=taken, status=status)
 

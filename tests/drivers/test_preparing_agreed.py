@@ -83,7 +83,6 @@ def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tm
             path,
             out=tmp_path / f"again-{name}",
             id_column="patient",
-            drop=["note"],
         )
         table = pyarrow.csv.read_csv(again.files[0])
         np.testing.assert_array_equal(

@@ -219,7 +219,7 @@ def _other_key(made):
 
 def _rows_in_numbers(made):
     table = pa.table(
-        {f"patient_{MARK}": made.own["patient"], f"age_{MARK}": [VALUE] * 9, f"bmi_{MARK}": ["x"] * 9}
+        {f"patient_{MARK}": made.own["patient"], f"age_{MARK}": ["x"] * 9, f"bmi_{MARK}": [VALUE] * 9}
     )
     path = made.secret / f"table-{MARK}.parquet"
     pyarrow.parquet.write_table(table, path)
